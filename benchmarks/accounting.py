@@ -22,7 +22,7 @@ from dp_accounting.pld import PLDAccountant
 
 from fedgraph.privacy.accounting import accountant
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.calibrate import gaussian_multiplier, noise_multiplier
+from fedgraph.privacy.accounting.calibrate import calibrate_gaussian, calibrate_noise
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PoissonGaussian, Repeated
 
 REPLACE, ADD = dp.NeighboringRelation.REPLACE_ONE, dp.NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -112,14 +112,14 @@ def calibrations() -> list[bool]:
     """Against dp_accounting's ``calibrate_dp_mechanism`` on the same events."""
 
     def gaussian() -> float:
-        gaussian_multiplier.cache_clear()
-        return gaussian_multiplier(100, 4.0, 1e-5)
+        calibrate_gaussian.cache_clear()
+        return calibrate_gaussian(100, 4.0, 1e-5)
 
     def gaussian_library() -> float:
         return dp.calibrate_dp_mechanism(PLDAccountant, lambda s: dp.SelfComposedDpEvent(dp.GaussianDpEvent(s), 100), 4.0, 1e-5)
 
     def poisson() -> float:
-        return noise_multiplier(lambda s: Repeated(PoissonGaussian(s, 0.05, touched_rows=1, replaced=False), 800), 4.0, 1e-5)
+        return calibrate_noise(lambda s: Repeated(PoissonGaussian(s, 0.05, touched_rows=1, replaced=False), 800), 4.0, 1e-5)
 
     def poisson_library() -> float:
         bracket = dp.ExplicitBracketInterval(0.5, 8.0)

@@ -20,15 +20,15 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.layers.matrices import to_torch
-from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.learning.layers.torch_matrices import to_torch_matrix
+from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_for_aggregation
 from fedgraph.privacy.mechanisms.edge_mechanisms import (
-    BYTES_PER_CELL,
+    BYTES_PER_EDGE_CELL,
     EdgeRand,
-    UpperTriangle,
-    distinct_below,
-    edges_of,
-    num_cells,
+    EdgeTriangle,
+    distinct_edge_cells,
+    edges_of_cells,
+    num_edge_cells,
 )
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import NeighbourSums
@@ -57,13 +57,13 @@ def aggregate(nodes: int, edges: int, width: int, repeats: int) -> None:
     rows = np.random.default_rng(1).standard_normal((nodes, width), dtype=np.float32)
     print(f"{nodes:,} nodes, {adjacency.nnz // 2:,} edges, {width} features; after generating: {peak():.2f} GB")
     bound, noise, rng = NeighbourSums(nodes), GaussianNoise(1.0), np.random.default_rng(2)
-    hop(adjacency[:10], rows)  # compiles
+    aggregate_hop(adjacency[:10], rows)  # compiles
     product = sp.csr_array((np.ones(adjacency.nnz, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
-    ours = seconds(lambda: unit_length(noise.apply(bound.enforce(hop(adjacency, rows)), rng)), repeats)
+    ours = seconds(lambda: scale_for_aggregation(noise.apply(bound.enforce(aggregate_hop(adjacency, rows)), rng)), repeats)
     print(f"noisy hop              {ours:8.3f} s   peak {peak():.2f} GB")
     scipys = seconds(lambda: product @ rows, repeats)
     print(f"scipy A @ H            {scipys:8.3f} s   ratio {ours / scipys:.2f}")
-    matrix, dense = to_torch(product), torch.from_numpy(rows)
+    matrix, dense = to_torch_matrix(product), torch.from_numpy(rows)
     torchs = seconds(lambda: matrix @ dense, repeats)
     print(f"torch A @ H, 1 thread  {torchs:8.3f} s   ratio {ours / torchs:.2f}")
 
@@ -71,15 +71,15 @@ def aggregate(nodes: int, edges: int, width: int, repeats: int) -> None:
 def perturb(epsilon: float) -> None:
     """EdgeRand at the size of Physics, up to the symmetric graph that a server trains on."""
     nodes, edges = 34_493, 247_962
-    value = edges_of(distinct_below(num_cells(nodes), edges, np.random.default_rng(0)))
+    value = edges_of_cells(distinct_edge_cells(num_edge_cells(nodes), edges, np.random.default_rng(0)))
     before, began = peak(), time.process_time()
-    bound = UpperTriangle(nodes)
+    bound = EdgeTriangle(nodes)
     out = EdgeRand(epsilon, nodes, 10**12).apply(bound.enforce(value), np.random.default_rng(1))
     spent = time.process_time() - began
     ends = np.concatenate([out, out[:, ::-1]])
     graph = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(nodes, nodes))
     print(f"EdgeRand at ε = {epsilon:g}: {edges:,} edges became {graph.nnz // 2:,} in {spent:.2f} CPU s; peak {peak():.2f} GB")
-    print(f"{(peak() - before) * 1e9 / len(out):.0f} bytes per edge, {BYTES_PER_CELL} are reckoned with")
+    print(f"{(peak() - before) * 1e9 / len(out):.0f} bytes per edge, {BYTES_PER_EDGE_CELL} are reckoned with")
 
 
 def random_graph(nodes: int, edges: int, rng: np.random.Generator) -> sp.csr_array:

@@ -25,9 +25,9 @@ import scipy.sparse as sp
 
 from fedgraph import runtime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.node_settings import Params
-from fedgraph.types import Graph, Provenance
+from fedgraph.types import Graph, GraphProvenance
 
 NODES, EDGES, CLASSES, WIDTH, FILLED = 1_790_731, 80_966_832, 10, 100, 10
 CELLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -69,7 +69,7 @@ def generated(share: float) -> Graph:
         features,
         labels,
         CLASSES,
-        Provenance("synthetic", "a generated graph"),
+        GraphProvenance("synthetic", "a generated graph"),
         features_from_edges=False,
         columns_from_rows=False,
         nodes_from_edges=False,
@@ -84,7 +84,7 @@ def measured(name: str, share: float) -> dict[str, Any]:
     protocol, method = CELLS[name]
     given = {"trust": ["curator"], "epsilons": [8.0], "methods": [method], "protocol": protocol}
     params = Params(**given)
-    context = Context("amazon-size", graph.name, graph, root=1, seeds=1, runtime=runtime.start("serial"))
+    context = CellContext("amazon-size", graph.name, graph, root=1, seeds=1, runtime=runtime.start("serial"))
     began = time.process_time()
     (cell,) = node_classification.cells(params, context)
     outcome = node_classification.run(params, cell, context)

@@ -4,9 +4,9 @@
 
 Every candidate of ``nonprivate`` (but GAT) is trained once for each fold, 400 steps at most, and judged every ten steps. Both
 ways to choose then read the same trainings: the best of one fold alone, and up to three within a standard error of the best by
-all folds (``methods.nonprivate.choice``). The chosen ones are trained on all training nodes. Beside them a plain GCN and one
-without decay, each for as many steps as its own validation found best, and the larger class. Test labels are read at the end.
-A line for each seed, then means with standard errors. About a minute and a half of one core for a seed of Twitch PTBR.
+all folds (``methods.nonprivate.candidates``). The chosen ones are trained on all training nodes. Beside them a plain GCN and
+one without decay, each for as many steps as its own validation found best, and the larger class. Test labels are read at the
+end. A line for each seed, then means with standard errors. About a minute and a half of one core for a seed of Twitch PTBR.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import scipy.sparse as sp
 
 from fedgraph import data, seeds
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.propagation.walks import personalised_pagerank
-from fedgraph.methods.nonprivate import choice, phases
-from fedgraph.methods.nonprivate.choice import Best, Tried
-from fedgraph.methods.nonprivate.params import GRID, Candidate
+from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
+from fedgraph.methods.nonprivate import candidates, phases
+from fedgraph.methods.nonprivate.candidates import BestCandidate, TriedCandidate
+from fedgraph.methods.nonprivate.params import CEILING_GRID_PARAMS, Candidate
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 
-CANDIDATES = tuple(c for c in GRID if c.model != "gat")
+CANDIDATES = tuple(c for c in CEILING_GRID_PARAMS if c.model != "gat")
 EVERY, MOST, PATIENCE, SHARE = 10, 400, 8, 0.1
 NONE = np.zeros(0, np.float32)
 
@@ -37,31 +37,35 @@ NONE = np.zeros(0, np.float32)
 class Course:
     """One candidate, trained step by step; ``asked`` and ``judged`` graphs answer after every ten steps."""
 
-    def __init__(self, candidate: Candidate, held: Graph, inputs: fitting.Inputs, seed: tuple[int, int, int]) -> None:
+    def __init__(self, candidate: Candidate, held: Graph, inputs: fitting.FittingInputs, seed: tuple[int, int, int]) -> None:
         self.candidate, self.held, self.inputs, self.seed = candidate, held, inputs, seed
         shape = candidate.shape(held.num_features, held.num_classes, {})
-        self.network, self.at, self.steps = fitting.build_network(shape, 0), fitting.start(shape, phases.step_seed(*seed)), 0
+        self.network, self.at, self.steps = (
+            fitting.build_network_for_fitting(shape, 0),
+            fitting.start_fitting(shape, phases.phase_step_seed(*seed)),
+            0,
+        )
 
-    def scores(self, graph: Graph, inputs: fitting.Inputs, rows: np.ndarray) -> np.ndarray:
-        found, alpha = fitting.scores(self.network, self.at.vector, inputs), self.candidate.alpha
-        spread = personalised_pagerank(graph.adjacency, found, alpha, 10) if alpha < 1 else found
+    def scores(self, graph: Graph, inputs: fitting.FittingInputs, rows: np.ndarray) -> np.ndarray:
+        found, alpha = fitting.score_after_fitting(self.network, self.at.vector, inputs), self.candidate.alpha
+        spread = walk_by_personalised_pagerank(graph.adjacency, found, alpha, 10) if alpha < 1 else found
         return np.asarray(spread[rows].astype(np.float16), dtype=np.float64)
 
     def on(self, labels: np.ndarray) -> None:
         """Ten more steps."""
-        how = fitting.Steps(EVERY, self.steps, self.candidate.rate, self.candidate.decay)
-        self.at = fitting.trained(
-            self.network, self.inputs, labels, self.at, how, lambda step: phases.step_seed(*self.seed, step)
+        how = fitting.FittingSteps(EVERY, self.steps, self.candidate.rate, self.candidate.decay)
+        self.at = fitting.continue_fitting(
+            self.network, self.inputs, labels, self.at, how, lambda step: phases.phase_step_seed(*self.seed, step)
         )
         self.steps += EVERY
 
 
-def validated(course: Course, labels: np.ndarray, on: tuple[Graph, fitting.Inputs, np.ndarray]) -> np.ndarray:
+def validated(course: Course, labels: np.ndarray, on: tuple[Graph, fitting.FittingInputs, np.ndarray]) -> np.ndarray:
     """float64 [rounds, 3]: right answers, summed loss, validation nodes; until nothing gets better for eight rounds."""
     curve: list[np.ndarray] = []
     highest, lowest, waited = -1.0, np.inf, 0
     while course.steps < MOST:
-        row = phases.validation_counts(course.scores(*on), course.held.labels[on[2]])
+        row = phases.count_phase_validation(course.scores(*on), course.held.labels[on[2]])
         curve.append(row)
         waited = 0 if row[0] > highest or row[1] < lowest else waited + 1
         highest, lowest = max(highest, row[0]), min(lowest, row[1])
@@ -79,34 +83,34 @@ def like_asked(held: Graph, share: float, drawn: np.ndarray, validation: np.ndar
     return replace(held, adjacency=thin)
 
 
-def one_seed(name: str, graph: Graph, protocol: protocols.Protocol, num_folds: int, seed: int) -> dict[str, float]:
+def one_seed(name: str, graph: Graph, protocol: protocols.WorldProtocol, num_folds: int, seed: int) -> dict[str, float]:
     """Row → accuracy on the test nodes."""
-    made = protocols.make(graph, protocol, 0.8, seeds.generator(20281, "split", name, seed))
-    held, inputs = made.held, fitting.inputs(made.held)
+    made = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(20281, "split", name, seed))
+    held, inputs = made.held, fitting.prepare_fitting_inputs(made.held)
     share = made.asked.num_nodes / held.num_nodes if protocol == "inductive" else 1.0
     rng = np.random.default_rng([seed, 7])
     drawn, other = rng.random(held.num_nodes), rng.random(held.num_nodes)
-    first: dict[int, Tried] = {}
-    tried: dict[int, Tried] = {}
+    first: dict[int, TriedCandidate] = {}
+    tried: dict[int, TriedCandidate] = {}
     for fold in range(num_folds):
-        training, validation = phases.divided_labels(held, SHARE, drawn, fold)
+        training, validation = phases.divide_phase_labels(held, SHARE, drawn, fold)
         judged = held if share == 1 else like_asked(held, share, other, validation >= 0)
-        on = (judged, inputs if share == 1 else fitting.inputs(judged), np.flatnonzero(validation >= 0))
+        on = (judged, inputs if share == 1 else fitting.prepare_fitting_inputs(judged), np.flatnonzero(validation >= 0))
         for i, candidate in enumerate(CANDIDATES):
             curve = validated(Course(candidate, held, inputs, (seed, fold + 1, i)), training, on)
             at = max(range(len(curve)), key=lambda t: (curve[t][0], -curve[t][1]))
             right, loss, count = curve[at]
-            own = Tried(curve, 1, Best(i, right / count, loss / count, at, NONE))
+            own = TriedCandidate(curve, 1, BestCandidate(i, right / count, loss / count, at, NONE))
             first |= {i: own} if fold == 0 else {}
             tried[i] = own if fold == 0 else tried[i].after(curve)
     return answered(made, {"one fold, one network": first, "folds, members": tried}, seed)
 
 
-def answered(made: protocols.Setting, shown: dict[str, dict[int, Tried]], seed: int) -> dict[str, float]:
+def answered(made: protocols.ProtocolSetting, shown: dict[str, dict[int, TriedCandidate]], seed: int) -> dict[str, float]:
     """Fits what is needed on all training nodes, and asks it."""
     tested = np.flatnonzero(made.truth >= 0)
-    inputs = fitting.inputs(made.held)
-    asked = inputs if made.asked is made.held else fitting.inputs(made.asked)
+    inputs = fitting.prepare_fitting_inputs(made.held)
+    asked = inputs if made.asked is made.held else fitting.prepare_fitting_inputs(made.asked)
     known: dict[tuple[int, int], np.ndarray] = {}
 
     def right(members: Sequence[tuple[int, int]]) -> float:
@@ -115,12 +119,12 @@ def answered(made: protocols.Setting, shown: dict[str, dict[int, Tried]], seed: 
             while (i, rounds) not in known and course.steps < rounds * EVERY:
                 course.on(made.held.labels)
             known.setdefault((i, rounds), course.scores(made.asked, asked, tested))
-        scores = choice.together([known[m] for m in members])
+        scores = candidates.candidates_together([known[m] for m in members])
         return float((scores.argmax(axis=1) == made.truth[tested]).mean())
 
     alone, tried = shown["one fold, one network"], shown["folds, members"]
-    best = choice.within(alone, 0.0)[0]
-    near = choice.within(tried, choice.NEAR)[:3]
+    best = candidates.candidates_within(alone, 0.0)[0]
+    near = candidates.candidates_within(tried, candidates.NEAR_CANDIDATES)[:3]
     gcns = [i for i, c in enumerate(CANDIDATES) if c.model == "gcn"]
     rows = {"one fold, one network": right([(best, alone[best].best.updates)])}
     rows["folds, one network"] = right([(near[0], tried[near[0]].best.updates)])

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from fedgraph import pricing
-from fedgraph.pricing.quotes import Priced, Quote, claim_words, rendered, written_epsilon
+from fedgraph.pricing.quotes import Quote, QuotedRow, quoted_claim, quoted_epsilon, render_quotes
 
 
 def markdown(folder: Path, command: str) -> str:
@@ -16,14 +16,14 @@ def markdown(folder: Path, command: str) -> str:
     apps = list(folder.glob("*/pyproject.toml"))
     quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *apps)]
     quotes.sort(key=lambda quote: (quote.system.name.lower(), quote.path))
-    return rendered(
+    return render_quotes(
         "deployed_noise.md",
         False,
         Path(__file__).parent,
         quotes=quotes,
         command=command,
         worth=_worth,
-        claim=claim_words,
+        claim=quoted_claim,
         prices=_prices,
         comment=_comment,
         place=lambda quote: str(Path(quote.path).relative_to(folder)),
@@ -36,13 +36,13 @@ def _worth(quote: Quote) -> str:
         return _prices(quote.headline)
     asked = next(a for a in quote.asked if a.unknown.worst is None)
     epsilons = [epsilon for _, epsilon in asked.answers]
-    return f"open: {written_epsilon(min(epsilons))} to {written_epsilon(max(epsilons))} by {asked.unknown.name}"
+    return f"open: {quoted_epsilon(min(epsilons))} to {quoted_epsilon(max(epsilons))} by {asked.unknown.name}"
 
 
-def _prices(priced: Priced) -> str:
+def _prices(priced: QuotedRow) -> str:
     mark = "≥ " if priced.row.kind == "lower bound" else ""
-    total = "open" if priced.total is None else mark + written_epsilon(priced.total.epsilon)
-    return f"{mark}{written_epsilon(priced.per_round.epsilon)} → {total}"
+    total = "open" if priced.total is None else mark + quoted_epsilon(priced.total.epsilon)
+    return f"{mark}{quoted_epsilon(priced.per_round.epsilon)} → {total}"
 
 
 def _comment(quote: Quote) -> str:

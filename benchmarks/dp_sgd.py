@@ -22,10 +22,10 @@ import scipy.sparse as sp
 import threadpoolctl
 import torch
 
-from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
-from fedgraph.learning.layers.matrices import to_torch
-from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.optimisers.descents import Optimiser
+from fedgraph.learning.clipping.aggregated_rows import clip_aggregated_rows, prepare_aggregated_rows
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.layers.torch_matrices import to_torch_matrix
+from fedgraph.learning.optimisers.descents import StatefulDescent
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum
 
@@ -69,7 +69,7 @@ def torch_step(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
 
 
 def sparse_torch_step(features: sp.csr_array, y: torch.Tensor) -> Callable[[], None]:
-    x = to_torch(features)
+    x = to_torch_matrix(features)
     parts = [p.detach().clone().requires_grad_() for p in network().parameters()]
     parts[0] = parts[0].detach().T.contiguous().requires_grad_()
     adam = torch.optim.Adam(parts, lr=0.005)
@@ -138,13 +138,13 @@ def our_step(features: sp.csr_array, labels: np.ndarray, neighbours: int, privat
     if neighbours > 1:
         other = (np.arange(n) + rng.integers(1, n, size=n)) % n
         pi = sp.csr_array((np.full(2 * n, 0.5), (np.repeat(np.arange(n), 2), np.stack([np.arange(n), other], 1).ravel())))
-    rows = aggregated_rows(features, pi, labels)
+    rows = prepare_aggregated_rows(features, pi, labels)
     layout = Layout((FEATURES, HIDDEN, CLASSES))
-    follower = Optimiser(layout.start(rng), 0.005)
+    follower = StatefulDescent(layout.start(rng), 0.005)
     noise, bound, batch = GaussianNoise(NOISE * CLIP), ClippedSum(CLIP, n), np.arange(n)
 
     def step() -> None:
-        total = clipped_gradient_sum(layout, follower.vector, rows, batch, CLIP if private else None)
+        total = clip_aggregated_rows(layout, follower.vector, rows, batch, CLIP if private else None)
         follower.step(noise.apply(bound.enforce(total), rng) if private else total, 1 / n)
 
     return step

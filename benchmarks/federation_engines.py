@@ -22,14 +22,14 @@ from benchmarks import federation_meter as meter
 from benchmarks import federation_work as work
 from fedgraph import runtime
 from fedgraph.federation import client, rounds, server
-from fedgraph.federation.messages import Job, cut_into_blocks, union
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
-from fedgraph.learning.layers.matrices import unit_rows
-from fedgraph.learning.propagation.walks import symmetric_with_loops
+from fedgraph.federation.messages import Job, cut_message_blocks, unite_message_block
+from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.methods import features
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.runtime.base import blocks
-from fedgraph.runtime.process import use_one_thread
+from fedgraph.runtime.base import split_into_runtime_blocks
+from fedgraph.runtime.process import use_one_process_thread
 from fedgraph.types import Partition, Subgraph
 
 
@@ -64,8 +64,8 @@ class Gcn(nn.Module):
 def dense(subgraph: Subgraph) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(X [n, d], Â [n, n], labels [n]) of one client."""
     graph = subgraph.graph
-    x = torch.tensor(unit_rows(graph.features).toarray())
-    return x, torch.tensor(symmetric_with_loops(graph.adjacency).toarray()), torch.tensor(graph.labels)
+    x = torch.tensor(unit_matrix_rows(graph.features).toarray())
+    return x, torch.tensor(symmetric_walk_matrix(graph.adjacency).toarray()), torch.tensor(graph.labels)
 
 
 def one_client(model: Gcn, vector: torch.Tensor, x: torch.Tensor, hat: torch.Tensor, y: torch.Tensor) -> tuple[np.ndarray, int]:
@@ -87,10 +87,10 @@ def fedgraph(given: work.Workload, count: int, engine: str, workers: int, files:
     """As a run does it."""
     clock, began = Clock(), time.monotonic()
     plan = given.plan
-    state = server.begin(Job("start", 0, ("start",), plan))
+    state = server.begin_at_server(Job("start", 0, ("start",), plan))
     with runtime.start(engine, workers) as pool:
         shared = pool.share("partition", given.partition)
-        outcome = rounds.run(pool, shared, plan, 0, ("start",), ("start",), rounds.Prefixes(), clock.round_done)
+        outcome = rounds.run_rounds(pool, shared, plan, 0, ("start",), ("start",), rounds.RoundPrefixes(), clock.round_done)
         found = clock.per_round(count)
         np.save(files / "fedgraph.npy", outcome.state.model["parameters"])
         np.save(files / "start.npy", state.model["parameters"])
@@ -102,21 +102,21 @@ def fedgraph(given: work.Workload, count: int, engine: str, workers: int, files:
 def sent_bytes(given: work.Workload, workers: int) -> dict[str, Any]:
     """Bytes that ``workers`` workers send the server in one round, dealt as the engine deals."""
     job = Job("bytes", 0, ("bytes",), given.plan)
-    model = server.begin(job).model
+    model = server.begin_at_server(job).model
     total = 0
-    for items in blocks(len(cut_into_blocks(given.partition.num_clients)), workers):
-        messages = client.run_blocks(items, given.partition.subgraphs, job, model, 0)
+    for items in split_into_runtime_blocks(len(cut_message_blocks(given.partition.num_clients)), workers):
+        messages = client.run_client_blocks(items, given.partition.subgraphs, job, model, 0)
         total += sum(value.value.nbytes for message in messages for value in message.released.values())
     return {"bytes_per_round": total}
 
 
 def clients(given: work.Workload, files: Path) -> dict[str, Any]:
     """Writes ``clients.npz`` for the scripts of other simulators (``federation_peer``)."""
-    joint, starts = union(given.partition.subgraphs)
-    hat = symmetric_with_loops(joint.graph.adjacency).tocoo()
+    joint, starts = unite_message_block(given.partition.subgraphs)
+    hat = symmetric_walk_matrix(joint.graph.adjacency).tocoo()
     order = np.lexsort((hat.coords[1], hat.coords[0]))
     np.savez(
-        files / "clients.npz", starts=starts, x=unit_rows(joint.graph.features).toarray(), labels=joint.graph.labels,
+        files / "clients.npz", starts=starts, x=unit_matrix_rows(joint.graph.features).toarray(), labels=joint.graph.labels,
         row=hat.coords[0][order], column=hat.coords[1][order], value=hat.data[order],
     )  # fmt: skip
     return {}
@@ -124,7 +124,7 @@ def clients(given: work.Workload, files: Path) -> dict[str, Any]:
 
 def plain_loop(given: work.Workload, count: int, files: Path) -> dict[str, Any]:
     """One process, one client after another, torch as its manual shows it."""
-    use_one_thread()
+    use_one_process_thread()
     clock, vector = Clock(), np.load(files / "start.npy")
     if given.name == "features":
         step = _plain_features(given)
@@ -158,7 +158,7 @@ def _plain_features(given: work.Workload) -> Callable[[np.ndarray], np.ndarray]:
     def step(vector: np.ndarray) -> np.ndarray:
         total = np.zeros(vector.size)
         for own in held:
-            total += clipped_gradient_sum(made.layout, vector, own.x, own.labels, made.clip)
+            total += clip_per_sample(made.layout, vector, own.x, own.labels, made.clip)
             total += rng.normal(0, noise.std, vector.size)
         return vector
 

@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from fedgraph import data, seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
+from fedgraph.methods.base import NO_DERIVED_FACTS, Budget, MembershipFacts, Plan, PublicFacts, PublicFactsPart, SizeFacts
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Partition, Provenance
+from fedgraph.types import Graph, GraphProvenance, Partition
 
 NODES, WORDS, CLASSES, EDGES, PER_ROW = 3327, 3703, 6, 4552, 32  # CiteSeer's
 HIDDEN, STEPS, RATE = 16, 3, 0.1
@@ -63,7 +63,7 @@ def graph_of(name: str, clients: int) -> Graph:
         rows,
         labels,
         CLASSES,
-        Provenance("synthetic", "a random graph of CiteSeer's shape"),
+        GraphProvenance("synthetic", "a random graph of CiteSeer's shape"),
         features_from_edges=False,
         columns_from_rows=False,
         nodes_from_edges=False,
@@ -73,7 +73,7 @@ def graph_of(name: str, clients: int) -> Graph:
 def workload(name: str, clients: int, rounds: int) -> Workload:
     """``rounds`` rounds of all clients behind secure aggregation, so that sums are all that is seen."""
     graph = graph_of(name, clients)
-    rng = seeds.generator(0, "benchmark")
+    rng = seeds.seeded_generator(0, "benchmark")
     if name == "ego":
         partition = ego.split(graph, ego.Params(clients=clients), rng)
     else:
@@ -81,9 +81,9 @@ def workload(name: str, clients: int, rounds: int) -> Workload:
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     viewer = Viewer.SERVER_SECURE_AGGREGATION
     facts = PublicFacts(
-        Sizes(sum(sizes), graph.num_features, graph.num_classes, sizes), viewer,
-        Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
-        NOTHING_DERIVED, colluders=1,
+        SizeFacts(sum(sizes), graph.num_features, graph.num_classes, sizes), viewer,
+        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicFactsPart("nothing"),
+        NO_DERIVED_FACTS, colluders=1,
     )  # fmt: skip
     if name == "features":
         plan: Plan[Any, Any] = features.plan(features.Params(steps=rounds), facts, Budget(1.0, 1e-5))

@@ -32,15 +32,15 @@ from fedgraph import data, runtime, seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.federation import rounds, server
 from fedgraph.federation.messages import Job
-from fedgraph.learning.layers.matrices import to_torch, unit_rows
-from fedgraph.learning.propagation.walks import symmetric_with_loops
+from fedgraph.learning.layers.torch_matrices import to_torch_matrix, unit_matrix_rows
+from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.methods import nonprivate
-from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
+from fedgraph.methods.base import NO_DERIVED_FACTS, Budget, MembershipFacts, Plan, PublicFacts, PublicFactsPart, SizeFacts
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime.process import use_one_thread
-from fedgraph.types import Graph, Partition, Provenance
+from fedgraph.runtime.process import use_one_process_thread
+from fedgraph.types import Graph, GraphProvenance, Partition
 
 CLIENTS, RATE = 10, 0.1
 ROUNDING = 1e-4  # largest difference in a parameter, of parameters of size 1
@@ -82,7 +82,7 @@ def graph_of(name: str) -> Graph:
         rows = sp.csr_array((np.ones(words.size, np.float32), words.ravel(), starts), shape=(size.nodes, size.features))
         rows.sum_duplicates()
     labels = rng.integers(size.classes, size=size.nodes)
-    made = Provenance("synthetic", f"a random graph of the size of {name}")
+    made = GraphProvenance("synthetic", f"a random graph of the size of {name}")
     return Graph(
         name,
         sp.csr_array(upper + upper.T),
@@ -100,9 +100,9 @@ def plan_of(graph: Graph, partition: Partition, hidden: int, count: int) -> Plan
     """FedAvg behind secure aggregation, ``count`` rounds."""
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = PublicFacts(
-        Sizes(sum(sizes), graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
-        Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
-        NOTHING_DERIVED, colluders=1,
+        SizeFacts(sum(sizes), graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
+        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicFactsPart("nothing"),
+        NO_DERIVED_FACTS, colluders=1,
     )  # fmt: skip
     settings = Params(
         model="gcn", hidden=hidden, dropout=0, validation=0, local_epochs=1, client_optimiser="sgd", refit=False,
@@ -131,21 +131,21 @@ def ours(partition: Partition, plan: Plan[Any, Any]) -> tuple[np.ndarray, float]
     clock = Clock()
     with runtime.start("serial", 1) as pool:
         shared = pool.share("partition", partition)
-        done = rounds.run(pool, shared, plan, 0, ("start",), ("start",), rounds.Prefixes(), clock.round_done)
+        done = rounds.run_rounds(pool, shared, plan, 0, ("start",), ("start",), rounds.RoundPrefixes(), clock.round_done)
     return done.state.model["parameters"], clock.seconds
 
 
 def loop(partition: Partition, plan: Plan[Any, Any], hidden: int, count: int) -> tuple[np.ndarray, float]:
     """The same, one client after another, torch as its manual shows it: sparse features and adjacency."""
-    state = server.begin(Job("start", 0, ("start",), plan))
+    state = server.begin_at_server(Job("start", 0, ("start",), plan))
     vector = torch.tensor(state.model["parameters"])
     d, c = plan.facts.sizes.num_features, plan.facts.sizes.num_classes
     shapes = [(hidden,), (hidden, d), (c,), (c, hidden)]
     held = []
     for share in partition.subgraphs:
-        rows = unit_rows(share.graph.features)
-        x = torch.tensor(rows.toarray()) if rows.nnz > 0.5 * np.prod(rows.shape) else to_torch(rows)
-        held.append((x, to_torch(symmetric_with_loops(share.graph.adjacency)), torch.tensor(share.graph.labels)))
+        rows = unit_matrix_rows(share.graph.features)
+        x = torch.tensor(rows.toarray()) if rows.nnz > 0.5 * np.prod(rows.shape) else to_torch_matrix(rows)
+        held.append((x, to_torch_matrix(symmetric_walk_matrix(share.graph.adjacency)), torch.tensor(share.graph.labels)))
     clock = Clock()
     for number in range(count):
         total = torch.zeros_like(vector)
@@ -165,7 +165,7 @@ def compare(name: str, count: int, loop_rounds: int) -> dict[str, Any]:
     """``SystemExit`` where the two disagree by more than rounding."""
     began, hidden = time.process_time(), SIZES[name].hidden
     graph = graph_of(name)
-    partition = uniform.split(graph, uniform.Params(clients=CLIENTS), seeds.generator(0, "benchmark"))
+    partition = uniform.split(graph, uniform.Params(clients=CLIENTS), seeds.seeded_generator(0, "benchmark"))
     plan = plan_of(graph, partition, hidden, count)
     ready = time.process_time() - began
     vector, seconds = ours(partition, plan)
@@ -199,7 +199,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.rounds < 2 or (args.loop_rounds is not None and args.loop_rounds < 2):
         parser.error("the first round warms up; allowed: 2 rounds or more")
-    use_one_thread()
+    use_one_process_thread()
     report = compare(args.data, args.rounds, args.loop_rounds or (args.rounds if args.data == "cora" else 3))
     if not args.json:
         print(

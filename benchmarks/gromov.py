@@ -28,10 +28,9 @@ from threadpoolctl import threadpool_limits
 
 from fedgraph import data
 from fedgraph.comparison import batch_descent, gromov
-from fedgraph.comparison.bounds import to_nearest
 from fedgraph.comparison.descent import PRODUCT
-from fedgraph.comparison.metric_space import MetricSpace, from_topology
-from fedgraph.comparison.packing import pack
+from fedgraph.comparison.gromov_bounds import solve_within_gromov_bounds
+from fedgraph.comparison.metric_space import MetricSpace, pack_metric_spaces, space_from_topology
 from fedgraph.types import GraphCollection
 
 SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-binary", "proteins": "tu/proteins"}
@@ -40,19 +39,19 @@ SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-
 def spaces_of(key: str, root: str | None) -> tuple[list[MetricSpace], str]:
     loaded = data.load(SETS[key], root=root, when_unavailable="synthetic", download=False)
     if isinstance(loaded, GraphCollection):
-        return [from_topology(graph.adjacency) for graph in loaded.graphs], loaded.provenance.source
+        return [space_from_topology(graph.adjacency) for graph in loaded.graphs], loaded.provenance.source
     adjacency = loaded.adjacency
     centres = np.random.default_rng(0).choice(np.flatnonzero(loaded.degrees > 0), 500, replace=False)
     spaces = []
     for centre in centres:
         nodes = np.append(centre, adjacency.indices[adjacency.indptr[centre] : adjacency.indptr[centre + 1]])
-        spaces.append(from_topology(adjacency[nodes][:, nodes]))
+        spaces.append(space_from_topology(adjacency[nodes][:, nodes]))
     return spaces, loaded.provenance.source
 
 
 def timed(spaces: list[MetricSpace], which: np.ndarray, options: gromov.GromovOptions) -> tuple[np.ndarray, float]:
     began = time.process_time()
-    values = gromov.solve_pairs(spaces, which, options).value
+    values = gromov.solve_gromov_pairs(spaces, which, options).value
     return values, time.process_time() - began
 
 
@@ -70,10 +69,12 @@ def print_searched(spaces: list[MetricSpace], sample: np.ndarray, theirs: np.nda
 
 
 def batched(spaces: list[MetricSpace], which: np.ndarray, device: str) -> tuple[np.ndarray, float]:
-    packed, limits = pack(spaces, np.arange(len(spaces)), fused=False), (10_000, 1e-9, 1e-9)
+    packed, limits = pack_metric_spaces(spaces, np.arange(len(spaces)), fused=False), (10_000, 1e-9, 1e-9)
 
     def solve(pairs: np.ndarray) -> np.ndarray:
-        return batch_descent.solve_all(packed, pairs, 1.0, PRODUCT, 0, np.uint64(0), limits, torch.device(device))[0]
+        return batch_descent.solve_by_batch_descent(packed, pairs, 1.0, PRODUCT, 0, np.uint64(0), limits, torch.device(device))[
+            0
+        ]
 
     solve(which[:100])  # the device's own start
     clock = time.perf_counter if device == "cuda" else time.process_time
@@ -84,7 +85,9 @@ def batched(spaces: list[MetricSpace], which: np.ndarray, device: str) -> tuple[
 def print_nearest(spaces: list[MetricSpace], k: int) -> None:
     rows, columns = np.split(np.random.default_rng(2).permutation(len(spaces)), [len(spaces) // 10])
     began = time.process_time()
-    _, asked = to_nearest(spaces, rows, columns, k, None, lambda which: gromov.solve_pairs(spaces, which).value)
+    _, asked = solve_within_gromov_bounds(
+        spaces, rows, columns, k, None, lambda which: gromov.solve_gromov_pairs(spaces, which).value
+    )
     seconds, all_of_them = time.process_time() - began, rows.size * columns.size
     print(f"  {k} nearest of {rows.size} spaces: {asked:,} of {all_of_them:,} pairs", end=" ")
     print(f"({asked / all_of_them:.0%}) solved, {seconds:.1f} s")
@@ -102,20 +105,20 @@ def main() -> None:
     args = parser.parse_args()
     began = time.perf_counter()
     for options in (gromov.GromovOptions(), gromov.GromovOptions(solver="pot")):  # which imports POT, outside the timed part
-        gromov.solve_pairs([from_topology(np.zeros((1, 1)))] * 2, gromov.pairs(2), options)
+        gromov.solve_gromov_pairs([space_from_topology(np.zeros((1, 1)))] * 2, gromov.list_gromov_pairs(2), options)
     print(f"first calls (compilation, or reading it from disk, and imports): {time.perf_counter() - began:.1f} s")
     print("set       source     spaces  nodes   µs/pair  POT µs/pair   ratio    median POT median  median diff", end=" ")
     print(" lower higher  s, all pairs")
     for key in args.only:
         spaces, source = spaces_of(key, args.data_root)
-        which = gromov.pairs(len(spaces))
+        which = gromov.list_gromov_pairs(len(spaces))
         order = np.random.default_rng(1).permutation(len(which))
         sample = which[order[: args.oracle]]
         with threadpool_limits(1):
             chosen = which if args.all_pairs else which[order[: args.pairs]]
             every, seconds = timed(spaces, chosen, gromov.GromovOptions())
             theirs, slow = timed(spaces, sample, gromov.GromovOptions(solver="pot"))
-        ours = gromov.solve_pairs(spaces, sample).value
+        ours = gromov.solve_gromov_pairs(spaces, sample).value
         fast = seconds / len(chosen)
         nodes = np.mean([space.num_points for space in spaces])
         apart = ours - theirs

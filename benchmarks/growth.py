@@ -23,12 +23,12 @@ import time
 import numpy as np
 
 from fedgraph import runtime
-from fedgraph.data.base.block_model import BlockModel, generate
-from fedgraph.methods.base import kinds
+from fedgraph.data.base.block_model import BlockModel, draw_block_model
+from fedgraph.methods.base import method_kinds
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.node_settings import Params
-from fedgraph.types import Provenance
+from fedgraph.types import GraphProvenance
 
 CLASSES, DEGREE, CLIENTS, NEIGHBOURS = 8, 4, (4, 16, 64), (2, 8, 32)
 AXES = ["edges", "clients", "rounds", "neighbours"]
@@ -36,10 +36,12 @@ AXES = ["edges", "clients", "rounds", "neighbours"]
 
 def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: dict[str, int] | None = None) -> dict[str, float]:
     """Processor seconds, peak memory in GB, accuracy and rounds of one cell."""
-    situation = next(s for s in kinds.method(method).OFFERS.situations if s.given in ("inductive", "transductive", "asking"))
+    situation = next(
+        s for s in method_kinds.load_method(method).OFFERS.situations if s.given in ("inductive", "transductive", "asking")
+    )
     trust = next(t for t in situation.trusted if (t.value == "curator") == (clients == 1))
     model = BlockModel((nodes // CLASSES,) * CLASSES, edges, 1000, 0.6, 10, 3, 2 * edges / nodes, topic_share=0.25)
-    graph = generate(model, "grown", 0, Provenance("synthetic", "grown"))
+    graph = draw_block_model(model, "grown", 0, GraphProvenance("synthetic", "grown"))
     params = Params(
         trust=[trust.value],
         epsilons=[8.0],
@@ -47,7 +49,7 @@ def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: di
         protocol=situation.given,
         partition={"partition": "uniform", "clients": clients},
     )
-    context = Context("grown", graph.name, graph, root=1, seeds=1, runtime=runtime.start("serial"))
+    context = CellContext("grown", graph.name, graph, root=1, seeds=1, runtime=runtime.start("serial"))
     began = time.process_time()
     cell = node_classification.cells(params, context)[0]
     outcome = node_classification.run(params, cell, context)
@@ -60,7 +62,7 @@ def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: di
 
 def grown(method: str, sizes: list[int], axes: list[str]) -> dict[str, list[list[float]]]:
     """axis → [size, what was measured] of each point; nodes, always measured, come first, so that their peaks are their own."""
-    offers = kinds.method(method)
+    offers = method_kinds.load_method(method)
     measured(method, 800, 800 * DEGREE)  # what only the first cell does (imports, compilation) is no growth
     found: dict[str, list[list[float]]] = {}
 
@@ -96,7 +98,7 @@ def slope(points: list[list[float]], column: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = kinds.names_offering(lambda offers: offers.kind == "classifier")
+    names = method_kinds.list_method_names(lambda offers: offers.kind == "classifier")
     parser.add_argument("--methods", nargs="+", choices=names, default=names)
     parser.add_argument("--nodes", nargs="+", type=int, default=[2000, 4000, 8000])
     parser.add_argument("--axes", nargs="+", choices=AXES, default=AXES, help="what grows beside the nodes")

@@ -21,9 +21,9 @@ from sklearn.svm import SVC
 
 from fedgraph import data
 from fedgraph.comparison import gromov
-from fedgraph.comparison.classify import Split, svm
-from fedgraph.comparison.metric_space import MetricSpace, from_topology
-from fedgraph.tasks.base.graphs.graph_collections import fold
+from fedgraph.comparison.classify import ClassifySplit, classify_by_svm
+from fedgraph.comparison.metric_space import MetricSpace, space_from_topology
+from fedgraph.tasks.base.graphs.graph_collections import split_collection_by_folds
 from fedgraph.types import GraphCollection
 
 COSTS, GAMMAS = tuple(10.0**k for k in range(-2, 4)), tuple(2.0**k for k in range(-10, 11, 2))
@@ -41,7 +41,7 @@ def by_pot(spaces: list[MetricSpace], which: np.ndarray) -> np.ndarray:
         return np.array([one(spaces[i], spaces[j]) for i, j in which])
 
 
-def plain(distances: np.ndarray, labels: np.ndarray, split: Split, inner: bool) -> float:
+def plain(distances: np.ndarray, labels: np.ndarray, split: ClassifySplit, inner: bool) -> float:
     """Accuracy of SVC on one fold, without a line of ours."""
     known, rng = np.concatenate([split.train, split.validation]), np.random.RandomState(0)
     chooses = StratifiedKFold(3, shuffle=True, random_state=rng) if inner else [(split.train, split.validation)]
@@ -62,7 +62,7 @@ def plain(distances: np.ndarray, labels: np.ndarray, split: Split, inner: bool) 
     return fitted(distances, labels, split, *chosen)
 
 
-def fitted(distances: np.ndarray, labels: np.ndarray, split: Split, cost: float, gamma: float) -> float:
+def fitted(distances: np.ndarray, labels: np.ndarray, split: ClassifySplit, cost: float, gamma: float) -> float:
     known, gram = np.concatenate([split.train, split.validation]), np.exp(-gamma * distances)
     model = SVC(C=cost, kernel="precomputed", max_iter=20_000).fit(gram[np.ix_(known, known)], labels[known])
     return float(model.score(gram[np.ix_(split.test, known)], labels[split.test]))
@@ -80,17 +80,19 @@ def main() -> None:
     if not isinstance(loaded, GraphCollection):
         raise SystemExit(f"{args.set} is one graph; this needs a collection")
     drawn = np.sort(np.random.default_rng(0).permutation(len(loaded.graphs))[: args.graphs])
-    spaces, labels = [from_topology(loaded.graphs[i].adjacency) for i in drawn], loaded.labels[drawn]
-    which = gromov.pairs(len(spaces))
-    ours = gromov.assemble(len(spaces), which, gromov.solve_pairs(spaces, which).value)
-    theirs = ours if args.without_pot else gromov.assemble(len(spaces), which, by_pot(spaces, which))
+    spaces, labels = [space_from_topology(loaded.graphs[i].adjacency) for i in drawn], loaded.labels[drawn]
+    which = gromov.list_gromov_pairs(len(spaces))
+    ours = gromov.assemble_gromov_matrix(len(spaces), which, gromov.solve_gromov_pairs(spaces, which).value)
+    theirs = ours if args.without_pot else gromov.assemble_gromov_matrix(len(spaces), which, by_pot(spaces, which))
     print(f"{args.set}, {len(spaces)} graphs, larger class {np.bincount(labels).max() / labels.size:.3f}")
-    splits = tuple(fold(labels, FOLDS, VALIDATION, 0, args.set, seed) for seed in range(FOLDS))
-    nested = tuple(Split(np.sort(np.concatenate([s.train, s.validation])), np.zeros(0, np.int64), s.test) for s in splits)
+    splits = tuple(split_collection_by_folds(labels, FOLDS, VALIDATION, 0, args.set, seed) for seed in range(FOLDS))
+    nested = tuple(
+        ClassifySplit(np.sort(np.concatenate([s.train, s.validation])), np.zeros(0, np.int64), s.test) for s in splits
+    )
     for name, asked, inner in (("a fifth of the graphs chooses", splits, False), ("three inner folds choose", nested, True)):
         how = {
-            "ours": svm(ours, labels, asked, np.random.default_rng(1), "clip", COSTS, GAMMAS).accuracies,
-            "as it is": svm(ours, labels, asked, np.random.default_rng(1), "as_is", COSTS, GAMMAS).accuracies,
+            "ours": classify_by_svm(ours, labels, asked, np.random.default_rng(1), "clip", COSTS, GAMMAS).accuracies,
+            "as it is": classify_by_svm(ours, labels, asked, np.random.default_rng(1), "as_is", COSTS, GAMMAS).accuracies,
             "plain": np.array([plain(theirs, labels, split, inner) for split in splits]),
         }
         print(

@@ -8,7 +8,8 @@ larger noise that is left where the test was made and no hop. Where a hop was ma
 more without what was measured of meetings (``guessed``): as if like classes met four times as often as others.
 
 ``--count`` trains nothing: each seed draws a split and the noise of the test of the edges. The line says in how many
-of them the hop is made, and in how many it would be if dense neighbourhoods had to tell twice as much (``SOME`` in its budget).
+of them the hop is made, and in how many it would be if dense neighbourhoods had to tell twice as much
+(``SOME_TO_RELEASE_LABELS`` in its budget).
 """
 
 from __future__ import annotations
@@ -24,10 +25,17 @@ import numpy as np
 from benchmarks.never_worse import MADE
 from benchmarks.second_messages import planned, trained
 from fedgraph import data, runtime
-from fedgraph.learning.propagation.meetings import Reading, information, votes
+from fedgraph.learning.propagation.meetings import MeetingReading, information_of_meetings, vote_by_meetings
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import Plan, State
-from fedgraph.methods.label_hop.releases import ENOUGH, SOME, Made, Params, Training, answering
+from fedgraph.methods.label_hop.releases import (
+    ENOUGH_TO_RELEASE_LABELS,
+    SOME_TO_RELEASE_LABELS,
+    Made,
+    Params,
+    Training,
+    label_hop_answering,
+)
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph
@@ -70,14 +78,14 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
 
 
 def _without_meetings(
-    plan: Plan[Params, Made], state: State[label_hop.Memory], made: protocols.Setting, tested: np.ndarray
+    plan: Plan[Params, Made], state: State[label_hop.Memory], made: protocols.ProtocolSetting, tested: np.ndarray
 ) -> float:
     """Accuracy of votes and rows where nobody measured how classes meet."""
     classes, answers = made.held.num_classes, state.memory.answers
-    alike = Reading(np.full(classes, 1 / classes), np.ones((classes, classes)) + (GUESSED - 1) * np.eye(classes), 1.0)
-    by = answering(plan.made.parts.labels, classes, plan.params.protects.replaces)
-    heard = votes(made.asked.adjacency, np.asarray(answers), alike, by, plan.params.correlation)
-    rows = np.log(label_hop.predict(plan, state, protocols.without_edges(made.asked)) + 1e-9)
+    alike = MeetingReading(np.full(classes, 1 / classes), np.ones((classes, classes)) + (GUESSED - 1) * np.eye(classes), 1.0)
+    by = label_hop_answering(plan.made.parts.labels, classes, plan.params.protects.replaces)
+    heard = vote_by_meetings(made.asked.adjacency, np.asarray(answers), alike, by, plan.params.correlation)
+    rows = np.log(label_hop.predict(plan, state, protocols.graph_without_edges(made.asked)) + 1e-9)
     return float(((rows + heard).argmax(axis=1) == made.truth)[tested].mean())
 
 
@@ -86,9 +94,9 @@ def tested_edges(name: str, graph: Graph, epsilon: float, seed: int, engine: Run
     plan, _, partition = planned(name, graph, epsilon, seed, Params())
     test_alone = replace(plan, schedule=replace(plan.schedule, rounds=1))
     memory = trained(test_alone, partition, engine, seed, name).memory
-    by = answering(plan.made.parts.labels, graph.num_classes, plan.params.protects.replaces)
-    told = information(label_hop.how_classes_meet(plan, memory), by, plan.params.correlation)
-    return memory.hop, memory.hop and told >= min(ENOUGH, 2 * SOME)
+    by = label_hop_answering(plan.made.parts.labels, graph.num_classes, plan.params.protects.replaces)
+    told = information_of_meetings(label_hop.label_hop_meetings(plan, memory), by, plan.params.correlation)
+    return memory.hop, memory.hop and told >= min(ENOUGH_TO_RELEASE_LABELS, 2 * SOME_TO_RELEASE_LABELS)
 
 
 def _total(training: Training) -> float:

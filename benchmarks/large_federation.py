@@ -29,8 +29,8 @@ from fedgraph import data
 from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
-from fedgraph.tasks.base import Context
-from fedgraph.types import Graph, Provenance
+from fedgraph.tasks.base import CellContext
+from fedgraph.types import Graph, GraphProvenance
 
 CAMPUSES, NODES, EDGES, CLASSES = 89, 870_056, 33_300_000, 6
 SHARED, OWN, FILLED = 70, 150, 5  # columns of all campuses, of each campus, and of one node
@@ -76,7 +76,7 @@ def federation(share: float) -> Graph:
     words[:, 0] = labels * 2 + rng.integers(2, size=n)
     features = sp.csr_array((np.ones(words.size, np.float32), words.ravel(), np.arange(0, words.size + 1, FILLED)), (n, width))
     features.sum_duplicates()
-    made = Provenance("synthetic", f"{count} generated campuses")
+    made = GraphProvenance("synthetic", f"{count} generated campuses")
     names = tuple(f"campus {k + 1}" for k in range(count))
     return Graph(
         "large",
@@ -102,7 +102,7 @@ def measured(name: str, trust: str, share: float, real: bool, epsilon: float) ->
     protocol, method = CELLS[name]
     given = {"participations": ["federated", "curator"], "trust": ["sums"], "epsilons": [epsilon], "methods": [method]}
     params = participation.Params(**given, protocol=protocol)
-    context = Context("large", "large", graph, root=1, seeds=1, runtime=SerialRuntime())
+    context = CellContext("large", "large", graph, root=1, seeds=1, runtime=SerialRuntime())
     began = time.process_time()
     (cell,) = (c for c in participation.cells(params, context) if c.world.trust is Trust(trust))
     outcome = participation.run(params, cell, context)

@@ -38,7 +38,7 @@ from torch.nn import functional
 from fedgraph import data
 from fedgraph.attacks import linkteller
 from fedgraph.audit import operating_points
-from fedgraph.learning.layers.matrices import to_torch, unit_rows
+from fedgraph.learning.layers.torch_matrices import to_torch_matrix, unit_matrix_rows
 from fedgraph.types import Graph
 
 STEPS, RATE, DECAY, HIDDEN, DROPPED = 200, 0.01, 5e-4, 64, 0.5
@@ -67,12 +67,12 @@ class Network:
     def asked(self, spread: sp.csr_array, rows: sp.csr_array) -> Callable[[sp.csr_array], np.ndarray]:
         """Rows that differ from ``rows`` in few nodes → float64 [n, c] log-probabilities. spread: of ``averaging``."""
         first, second, third, last = self.weights
-        seen = unit_rows(rows).astype(np.float64) @ first
+        seen = unit_matrix_rows(rows).astype(np.float64) @ first
         before, columns = spread @ seen + second, spread.tocsc()
 
         def answers(features: sp.csr_array) -> np.ndarray:
             changed = np.unique((features - rows).nonzero()[0])
-            now = unit_rows(sp.csr_array(features[changed])).astype(np.float64) @ first
+            now = unit_matrix_rows(sp.csr_array(features[changed])).astype(np.float64) @ first
             hidden = np.maximum(before + columns[:, changed] @ (now - seen[changed]), 0.0) if changed.size else before.clip(0.0)
             return np.asarray(log_softmax(spread @ (hidden @ third) + last, axis=1))
 
@@ -92,8 +92,8 @@ def averaging(adjacency: sp.csr_array, norm: Norm) -> sp.csr_array:
 def learnt(graph: Graph, norm: Norm, seed: int) -> Network:
     """A network after training on every label of ``graph``: Adam on the mean cross-entropy, dropout on the hidden layer."""
     torch.manual_seed(seed)
-    spread = to_torch(averaging(graph.adjacency, norm).astype(np.float32))
-    rows = to_torch(sp.csr_array(unit_rows(graph.features)))
+    spread = to_torch_matrix(averaging(graph.adjacency, norm).astype(np.float32))
+    rows = to_torch_matrix(sp.csr_array(unit_matrix_rows(graph.features)))
     shapes = ((graph.num_features, HIDDEN), (HIDDEN,), (HIDDEN, graph.num_classes), (graph.num_classes,))
     parts = [torch.nn.Parameter(torch.randn(s) / s[0] ** 0.5 if len(s) > 1 else torch.zeros(s)) for s in shapes]
     steps = torch.optim.Adam(parts, lr=RATE, weight_decay=DECAY)
@@ -124,7 +124,7 @@ def attacked(graph: Graph, network: Network, nodes: np.ndarray, rng: np.random.G
     spread = averaging(graph.adjacency, network.norm)
     first, second = np.triu_indices(nodes.size, 1)
     pairs = np.column_stack([nodes[first], nodes[second]])
-    scores = linkteller.pair_influence(pairs, graph.features, CHANGE, network.asked(spread, graph.features))
+    scores = linkteller.measure_linkteller_influence(pairs, graph.features, CHANGE, network.asked(spread, graph.features))
     joined = np.asarray(graph.adjacency[pairs[:, 0], pairs[:, 1]]).ravel() != 0
     apart = np.flatnonzero(~joined)
     near = sp.csr_array(graph.adjacency @ graph.adjacency)

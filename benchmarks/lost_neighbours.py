@@ -17,7 +17,7 @@ from typing import Any
 from fedgraph import data
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph
 
 
@@ -26,7 +26,7 @@ def rows(graph: Graph, cut: str, hops: int, epsilons: list[float], seeds: int) -
     given: dict[str, Any] = {"partition": {"partition": "uniform", "clients": 10}, "participations": ["federated"]}
     given |= {"trust": ["own-client"], "protocol": "transductive", "epsilons": epsilons, "cut_edges": cut}
     params = participation.Params(**given, methods=[{"method": "gap_edge", "hops": hops}])
-    context = Context(f"{cut} {hops}", "cora", graph, root=3, seeds=seeds, runtime=SerialRuntime())
+    context = CellContext(f"{cut} {hops}", "cora", graph, root=3, seeds=seeds, runtime=SerialRuntime())
     found: dict[float, list[float]] = {}
     for cell in participation.cells(params, context):
         found.setdefault(cell.epsilon, []).append(participation.run(params, cell, context).metrics["accuracy"])

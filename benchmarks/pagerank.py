@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.pagerank_oracle import published_loop
 from fedgraph import data
-from fedgraph.learning.propagation.walks import approximate_pagerank
+from fedgraph.learning.propagation.walks import walk_by_approximate_pagerank
 from fedgraph.types import Graph
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     seconds = []
     for _ in range(args.repeats):
         began = time.process_time()
-        rows = approximate_pagerank(graph.adjacency, sources)
+        rows = walk_by_approximate_pagerank(graph.adjacency, sources)
         seconds.append(time.process_time() - began)
     fast = float(np.median(seconds)) / args.sources
     checked = sources[: args.oracle]

@@ -15,10 +15,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import data, seeds
-from fedgraph.learning.layers.matrices import unit_rows
-from fedgraph.learning.propagation.walks import symmetric_with_loops
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.methods import privgnn
-from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, PublicFacts, PublicPart, Sizes, State, Streams
+from fedgraph.methods.base import (
+    NO_DERIVED_FACTS,
+    Budget,
+    MembershipFacts,
+    PlanStreams,
+    PublicFacts,
+    PublicFactsPart,
+    SizeFacts,
+    State,
+)
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Subgraph
@@ -36,16 +45,16 @@ EPSILONS, DELTA = (1.0, 8.0, 40.0), 1 / 1354
 def main() -> None:
     graph = data.load("planetoid/cora")
     assert isinstance(graph, Graph)
-    setting = protocols.make(graph, "inductive", 0.5, seeds.generator(0, "split"))
+    setting = protocols.make_protocol_setting(graph, "inductive", 0.5, seeds.seeded_generator(0, "split"))
     held, public = setting.held, setting.public_graph
     assert public is not None
     everybody = np.arange(held.num_nodes)
     facts = PublicFacts(
-        Sizes(held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,)),
+        SizeFacts(held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,)),
         Viewer.CURATOR_TRUSTED,
-        Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=(everybody,)),
-        PublicPart("test-graph", public),
-        NOTHING_DERIVED,
+        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=(everybody,)),
+        PublicFactsPart("test-graph", public),
+        NO_DERIVED_FACTS,
         colluders=1,
     )
 
@@ -56,11 +65,11 @@ def main() -> None:
     subgraph, kept = Subgraph(0, held, everybody), None
     for settings in SETTINGS:
         plan = privgnn.plan(privgnn.Params(**settings), facts, Budget(math.inf, DELTA))
-        state = privgnn.start(plan, seeds.generator(0, "start"))
+        state = privgnn.start(plan, seeds.seeded_generator(0, "start"))
         work, answers = privgnn.prepare(plan, subgraph), []
         for round_ in range(plan.schedule.rounds):
-            desk = Desk("parts", 0, round_, plan.schedule.releases, seeds.generator(0, "noise", round_))
-            sent = privgnn.client(plan, work, state.model, round_, Streams(0, ("parts", round_)), desk)
+            desk = Desk("parts", 0, round_, plan.schedule.releases, seeds.seeded_generator(0, "noise", round_))
+            sent = privgnn.client(plan, work, state.model, round_, PlanStreams(0, ("parts", round_)), desk)
             answers.append(sent["answer"].value[0])
         found, asked = np.array(answers), state.model["queries"][:, 0]
         right = float((found.argmax(axis=1) == setting.truth[asked]).mean())
@@ -72,11 +81,11 @@ def main() -> None:
         kept = kept or (plan, state, found, asked)
     assert kept is not None
     plan, state, found, asked = kept
-    near = symmetric_with_loops(sp.csr_array(public.adjacency))
-    rows = (near @ (near @ unit_rows(public.features))).toarray()
+    near = symmetric_walk_matrix(sp.csr_array(public.adjacency))
+    rows = (near @ (near @ unit_matrix_rows(public.features))).toarray()
     for epsilon in EPSILONS:
         std = privgnn.plan(privgnn.Params(), facts, Budget(epsilon, DELTA)).schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
-        noisy = found + std * seeds.generator(0, "noise", epsilon).standard_normal(found.shape)
+        noisy = found + std * seeds.seeded_generator(0, "noise", epsilon).standard_normal(found.shape)
         votes = noisy - noisy.mean(axis=1, keepdims=True)
         gram = rows[asked] @ rows[asked].T
         ridge = [rows @ rows[asked].T @ np.linalg.solve(gram + w * np.eye(asked.size), votes) for w in (0.01, 0.1, 1.0, 10.0)]

@@ -21,7 +21,7 @@ from ray.dag import InputNode, MultiOutputNode
 
 from benchmarks import federation_meter as meter
 from fedgraph import runtime
-from fedgraph.runtime.base import Clients
+from fedgraph.runtime.base import RuntimeClients
 
 WARM = 20
 
@@ -30,7 +30,7 @@ def answer(items: range, model: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {"x": model["x"] + 1.0}
 
 
-def led(clients: Clients, rounds: int, floats: int) -> tuple[float, float]:
+def led(clients: RuntimeClients, rounds: int, floats: int) -> tuple[float, float]:
     """(processor seconds, wall seconds) of so many rounds, after some to warm up."""
     model, began = {"x": np.zeros(floats)}, (0.0, 0.0)
     for done in range(WARM + rounds):

@@ -14,7 +14,7 @@ import csv
 from collections import Counter
 from pathlib import Path
 
-from fedgraph.privacy.trust import EARLIER
+from fedgraph.privacy.trust import EARLIER_TRUST_WORDS
 
 ASKED = (
     "dataset",
@@ -30,7 +30,7 @@ ASKED = (
     "metric",
 )
 FOUND = ("value", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients", "cut_edges")
-WORLDS = {"alone": "own-client", "claim": ""} | EARLIER
+WORLDS = {"alone": "own-client", "claim": ""} | EARLIER_TRUST_WORDS
 
 Line = tuple[tuple[str, ...], tuple[str, ...]]
 

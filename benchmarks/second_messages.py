@@ -34,14 +34,14 @@ from fedgraph.methods import label_hop
 from fedgraph.methods.base import Budget, Plan, State
 from fedgraph.methods.label_hop.releases import Made, Params
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
-from fedgraph.privacy.neighbour_sums import log_cap
+from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
+from fedgraph.privacy.neighbour_sums import log_neighbour_cap
 from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import trusting
+from fedgraph.worlds.world import world_of_trust
 
 GRAPHS = [f"facebook100/{name}" for name in ("simmons81", "usfca72", "vassar85", "brandeis99", "uchicago30")]
 GRAPHS += ["planetoid/cora", "planetoid/citeseer", "citation_full/cora_ml"]
@@ -57,7 +57,7 @@ def directions(graph: Graph) -> np.ndarray:
 
 def second_hop(adjacency: sp.csr_array, said: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
     """(sums over neighbours with the log cap, clipped; what one node changes of all of them; how often an own word returns)."""
-    cap, degrees = log_cap(adjacency.shape[0]), np.diff(adjacency.indptr)
+    cap, degrees = log_neighbour_cap(adjacency.shape[0]), np.diff(adjacency.indptr)
     one, two = adjacency.nonzero()
     weights = sp.csr_array((cap.factors[np.maximum(degrees[one], degrees[two])], (one, two)), shape=adjacency.shape)
     sums = weights @ said
@@ -69,19 +69,21 @@ def second_hop(adjacency: sp.csr_array, said: np.ndarray) -> tuple[np.ndarray, f
 
 def planned(
     name: str, graph: Graph, epsilon: float, seed: int, params: Params
-) -> tuple[Plan[Params, Made], protocols.Setting, Partition]:
+) -> tuple[Plan[Params, Made], protocols.ProtocolSetting, Partition]:
     """At one trusted curator, test nodes asking."""
-    made = protocols.make(graph, "asking", 0.8, seeds.generator(seed, "split", name))
+    made = protocols.make_protocol_setting(graph, "asking", 0.8, seeds.seeded_generator(seed, "split", name))
     whole = (Subgraph(0, made.held, np.arange(made.held.num_nodes)),)
     partition = Partition(whole, True, 0, "one curator", from_edges=False, from_labels=False)
-    facts = DealtWorld(trusting(Trust.CURATOR), made, partition, "dropped", 1).facts
+    facts = DealtWorld(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
     return label_hop.plan(params, facts, Budget(epsilon, 1 / made.num_train)), made, partition
 
 
 def trained(plan: Plan[Params, Made], partition: Partition, engine: Runtime, seed: int, name: str) -> State[label_hop.Memory]:
     """The last state; plans with the same seed and name meet the same draws."""
     shared = engine.share(f"{name}:{seed}", partition)
-    state: State[label_hop.Memory] = rounds.run(engine, shared, plan, seed, (name,), (name,), rounds.Prefixes()).state
+    state: State[label_hop.Memory] = rounds.run_rounds(
+        engine, shared, plan, seed, (name,), (name,), rounds.RoundPrefixes()
+    ).state
     engine.forget(shared)
     return state
 
@@ -95,8 +97,8 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
     if answers is None:
         return None
     scores = np.log(label_hop.predict(plan, state, made.asked) + 1e-9)
-    alone = label_hop.predict(plan, state, protocols.without_edges(made.asked)).argmax(axis=1)
-    rng, noise = np.random.default_rng(seed), calibrate.gaussian_multiplier(1, epsilon, delta)
+    alone = label_hop.predict(plan, state, protocols.graph_without_edges(made.asked)).argmax(axis=1)
+    rng, noise = np.random.default_rng(seed), calibrate.calibrate_gaussian(1, epsilon, delta)
     degrees, adjacency = np.maximum(np.diff(held.adjacency.indptr), 1)[:, None], held.adjacency
     training = np.setdiff1d(np.arange(held.num_nodes), made.asking)
 
@@ -107,7 +109,7 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
         right = [_right(inputs, training, held.labels, made) for inputs in (first, both)]
         return right[1] - right[0]
 
-    predicted = np.full(held.num_nodes, ABSENT)
+    predicted = np.full(held.num_nodes, ABSENT_LABEL)
     predicted[made.asking] = alone[made.asking]
     in_clear = np.asarray(predicted.reshape(-1, 1) == np.arange(held.num_classes), dtype=np.float64)
     response = MaskedResponse(epsilon, held.num_classes, replaces=False)
@@ -131,7 +133,7 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
     }
 
 
-def _right(inputs: np.ndarray, training: np.ndarray, labels: np.ndarray, made: protocols.Setting) -> float:
+def _right(inputs: np.ndarray, training: np.ndarray, labels: np.ndarray, made: protocols.ProtocolSetting) -> float:
     model = LogisticRegression(max_iter=300).fit(inputs[training], labels[training])
     return float((model.predict(inputs[made.asking]) == made.truth[made.asking]).mean())
 

@@ -23,13 +23,22 @@ from benchmarks.federation_work import graph_of
 from fedgraph import seeds
 from fedgraph.federation import client, messages, server
 from fedgraph.federation.messages import Job, Masks
-from fedgraph.federation.participation import Attendance, Participation, attendance
-from fedgraph.federation.secure import client as masks_at_client
-from fedgraph.federation.secure import plan as secure_plan
-from fedgraph.federation.secure import protocol
-from fedgraph.federation.secure import server as masks_at_server
+from fedgraph.federation.round_attendance import Attendance, Participation, draw_round_attendance
+from fedgraph.federation.secure import masked_plan as secure_plan
+from fedgraph.federation.secure import masked_round
+from fedgraph.federation.secure import masking as masks_at_client
+from fedgraph.federation.secure import unmasking as masks_at_server
 from fedgraph.methods import features
-from fedgraph.methods.base import NOTHING_DERIVED, AttendanceRule, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
+from fedgraph.methods.base import (
+    NO_DERIVED_FACTS,
+    AttendanceFacts,
+    Budget,
+    MembershipFacts,
+    Plan,
+    PublicFacts,
+    PublicFactsPart,
+    SizeFacts,
+)
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
@@ -37,14 +46,14 @@ from fedgraph.types import Partition
 
 def world(num_clients: int, least: int | None, colluders: int) -> tuple[Partition, PublicFacts]:
     graph = graph_of("w1", num_clients)
-    partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.generator(0, "deal"))
+    partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = PublicFacts(
-        Sizes(graph.num_nodes, graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
-        Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
-        NOTHING_DERIVED, colluders=colluders,
+        SizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
+        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicFactsPart("nothing"),
+        NO_DERIVED_FACTS, colluders=colluders,
     )  # fmt: skip
-    return partition, facts if least is None else dataclasses.replace(facts, attendance=AttendanceRule("some", least))
+    return partition, facts if least is None else dataclasses.replace(facts, attendance=AttendanceFacts("some", least))
 
 
 class Clock:
@@ -61,15 +70,15 @@ class Clock:
 
 
 def one_round(job: Job, partition: Partition, state: Any, round_: int, clock: Clock) -> Any:
-    every = range(len(messages.cut_into_blocks(job.plan.facts.sizes.num_clients)))
+    every = range(len(messages.cut_message_blocks(job.plan.facts.sizes.num_clients)))
     if job.masks is None:
-        sent = clock.of("clients", lambda: client.run_blocks(every, partition.subgraphs, job, state.model, round_))
-        return clock.of("server", lambda: server.merge(job, state, round_, [sent]))
-    board = clock.of("keys", lambda: masks_at_client.advertise(every, job, round_))
-    letters = clock.of("shares", lambda: masks_at_client.share(every, job, round_, board))
-    sent = clock.of("clients", lambda: client.run_blocks(every, partition.subgraphs, job, state.model, round_, board))
-    answers = clock.of("answers", lambda: masks_at_client.answer(every, job, round_, 1, board, letters))
-    return clock.of("server", lambda: masks_at_server.merge(job, state, round_, [sent], [board], [answers]))
+        sent = clock.of("clients", lambda: client.run_client_blocks(every, partition.subgraphs, job, state.model, round_))
+        return clock.of("server", lambda: server.merge_at_server(job, state, round_, [sent]))
+    board = clock.of("keys", lambda: masks_at_client.advertise_masking_keys(every, job, round_))
+    letters = clock.of("shares", lambda: masks_at_client.share_masking_secrets(every, job, round_, board))
+    sent = clock.of("clients", lambda: client.run_client_blocks(every, partition.subgraphs, job, state.model, round_, board))
+    answers = clock.of("answers", lambda: masks_at_client.answer_masking_shares(every, job, round_, 1, board, letters))
+    return clock.of("server", lambda: masks_at_server.merge_unmasking(job, state, round_, [sent], [board], [answers]))
 
 
 class Way:
@@ -77,17 +86,17 @@ class Way:
 
     def __init__(self, job: Job, together: bool) -> None:
         self.job, self.together, self.clocks = job, together, list[Clock]()
-        self.state = server.begin(job)
+        self.state = server.begin_at_server(job)
         self.receipt: Any = None
 
     def round(self, partition: Partition, round_: int) -> None:
-        able, clock = client.computes_together, Clock()
+        able, clock = client.clients_compute_together, Clock()
         if not self.together:
-            client.computes_together = lambda plan: False
+            client.clients_compute_together = lambda plan: False
         try:
             self.state, _, self.receipt = one_round(self.job, partition, self.state, round_, clock)
         finally:
-            client.computes_together = able
+            client.clients_compute_together = able
         if round_:
             self.clocks.append(clock)
 
@@ -108,10 +117,10 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     partition, facts = world(args.clients, least, args.colluders)
     params, budget = features.Params(model="mlp", hidden=16, steps=1 + args.rounds), Budget(8.0, 1e-4)
     plan: Plan[Any, Any] = features.plan(params, facts, budget)
-    hidden = secure_plan.masked_plan(plan, budget, features.num_sent(plan))
+    hidden = secure_plan.make_masked_plan(plan, budget, features.num_sent(plan))
     who: Attendance | None = None
     if least is not None:
-        who = attendance(settings, args.clients, plan.schedule.rounds, least, 0, ("benchmark",))
+        who = draw_round_attendance(settings, args.clients, plan.schedule.rounds, least, 0, ("benchmark",))
     masks = Masks(args.colluders, facts.cohort, args.drop_out)
     client._KEEP = 3  # prepared clients of each way
     ways = {
@@ -122,7 +131,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     for round_ in range(1 + args.rounds):  # the three in turn, so that other work on the cores meets each of them
         for way in ways.values():
             way.round(partition, round_)
-    now, receipt = protocol.round_of(ways["masks"].job, 1), ways["masks"].receipt
+    now, receipt = masked_round.find_masked_round(ways["masks"].job, 1), ways["masks"].receipt
     cost = {name: way.cost for name, way in ways.items()}
     ratios = [
         sum(one.spent.values()) / sum(other.spent.values())

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base.block_model import BlockModel, generate
-from fedgraph.types import Provenance
+from fedgraph.data.base.block_model import BlockModel, draw_block_model
+from fedgraph.types import GraphProvenance
 
 LIBRARY = BlockModel(
     class_sizes=(90, 80, 70, 60),
@@ -24,7 +24,7 @@ LIBRARY = BlockModel(
 
 def write(file: Path) -> None:
     """Generate ``library`` anew and store it; the same bytes of arrays every time."""
-    graph = generate(LIBRARY, "embedded/library", 0, Provenance("embedded", "generated"))
+    graph = draw_block_model(LIBRARY, "embedded/library", 0, GraphProvenance("embedded", "generated"))
     parts = {}
     for prefix, matrix in (("adj", sp.triu(graph.adjacency, k=1, format="csr")), ("attr", graph.features)):
         parts[f"{prefix}_data"] = matrix.data.astype(np.float32)

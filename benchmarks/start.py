@@ -65,7 +65,7 @@ def measured(runtime: str, trust: str) -> dict[str, float | str]:
         peak, first, line = 0.0, 0.0, 0.0
         cpu: dict[int, float] = {}
         while run.poll() is None and not first:
-            family = [run.pid, *(pid for pid, _ in watchdog.family(run.pid) if pid != os.getpid())]
+            family = [run.pid, *(pid for pid, _ in watchdog.watchdog_family(run.pid) if pid != os.getpid())]
             peak = max(peak, sum(memory_mb(pid) for pid in family))
             cpu |= {pid: max(cpu.get(pid, 0.0), cpu_seconds(pid)) for pid in family}
             line = line or (time.monotonic() - began if said.stat().st_size else 0.0)

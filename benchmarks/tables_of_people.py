@@ -194,7 +194,7 @@ def plain(nodes: pd.DataFrame, num: int) -> dict[str, float]:
     x, y = x.astype(float).to_numpy(), nodes["y"].to_numpy()
     right = {"logistic": 0.0, "trees": 0.0}
     for seed in range(num):
-        train, test = random_split(len(y), 0.8, seeds.generator(0, "split", "people", seed))
+        train, test = random_split(len(y), 0.8, seeds.seeded_generator(0, "split", "people", seed))
         for name, model in (
             ("logistic", make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))),
             ("trees", HistGradientBoostingClassifier(max_iter=100, learning_rate=0.05, max_leaf_nodes=8, random_state=seed)),

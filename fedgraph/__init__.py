@@ -50,9 +50,9 @@ __all__ = ["Model", "Run", "__version__", "compare", "load", "open_run", "price"
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from fedgraph.commands.base import version
+        from fedgraph.commands.base import command_version
 
-        return version()
+        return command_version()
     import importlib
 
     if name == "run":  # the module of ``python -m fedgraph.run``; calling it is ``library.run``

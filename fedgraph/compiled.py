@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-Make = Callable[[], Any]
+_Make = Callable[[], Any]
 
 
 def _cache() -> str:
@@ -52,51 +52,51 @@ def _one_process_at_a_time(name: str) -> Iterator[None]:
         yield
 
 
-class Type:
-    """A type of numba's that is made when it is needed: ``types.void(types.int64)``, ``types.int64[::1]``.
+class _Type:
+    """A type of numba's that is made when it is needed: ``compiled_types.void(types.int64)``, ``compiled_types.int64[::1]``.
 
     Attributes:
         make: Makes the type; numba is imported then.
     """
 
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: _Make) -> None:
         self.make = make
 
-    def __call__(self, *args: object) -> "Type":
-        return Type(lambda: self.make()(*map(_made, args)))
+    def __call__(self, *args: object) -> "_Type":
+        return _Type(lambda: self.make()(*map(_made, args)))
 
-    def __getitem__(self, dimensions: slice) -> "Type":
-        return Type(lambda: self.make()[dimensions])
+    def __getitem__(self, dimensions: slice) -> "_Type":
+        return _Type(lambda: self.make()[dimensions])
 
 
 def _made(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(map(_made, value))
-    return value.make() if isinstance(value, Type) else value
+    return value.make() if isinstance(value, _Type) else value
 
 
 class _Types:
-    def __getattr__(self, name: str) -> Type:
-        return Type(lambda: vars(_numba().types)[name])
+    def __getattr__(self, name: str) -> _Type:
+        return _Type(lambda: vars(_numba().types)[name])
 
 
-types = _Types()  # stands for ``numba.types``
+compiled_types = _Types()  # stands for ``numba.types``
 
 
-def constant(dtype: Type, dimensions: int = 1) -> Type:
+def compiled_constant(dtype: _Type, dimensions: int = 1) -> _Type:
     """The type of a C-contiguous array that is only read. (Shared memory is mapped read-only, and numba refuses it otherwise.)
 
     Args:
-        dtype: The type of its entries, from ``types``.
+        dtype: The type of its entries, from ``compiled_types``.
         dimensions: How many it has.
     """
-    return Type(lambda: _numba().types.Array(dtype.make(), dimensions, "C", readonly=True))
+    return _Type(lambda: _numba().types.Array(dtype.make(), dimensions, "C", readonly=True))
 
 
-class Loop:
+class _Loop:
     """A function that is compiled when it is first called."""
 
-    def __init__(self, function: FunctionType, signature: Type | None, options: dict[str, object]) -> None:
+    def __init__(self, function: FunctionType, signature: _Type | None, options: dict[str, object]) -> None:
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self._function, self._signature, self._options = function, signature, options
 
@@ -105,7 +105,7 @@ class Loop:
         """What numba makes of it. The loops that it calls stand compiled in its module from then on, where numba sees them."""
         known = self._function.__globals__
         for name in self._function.__code__.co_names:
-            if isinstance(inner := known.get(name), Loop) and inner is not self:
+            if isinstance(inner := known.get(name), _Loop) and inner is not self:
                 known[name] = inner.compiled
         signature = None if self._signature is None else self._signature.make()
         with _one_process_at_a_time(f"{self.__module__}.{self.__name__}"):
@@ -119,7 +119,9 @@ class Loop:
         return self.compiled(*args)
 
 
-def compiled(signature: Type | None = None, reassociate: bool = True, nan: bool = True) -> Callable[[Callable[..., Any]], Loop]:
+def compiled(
+    signature: _Type | None = None, reassociate: bool = True, nan: bool = True
+) -> Callable[[Callable[..., Any]], _Loop]:
     """Compile a function with ``numba.njit`` when it is first called.
 
     The code is kept in ``NUMBA_CACHE_DIR``, else in the user's cache (``~/.cache/fedgraph/numba``), else where numba itself
@@ -132,8 +134,8 @@ def compiled(signature: Type | None = None, reassociate: bool = True, nan: bool 
         nan: Whether NaN keeps its meaning. False is for loops whose inputs were checked before.
 
     Returns:
-        A decorator that turns a function into a ``Loop``.
+        A decorator that turns a function into a ``_Loop``.
     """
     freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
     options: dict[str, object] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}
-    return lambda function: Loop(cast(FunctionType, function), signature, options)
+    return lambda function: _Loop(cast(FunctionType, function), signature, options)

@@ -17,14 +17,14 @@ from typing import Any
 import yaml
 
 from fedgraph import plugins
-from fedgraph.cells.entry import portable
+from fedgraph.cells.entry import make_entry_portable
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import kinds
+from fedgraph.methods.base import method_kinds
 from fedgraph.privacy.trust import trust_called
 from fedgraph.runs.run import Run, open_run
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario import shipped
-from fedgraph.scenario.wanted import MANY_PEOPLE, WHOLE, delta_for
+from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE, wanted_delta
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -134,7 +134,7 @@ def compare(
     common = {"trust": [trust_called(word).value for word in trust], "epsilons": budgets}
     tasks = _tasks(given, methods, common, clients=clients, split=split, protocol=protocol, delta=delta)
     read = {**columns, **({"label": label} if label else {})}
-    datasets = [{"name": "own/object", "label": one, "parameters": portable(read)} for one in given]
+    datasets = [{"name": "own/object", "label": one, "parameters": make_entry_portable(read)} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
 
@@ -143,14 +143,16 @@ def _graphs_of(
     data: object, name: str, label: str | None, columns: Mapping[str, Any] | None
 ) -> dict[str, Graph | GraphCollection]:
     """The graph under its name; of a list first one row per graph, then the list itself."""
-    from fedgraph.data.base import validated
-    from fedgraph.data.own import given_graphs, objects
-    from fedgraph.data.own.edge_columns import EdgeRules
+    from fedgraph.data.base import validate_data_parameters
+    from fedgraph.data.own import collection, objects
+    from fedgraph.data.own.edge_columns import EdgeColumnRules
 
     if not isinstance(data, list):
-        return {name: objects.graph_of(data, name, label, columns)}
-    whole = objects.graphs_from_objects(data, name, validated(EdgeRules, columns or {}, "own/object"), label or "y")
-    return {name: given_graphs.graphs_as_rows(whole), f"{name}{WHOLE}": whole}
+        return {name: objects.graph_from_object(data, name, label, columns)}
+    whole = objects.collection_from_objects(
+        data, name, validate_data_parameters(EdgeColumnRules, columns or {}, "own/object"), label or "y"
+    )
+    return {name: collection.own_collection_as_rows(whole), f"{name}{WANTED_WHOLE}": whole}
 
 
 def _tasks(
@@ -173,18 +175,18 @@ def _tasks(
     dealt: dict[str, object] = (
         {"partition": "natural"} if graph.owner is not None else {"partition": spread, "clients": clients}
     )
-    if dealt["partition"] == "louvain" and graph.num_nodes >= MANY_PEOPLE:
+    if dealt["partition"] == "louvain" and graph.num_nodes >= MANY_WANTED_PEOPLE:
         dealt["algorithm"] = "leiden"
     common = {
         "task": "node_classification",
         **asked,
         "split": ("public" if graph.masks else "random") if split == "auto" else split,
         "partition": dealt,
-        "delta": delta_for(graph.num_nodes) if delta is None else delta,
+        "delta": wanted_delta(graph.num_nodes) if delta is None else delta,
         **({"datasets": [name]} if listed else {}),
     }
     tasks = _by_unit([s for s in specs if s not in embedders], common, protocol, {} if delta is None else {"delta": delta})
-    tasks += _of_whole_graphs(embedders, dealt, asked["epsilons"], f"{name}{WHOLE}")
+    tasks += _of_whole_graphs(embedders, dealt, asked["epsilons"], f"{name}{WANTED_WHOLE}")
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")
     return tasks
@@ -193,7 +195,7 @@ def _tasks(
 def _embeds(spec: Mapping[str, Any]) -> bool:
     """Whether the method releases embeddings of whole graphs; a name that is none is refused when the scenario is read."""
     named = str(spec.get("method"))
-    return named in plugins.names("methods") and kinds.method(named).OFFERS.kind == "embedder"
+    return named in plugins.names("methods") and method_kinds.load_method(named).OFFERS.kind == "embedder"
 
 
 def _of_whole_graphs(
@@ -213,7 +215,7 @@ def _usual(edgeless: bool) -> list[str]:
     return [
         name
         for name in ("features", "gap_node", "nonprivate")
-        if not edgeless or any(d.edgeless for d in kinds.method(name).OFFERS.drafts)
+        if not edgeless or any(d.edgeless for d in method_kinds.load_method(name).OFFERS.drafts)
     ]
 
 
@@ -251,14 +253,16 @@ def _place(spec: Mapping[str, Any]) -> str:
     A name that is none is refused when the scenario is read.
     """
     name = spec.get("method")
-    if name not in plugins.names("methods") or (offers := kinds.method(str(name)).OFFERS).serves("inductive"):
+    if name not in plugins.names("methods") or (offers := method_kinds.load_method(str(name)).OFFERS).serves("inductive"):
         return "inductive"
     return "links" if offers.kind == "linker" else "transductive"
 
 
-def _ready(asked: str | Path | Mapping[str, Any], changes: list[str], quick: bool, seeds: int | None) -> scenarios.Ready:
+def _ready(
+    asked: str | Path | Mapping[str, Any], changes: list[str], quick: bool, seeds: int | None
+) -> scenarios.ReadyScenario:
     if not isinstance(asked, Mapping):
-        return scenarios.load(shipped.find(asked), changes, quick=quick, seeds=seeds)
+        return scenarios.read_scenario_file(shipped.find_shipped(asked), changes, quick=quick, seeds=seeds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scenario.yaml"
         try:
@@ -268,13 +272,13 @@ def _ready(asked: str | Path | Mapping[str, Any], changes: list[str], quick: boo
                 f"the scenario holds something that is no plain value: {' '.join(str(error).split())}"
             ) from None
         try:
-            return scenarios.load(path, changes, quick=quick, seeds=seeds)
+            return scenarios.read_scenario_file(path, changes, quick=quick, seeds=seeds)
         except ScenarioError as error:
             raise ScenarioError(str(error).replace(str(path), "scenario")) from None
 
 
 def _started(
-    ready: scenarios.Ready,
+    ready: scenarios.ReadyScenario,
     out: str | Path | None,
     data_root: str | Path | None,
     resume: bool,
@@ -286,5 +290,5 @@ def _started(
 
     folder = Path(out) if out is not None else Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     root = None if data_root is None else Path(data_root)
-    experiment.run(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
+    experiment.run_experiment(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
     return open_run(folder)

@@ -13,8 +13,8 @@ from types import ModuleType
 
 from fedgraph.errors import ScenarioError
 
-HOME = Path(__file__).parent
-CONTRACTS = {  # what a file of each room holds; what it means stands in the room's ``base``
+PLUGIN_HOME = Path(__file__).parent
+PLUGIN_CONTRACTS = {  # what a file of each room holds; what it means stands in the room's ``base``
     "attacks": ("REFERENCE", "NEEDS", "VIEWER", "GAME", "Params", "refuses", "attack"),
     "data": ("DATASETS", "load"),
     "methods": ("REFERENCE", "OFFERS", "Params", "plan", "start", "prepare", "client", "server"),
@@ -37,7 +37,7 @@ def names(package: str) -> list[str]:
 def plugin_folders(package: str) -> list[str]:
     """Where plugins of ``fedgraph.<package>`` lie: its folder, and what was added to its ``__path__``."""
     loaded = sys.modules.get(f"fedgraph.{package}")
-    return list(loaded.__path__) if loaded else [str(HOME.joinpath(*package.split(".")))]
+    return list(loaded.__path__) if loaded else [str(PLUGIN_HOME.joinpath(*package.split(".")))]
 
 
 @lru_cache
@@ -54,15 +54,16 @@ def load(package: str, name: str) -> ModuleType:
     allowed = names(package)
     if name not in allowed:
         raise ScenarioError(
-            f"unknown {package.split('.')[-1].rstrip('s')} {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}"
+            f"unknown {package.split('.')[-1].rstrip('s')} {name!r}{suggest_plugin_name(name, allowed)}; allowed: "
+            f"{', '.join(allowed)}"
         )
     module = importlib.import_module(f"fedgraph.{package}.{name}")
-    if missing := [part for part in CONTRACTS.get(package, ()) if part not in vars(module)]:
+    if missing := [part for part in PLUGIN_CONTRACTS.get(package, ()) if part not in vars(module)]:
         raise ScenarioError(f"fedgraph/{package.replace('.', '/')}/{name} lacks {', '.join(missing)}; see CONTRIBUTING.md")
     return module
 
 
-def suggest(found: str, allowed: list[str]) -> str:
+def suggest_plugin_name(found: str, allowed: list[str]) -> str:
     """``; did you mean 'x'?`` when something allowed looks like ``found``, else nothing.
 
     Args:

@@ -15,11 +15,11 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 
-Source = Literal["real", "synthetic", "embedded", "own"]
+GraphSource = Literal["real", "synthetic", "embedded", "own"]
 
 
 @dataclass(frozen=True)
-class Provenance:
+class GraphProvenance:
     """Where a data set came from.
 
     Attributes:
@@ -29,13 +29,13 @@ class Provenance:
         checksums: file name → SHA-256 of the bytes that were read.
     """
 
-    source: Source
+    source: GraphSource
     detail: str
     checksums: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
-class Masks:
+class GraphMasks:
     """One split of a graph's nodes: three disjoint sets of ids.
 
     Attributes:
@@ -70,7 +70,7 @@ class Masks:
 
 
 @dataclass(frozen=True)
-class Names:
+class GraphNames:
     """What the data call things. Each is empty where they have no names.
 
     Attributes:
@@ -87,7 +87,7 @@ class Names:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class GraphColumns:
     """Columns of numbers whose least and largest value nobody knows without the data: no learner may read them as they are.
 
     Attributes:
@@ -147,16 +147,16 @@ class Graph:
     features: sp.csr_array
     labels: np.ndarray
     num_classes: int
-    provenance: Provenance
+    provenance: GraphProvenance
     owner: np.ndarray | None = None
     owner_names: tuple[str, ...] = ()
     features_from_edges: bool = field(kw_only=True)
     columns_from_rows: bool = field(kw_only=True)
     nodes_from_edges: bool = field(kw_only=True)
-    masks: tuple[Masks, ...] = ()
+    masks: tuple[GraphMasks, ...] = ()
     validation: np.ndarray | None = None
-    names: Names = Names()
-    columns: Columns | None = None
+    names: GraphNames = GraphNames()
+    columns: GraphColumns | None = None
     edge_owners: tuple[sp.csr_array, ...] = ()
     one_owner_a_record: bool = False
 
@@ -232,7 +232,12 @@ class Graph:
 
 
 def plain_graph(
-    name: str, adjacency: sp.csr_array, features: sp.csr_array, labels: np.ndarray, num_classes: int, provenance: Provenance
+    name: str,
+    adjacency: sp.csr_array,
+    features: sp.csr_array,
+    labels: np.ndarray,
+    num_classes: int,
+    provenance: GraphProvenance,
 ) -> Graph:
     """A graph of which no part was computed from another one: generated, or stated to be so by who reads it.
 
@@ -250,7 +255,7 @@ def plain_graph(
     )  # fmt: skip
 
 
-def without_edges(graph: Graph) -> Graph:
+def graph_without_edges(graph: Graph) -> Graph:
     """The same nodes, features and labels, and no edge.
 
     No count or digest of edges is left either. Where edges have owners, one empty matrix stays, which says that they have.
@@ -260,11 +265,11 @@ def without_edges(graph: Graph) -> Graph:
         graph,
         adjacency=none,
         edge_owners=(none,) if graph.edge_owners else (),
-        provenance=Provenance(graph.provenance.source, "without edges"),
+        provenance=GraphProvenance(graph.provenance.source, "without edges"),
     )
 
 
-def without_labels(graph: Graph) -> Graph:
+def graph_without_labels(graph: Graph) -> Graph:
     """The same nodes, features and edges; no label."""
     return replace(graph, labels=np.full_like(graph.labels, -1))
 
@@ -288,7 +293,7 @@ class GraphCollection:
     graphs: tuple[Graph, ...]
     labels: np.ndarray
     num_classes: int
-    provenance: Provenance
+    provenance: GraphProvenance
     owner: np.ndarray | None = None
     owner_names: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
@@ -303,13 +308,13 @@ class GraphCollection:
         )
 
 
-def describe(graph: Graph | GraphCollection) -> str:
+def describe_graph(graph: Graph | GraphCollection) -> str:
     """One line: name, counts, and how it was read."""
     source, detail = graph.provenance.source, graph.provenance.detail
-    return f"{describe_size(graph)} ({detail if detail.startswith(f'{source} ') else f'{source}: {detail}'})"
+    return f"{describe_graph_size(graph)} ({detail if detail.startswith(f'{source} ') else f'{source}: {detail}'})"
 
 
-def describe_size(graph: Graph | GraphCollection) -> str:
+def describe_graph_size(graph: Graph | GraphCollection) -> str:
     """One line: name and counts."""
     if isinstance(graph, GraphCollection):
         return f"{graph.name}: {len(graph.graphs)} graphs, {graph.num_classes} classes"
@@ -339,7 +344,7 @@ class Subgraph:
     cut: np.ndarray | None = None
 
 
-def with_rows_of(zero: Subgraph, one: Subgraph, rows: np.ndarray) -> Subgraph:
+def subgraph_with_rows_of(zero: Subgraph, one: Subgraph, rows: np.ndarray) -> Subgraph:
     """``zero`` with the features and labels of ``one`` in some rows; nodes and edges are the same in both.
 
     Args:
@@ -395,7 +400,7 @@ class Partition:
         return sp.csr_array((np.ones(indices.size), indices, indptr), shape=(len(sizes), num_nodes))
 
 
-def one_client(graph: Graph, description: str) -> Partition:
+def partition_of_one(graph: Graph, description: str) -> Partition:
     """One client that holds all of ``graph``: who holds what says nothing about edges or labels.
 
     Args:

@@ -147,26 +147,26 @@ DRAWN, ONCE = "report", "tasks"  # rooms whose tests draw: all of it; every figu
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _drawing() -> Iterator[Callable[..., plots.Figure]]:
+def _drawing() -> Iterator[Callable[..., plots.PlotFigure]]:
     """Reports of small runs have one pixel in the place of every figure: drawing takes most of their time."""
     from fedgraph.report import plots
 
-    def blank(name: str, caption: str, *_: object, **__: object) -> plots.Figure:
-        return plots.Figure(name, caption, lambda: (ONE_PIXEL, "<svg></svg>"))
+    def blank(name: str, caption: str, *_: object, **__: object) -> plots.PlotFigure:
+        return plots.PlotFigure(name, caption, lambda: (ONE_PIXEL, "<svg></svg>"))
 
-    draw = plots.draw
+    draw = plots.draw_plot
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plots, "draw", blank)
+        patch.setattr(plots, "draw_plot", blank)
         yield draw
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.Figure]) -> Iterator[None]:
+def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.PlotFigure]) -> Iterator[None]:
     from fedgraph.report import plots
 
-    blank, known = plots.draw, set[str]()
+    blank, known = plots.draw_plot, set[str]()
 
-    def once(name: str, *given: Any, **more: Any) -> plots.Figure:
+    def once(name: str, *given: Any, **more: Any) -> plots.PlotFigure:
         draw = blank if name in known else _drawing
         known.add(name)
         return draw(name, *given, **more)
@@ -174,16 +174,16 @@ def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.F
     room = request.path.parent.name
     with pytest.MonkeyPatch.context() as patch:
         if room in (DRAWN, ONCE):
-            patch.setattr(plots, "draw", _drawing if room == DRAWN else once)
+            patch.setattr(plots, "draw_plot", _drawing if room == DRAWN else once)
         yield
 
 
 @pytest.fixture
-def pictures(_drawing: Callable[..., plots.Figure], monkeypatch: pytest.MonkeyPatch) -> None:
+def pictures(_drawing: Callable[..., plots.PlotFigure], monkeypatch: pytest.MonkeyPatch) -> None:
     """Real figures, for a test of another room."""
     from fedgraph.report import plots
 
-    monkeypatch.setattr(plots, "draw", _drawing)
+    monkeypatch.setattr(plots, "draw_plot", _drawing)
 
 
 @pytest.fixture(scope="session")

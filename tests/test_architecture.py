@@ -20,7 +20,7 @@ ON_TORCH = (ROOT / "comparison" / "batch_descent.py", ROOT / "comparison" / "bat
 # What each room may import of ours: HOUSE.md's table. `cells` (what a cell is and leaves behind) and `documents` (texts that
 # users write, read with their lines) are rooms of this house. `federation` and `report` read privacy's descriptions; `tasks`
 # and `report` count with `audit.one_run` what attacks on whole methods prove. `audit` breaks and runs the caps of
-# `learning.sampling` that are shipped (numpy only; torch stays out, see below).
+# `learning.neighbour_limits` that are shipped (numpy only; torch stays out, see below).
 ALLOWED: dict[str, set[str] | None] = {
     "errors": set(),
     "types": {"errors"},
@@ -332,5 +332,5 @@ def test_the_check_itself_sees_a_violation(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
     text = "from fedgraph.learning.layers import models\nimport torch\n\n\ndef of(x):\n    return x\n\n\nshown, other = 1, 2\n"
     bad.write_text(text, encoding="utf-8")
-    assert imports(bad) == [("fedgraph.learning.layers.models", 1), ("torch", 2)]
+    assert imports(bad) == [("fedgraph.learning.layers.layouts", 1), ("torch", 2)]
     assert list(module_level_names(bad)) == ["of", "shown", "other"]

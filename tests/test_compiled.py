@@ -33,12 +33,12 @@ def test_loops_that_call_each_other_are_compiled_when_the_first_is_called() -> N
     known: dict[str, object] = {"__name__": __name__}
     exec(compile(source, __file__, "exec"), known)
     for name in ("half", "quarter"):
-        known[name] = compiled.Loop(known[name], compiled.types.float64(compiled.types.float64), {})  # type: ignore[arg-type]
+        known[name] = compiled._Loop(known[name], compiled.compiled_types.float64(compiled.compiled_types.float64), {})  # type: ignore[arg-type]
     quarter = known["quarter"]
-    assert isinstance(quarter, compiled.Loop)
+    assert isinstance(quarter, compiled._Loop)
     assert "compiled" not in vars(quarter)
     assert quarter(8.0) == 2.0
-    assert not isinstance(known["half"], compiled.Loop)
+    assert not isinstance(known["half"], compiled._Loop)
 
 
 def test_while_one_process_compiles_another_waits_for_what_it_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

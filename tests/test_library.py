@@ -102,14 +102,14 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
 
 
 def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:
-    given = objects.graph_of(pyg(library), "g")
-    arrays = objects.graph_of((library.adjacency, library.features, library.labels), "g")
+    given = objects.graph_from_object(pyg(library), "g")
+    arrays = objects.graph_from_object((library.adjacency, library.features, library.labels), "g")
     network = nx.Graph()
     for node in range(library.num_nodes):
         network.add_node(node, x=library.features[[node]].toarray().ravel(), y=int(library.labels[node]))
     arcs = library.adjacency.tocoo()
     network.add_edges_from(zip(arcs.coords[0].tolist(), arcs.coords[1].tolist(), strict=True))
-    third = objects.graph_of(network, "g")
+    third = objects.graph_from_object(network, "g")
     for graph in (arrays, third):
         assert (graph.adjacency != given.adjacency).nnz == 0
         assert (graph.features != given.features).nnz == 0

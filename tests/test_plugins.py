@@ -22,7 +22,7 @@ def test_unknown_names_list_what_there_is() -> None:
         plugins.load("methods", "fetures")
 
 
-@pytest.mark.parametrize("package", plugins.CONTRACTS)
+@pytest.mark.parametrize("package", plugins.PLUGIN_CONTRACTS)
 def test_every_file_holds_the_contract_of_its_room(package: str) -> None:
     for name in plugins.names(package):
         plugins.load(package, name)

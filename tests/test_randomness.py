@@ -20,7 +20,7 @@ SYSTEM = {
     "export/site.py Site": "the root of a deployed site",
     "models/answers.py Roster.of": "the key of a model's roster",
     "runs/charged.py ChargedRun.charge": "the name of a run in a budget",
-    "runtime/ray/direct.py Door.__init__": "the key of a socket",
+    "runtime/ray/doors.py Door.__init__": "the key of a socket",
 }
 
 # What makes a generator of a seed of its own. None of them decides who is in a sample that is priced, and none makes noise.
@@ -29,14 +29,14 @@ SEEDED = {
     "seeds/__init__.py sequence": STREAMS,
     "seeds/__init__.py secret_generator": STREAMS,
     "seeds/__init__.py generator": STREAMS,
-    "attacks/base/messages.py first_state": STREAMS,
+    "attacks/base/attack_scene.py first_state": STREAMS,
     "tasks/graph_starts.py _explore": STREAMS,
     "export/project.py _dimensions": PUBLIC,
-    "learning/layers/small_graphs.py Batches.inputs": PUBLIC,
+    "learning/layers/shared_gnn.py Batches.inputs": PUBLIC,
     "learning/links.py random_rows": PUBLIC,
     "learning/pair_scorer.py Learner.step": PUBLIC,
-    "learning/views.py public_basis": PUBLIC,
-    "learning/views.py _pairs": PUBLIC,
+    "learning/projection.py public_basis": PUBLIC,
+    "learning/projection.py _pairs": PUBLIC,
     "methods/link_hops.py _random": PUBLIC,
     "methods/link_owners.py _random": PUBLIC,
     "methods/progap_node.py start": PUBLIC,
@@ -51,14 +51,14 @@ SEEDED = {
     "methods/progap_node.py server": AFTER,
     "methods/sage_edge.py server": AFTER,
     "learning/links.py fit_encoder": CLEAR,
-    "methods/nonprivate/local.py message": CLEAR,
-    "methods/nonprivate/local.py _like_asked": CLEAR,
+    "methods/nonprivate/clients.py message": CLEAR,
+    "methods/nonprivate/clients.py _like_asked": CLEAR,
     "methods/nonprivate/phases.py step_seed": CLEAR,
 }
 
 # What draws from torch's one generator, which it seeds first and leaves as it was.
 OF_TORCH = {
-    "learning/layers/matrices.py seed_torch",
+    "learning/layers/torch_matrices.py seed_torch",
     "learning/links.py fit_encoder",
     "learning/baselines/fitting.py build",
     "learning/baselines/fitting.py trained",

@@ -9,8 +9,8 @@ from fedgraph import seeds
 
 
 def test_same_name_same_stream() -> None:
-    a = seeds.generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
-    b = seeds.generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
+    a = seeds.seeded_generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
+    b = seeds.seeded_generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
     assert np.array_equal(a, b)
 
 
@@ -25,15 +25,15 @@ def test_same_name_same_stream() -> None:
     ],
 )
 def test_any_other_name_is_another_stream(other: tuple[int, str]) -> None:
-    a = seeds.generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
-    assert not np.array_equal(a, seeds.generator(*other).standard_normal(5))
+    a = seeds.seeded_generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
+    assert not np.array_equal(a, seeds.seeded_generator(*other).standard_normal(5))
 
 
 def test_streams_never_change_between_versions() -> None:
     """A published run must stay repeatable."""
-    assert seeds.generator(0, "x").integers(1 << 30) == 675269228
+    assert seeds.seeded_generator(0, "x").integers(1 << 30) == 675269228
 
 
 def test_negative_root_is_refused() -> None:
     with pytest.raises(ValueError, match="non-negative"):
-        seeds.sequence(-1, "a")
+        seeds.seed_sequence(-1, "a")

@@ -19,14 +19,14 @@ import scipy.sparse as sp
 from fedgraph import seeds
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Situation, kinds
+from fedgraph.methods.base import Budget, MethodSituation, Plan, PublicFacts, method_kinds
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime.base import Function, OnRound, Runtime
-from fedgraph.runtime.counts import Path
+from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
+from fedgraph.runtime.counts import CountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
-from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
 
@@ -44,7 +44,7 @@ def collection() -> tuple[Partition, PublicFacts]:
             sp.csr_array(rng.random((n, 3)).astype(np.float32)),
             np.repeat(np.arange(len(own)) % 2, own),
             2,
-            Provenance("own", "test"),
+            GraphProvenance("own", "test"),
             features_from_edges=False,
             columns_from_rows=False,
             nodes_from_edges=False,
@@ -57,20 +57,20 @@ def collection() -> tuple[Partition, PublicFacts]:
     )
 
 
-def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
+def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
     """(who holds what, what is public, the graph that is asked)."""
     if situation.given == "collection":
         return *collection(), graph
     if situation.given == "ego":
-        partition = ego.split(graph, ego.Params(clients=6), seeds.generator(0, "ego"))
+        partition = ego.split(graph, ego.Params(clients=6), seeds.seeded_generator(0, "ego"))
         sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
         holdings = partition.holdings(graph.num_nodes)
         facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
         return partition, facts, graph
     given = "transductive" if situation.given == "links" else situation.given
-    setting = protocols.make(graph, given, 0.8, seeds.generator(0, "split"))
+    setting = protocols.make_protocol_setting(graph, given, 0.8, seeds.seeded_generator(0, "split"))
     clients = 1 if trusted is Trust.CURATOR else 3
-    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
         setting.held.num_nodes,
         graph.num_features,
@@ -89,17 +89,17 @@ def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partitio
 def planned(
     name: str, index: int, trusted: Trust, graph: Graph, epsilon: float, **more: object
 ) -> tuple[Plan, Partition, Graph]:
-    method = kinds.method(name)
+    method = method_kinds.load_method(name)
     situation = method.OFFERS.situations[index]
     partition, facts, asked = placed(situation, trusted, graph)
     return method.plan(method.Params(**situation.settings, **more), facts, Budget(epsilon, DELTA)), partition, asked
 
 
-def train(plan: Plan, partition: Partition, engine: Runtime | None = None, cell: str = "cell") -> rounds.Outcome:
+def train(plan: Plan, partition: Partition, engine: Runtime | None = None, cell: str = "cell") -> rounds.RoundsOutcome:
     """One training; serial where no engine is given."""
     engine = engine or SerialRuntime()
     shared = engine.share(f"partition:{cell}:{plan.method}:{id(partition)}", partition)
-    return rounds.run(engine, shared, plan, 0, (cell, plan.method), (cell, plan.method), rounds.Prefixes())
+    return rounds.run_rounds(engine, shared, plan, 0, (cell, plan.method), (cell, plan.method), rounds.RoundPrefixes())
 
 
 class AskedAgain(SerialClients):
@@ -110,12 +110,12 @@ class AskedAgain(SerialClients):
 
     before: tuple[tuple[Any, ...], bytes] | None = None
 
-    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         call = function, num_items, *args
         found = super().ask(*call)
         said = pickle.dumps(found)
         assert pickle.dumps(super().ask(*call)) == said, f"{function.__name__}, asked again"
-        if function is not federated_client.forget_client:
+        if function is not federated_client.forget_federation_client:
             if self.before is not None:
                 earlier, answer = self.before
                 assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"
@@ -124,7 +124,7 @@ class AskedAgain(SerialClients):
 
 
 class AsksAgain(SerialRuntime):
-    def clients(self, path: Path, on_round: OnRound) -> AskedAgain:
+    def clients(self, path: CountPath, on_round: OnRuntimeRound) -> AskedAgain:
         return AskedAgain(self._tally, path, on_round)
 
 
@@ -150,7 +150,7 @@ class Training:
     plan: Plan
     partition: Partition
     asked: Graph
-    outcome: rounds.Outcome
+    outcome: rounds.RoundsOutcome
     changed: tuple[str, ...]
 
 

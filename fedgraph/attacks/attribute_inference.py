@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.game import Run, Words
-from fedgraph.attacks.base.scene import Finding, Scene, of_label
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, scene_label_probability
+from fedgraph.attacks.base.coin_game import CoinGameRun, CoinWords
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Unit, Viewer
@@ -22,7 +22,7 @@ from fedgraph.types import Graph
 REFERENCE = "Olatunji, Hizber, Sihlovec & Khosla 2023, arXiv 2306.00644; Fredrikson, Jha & Ristenpart, CCS 2015"
 NEEDS = "the model, the rest of the node's row, its label, and (for the comparison) shadow models"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "words"
+GAME: coin_game.CoinGameKind = "words"
 
 
 class Params(Settings):
@@ -34,21 +34,21 @@ def refuses(made: Plan) -> str | None:
     return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     found = scene.game.found
-    assert isinstance(found, Words)
+    assert isinstance(found, CoinWords)
     with_it = scene.game.whole(np.ones(found.coins.size, dtype=bool))
 
-    def gain(run: Run) -> np.ndarray:
+    def gain(run: CoinGameRun) -> np.ndarray:
         return _likely(scene, run, with_it, found) - _likely(scene, run, scene.known, found)
 
     score = gain(scene.target)
     if scene.shadows:
         score = score - np.mean([gain(run) for run in scene.shadows], axis=0)
-    return Finding(score, scene.target.coins, "rows with one more word from rows without", np.arange(found.coins.size))
+    return SceneFinding(score, scene.target.coins, "rows with one more word from rows without", np.arange(found.coins.size))
 
 
-def _likely(scene: Scene, run: Run, graph: Graph, found: Words) -> np.ndarray:
+def _likely(scene: Scene, run: CoinGameRun, graph: Graph, found: CoinWords) -> np.ndarray:
     """[m] log-probability of the nodes' own labels."""
     answers = scene.alone(run, replace(graph, labels=scene.labels))
-    return of_label(answers, found.nodes, scene.labels[found.nodes])
+    return scene_label_probability(answers, found.nodes, scene.labels[found.nodes])

@@ -17,20 +17,20 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.game import Run
-from fedgraph.attacks.base.scene import Finding, Scene, of_label, of_members
-from fedgraph.attacks.base.whole_run import log_probabilities
-from fedgraph.attacks.rmia import ratios
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members, scene_label_probability
+from fedgraph.attacks.base.coin_game import CoinGameRun
+from fedgraph.attacks.base.whole_run import whole_run_log_probabilities
+from fedgraph.attacks.rmia import compute_rmia_ratios
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import kinds
+from fedgraph.methods.base import method_kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
 REFERENCE = "Lassila, Östman, Ngo & Graell i Amat, NeurIPS 2025, arXiv 2505.24089"
 NEEDS = "the plan, every node's row and label, and shadow models (G-BASE: the edges, too)"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "nodes"
+GAME: coin_game.CoinGameKind = "nodes"
 
 
 class Params(Settings):
@@ -40,32 +40,32 @@ class Params(Settings):
     hops: int = Field(2, ge=1, le=3, description="how far a node's removal is seen (G-BASE)")
 
 
-refuses = game.why_nobody_is_left_out
+refuses = coin_game.refuse_node_coins
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     found = scene.game.found
     nodes = found.units[:, 0]
     runs = (scene.target, *scene.shadows)
     if not params.graphs:
-        score = ratios(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
+        score = compute_rmia_ratios(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
     else:
         total = np.zeros(nodes.size)
         for _ in range(params.graphs):
             guessed = scene.game.whole(scene.rng.random(nodes.size) < 0.5)
             changes = np.stack([_changes(scene, run, guessed, nodes, params.hops) for run in runs])
-            total += 1 / (1 + np.exp(-np.clip(ratios(changes), -500, 500)))
+            total += 1 / (1 + np.exp(-np.clip(compute_rmia_ratios(changes), -500, 500)))
         score = total / params.graphs
-    return of_members(score, scene.target.coins)
+    return find_scene_members(score, scene.target.coins)
 
 
-def _changes(scene: Scene, run: Run, guessed: Graph, nodes: np.ndarray, hops: int) -> np.ndarray:
+def _changes(scene: Scene, run: CoinGameRun, guessed: Graph, nodes: np.ndarray, hops: int) -> np.ndarray:
     """[m]: summed log-likelihood around each node with it, less without it, as ``run`` answers with edges."""
     known, labels = scene.known, scene.labels
     reach = _within(known.adjacency, hops)
     there = guessed.labels >= 0
     found = np.zeros(nodes.size)
-    for batch in batches(reach, nodes):
+    for batch in _batches(reach, nodes):
         chosen = np.zeros(known.num_nodes, dtype=bool)
         chosen[nodes[batch]] = True
         sums = []
@@ -74,7 +74,9 @@ def _changes(scene: Scene, run: Run, guessed: Graph, nodes: np.ndarray, hops: in
             graph = replace(
                 known, name="asked", adjacency=sp.csr_array(mask @ known.adjacency @ mask), labels=np.full_like(labels, -1)
             )
-            answer = log_probabilities(np.asarray(kinds.classifier(scene.made.method).predict(scene.made, run.state, graph)))
+            answer = whole_run_log_probabilities(
+                np.asarray(method_kinds.load_classifier_method(scene.made.method).predict(scene.made, run.state, graph))
+            )
             likely = np.where(keep & (labels >= 0), answer[np.arange(labels.size), np.maximum(labels, 0)], 0.0)
             sums.append(reach[nodes[batch]] @ likely)
         found[batch] = sums[0] - sums[1]
@@ -91,7 +93,7 @@ def _within(adjacency: sp.csr_array, hops: int) -> sp.csr_array:
     return found
 
 
-def batches(reach: sp.csr_array, nodes: np.ndarray) -> list[np.ndarray]:
+def _batches(reach: sp.csr_array, nodes: np.ndarray) -> list[np.ndarray]:
     """Positions in ``nodes``, split so that the neighbourhoods of one batch do not meet (greedy)."""
     left, found = np.arange(nodes.size), []
     while left.size:

@@ -11,11 +11,11 @@ Speaks of methods whose messages are gradients, or FedAvg updates, of a layer th
 import numpy as np
 from pydantic import Field
 
-from fedgraph.attacks.base import game, messages
-from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.layers.matrices import unit_rows
-from fedgraph.methods.base import Plan, kinds
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = (
@@ -23,8 +23,8 @@ REFERENCE = (
 )
 NEEDS = "each client's message of the first round (a server that sees them), and the broadcast model"
 VIEWER = Viewer.SERVER
-GAME: game.Kind = "clients"
-WHAT = "words at a client from words at none of its nodes"
+GAME: coin_game.CoinGameKind = "clients"
+_WHAT = "words at a client from words at none of its nodes"
 
 
 class Params(Settings):
@@ -35,9 +35,9 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """It reads single messages about private rows."""
-    if why := messages.why_unread(made):
+    if why := attack_scene.refuse_scene_messages(made):
         return why
-    observe = kinds.method(made.method).OFFERS.observe
+    observe = method_kinds.load_method(made.method).OFFERS.observe
     if observe is None:
         return "the messages are not gradients of a layer that reads rows as they are"
     if not observe(made).names_words:
@@ -45,21 +45,21 @@ def refuses(made: Plan) -> str | None:
     return None
 
 
-def attack(params: Params, scene: Scene) -> Finding:
-    model, reader = messages.first_state(scene).model, messages.gradient_reader(scene)
+def attack(params: Params, scene: Scene) -> SceneFinding:
+    model, reader = attack_scene.start_scene_model(scene).model, attack_scene.scene_gradient_reader(scene)
     scores, truth, matches = [], [], []
-    for subgraph, flat in messages.gradients_sent(scene, params.clients, model):
+    for subgraph, flat in attack_scene.read_scene_gradients(scene, params.clients, model):
         layer, back = reader.first_layer(flat)
-        rows = unit_rows(subgraph.graph.features)[subgraph.graph.labels >= 0].toarray()
+        rows = unit_matrix_rows(subgraph.graph.features)[subgraph.graph.labels >= 0].toarray()
         strength = np.abs(layer @ back).max(axis=0)
         spread = strength.std()
         scores.append((strength - strength.mean()) / (spread if spread > 0 else 1.0))
         truth.append((rows != 0).any(axis=0))
         matches.append(_best_match(layer @ back, rows))
     if not scores:
-        return Finding(np.zeros(0), np.zeros(0, bool), WHAT)
+        return SceneFinding(np.zeros(0), np.zeros(0, bool), _WHAT)
     cosine = {"cosine": float(np.mean(matches))}
-    return Finding(np.concatenate(scores), np.concatenate(truth), WHAT, None, cosine)
+    return SceneFinding(np.concatenate(scores), np.concatenate(truth), _WHAT, None, cosine)
 
 
 def _best_match(found: np.ndarray, rows: np.ndarray) -> float:

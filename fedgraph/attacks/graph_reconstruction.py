@@ -17,19 +17,19 @@ import torch
 from pydantic import Field
 from torch.nn import functional
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, of_edges
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure
-from fedgraph.learning.layers.matrices import unit_rows
-from fedgraph.methods.base import Plan, State, kinds
-from fedgraph.methods.base.offers import Convolutions
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.methods.base import Plan, State, method_kinds
+from fedgraph.methods.base.method_offers import MethodConvolutions
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Zhang, Liu, Huang, Wang, Lu, Liu & Chen, IJCAI 2021, arXiv 2106.02820"
 NEEDS = "the network's weights, all rows and the training labels; no edge"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "edges"
+GAME: coin_game.CoinGameKind = "edges"
 _START = 0.5  # of every pair
 
 
@@ -48,17 +48,17 @@ def refuses(made: Plan) -> str | None:
     return "it inverts a graph convolution whose weights come out; this model reads no edge when asked"
 
 
-def _layers(made: Plan) -> Callable[[State], Convolutions] | None:
-    convolutions = kinds.method(made.method).OFFERS.convolutions
+def _layers(made: Plan) -> Callable[[State], MethodConvolutions] | None:
+    convolutions = method_kinds.load_method(made.method).OFFERS.convolutions
     return None if convolutions is None else convolutions(made)
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     pairs, kept = scene.game.found.units, scene.target.coins
     every = np.concatenate([pairs, scene.game.strangers])
     found = _reconstructed(params, scene, every)
     score, apart = found[: len(pairs)], found[len(pairs) :]
-    return of_edges(score, kept, apart, "edges kept from edges dropped, by the weights")
+    return find_scene_edges(score, kept, apart, "edges kept from edges dropped, by the weights")
 
 
 def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarra
     if layers is None:
         raise RuntimeFailure(f"{scene.made.method} offers no convolution (Offers.convolutions)")
     weights = [(torch.tensor(w), torch.tensor(b)) for w, b in layers(scene.target.state)]
-    rows = torch.tensor(unit_rows(scene.known.features).toarray(), dtype=torch.float32)
+    rows = torch.tensor(unit_matrix_rows(scene.known.features).toarray(), dtype=torch.float32)
     known = torch.tensor(np.flatnonzero(scene.labels >= 0))
     target = torch.tensor(scene.labels)[known]
     ends = torch.tensor(pairs.T.copy())

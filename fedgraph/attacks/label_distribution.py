@@ -12,17 +12,17 @@ It is read from one message per client.
 import numpy as np
 from pydantic import Field
 
-from fedgraph.attacks.base import game, messages
-from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan, kinds
+from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
 NEEDS = "to choose the model that clients are sent (an active server), and each client's answer to it"
 VIEWER = Viewer.ACTIVE_SERVER
-GAME: game.Kind = "clients"
-WHAT = "classes that a client has many of from the others"
+GAME: coin_game.CoinGameKind = "clients"
+_WHAT = "classes that a client has many of from the others"
 
 
 class Params(Settings):
@@ -33,18 +33,18 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """It reads single messages about private labels."""
-    if why := messages.why_unread(made):
+    if why := attack_scene.refuse_scene_messages(made):
         return why
-    if kinds.method(made.method).OFFERS.observe is None:
+    if method_kinds.load_method(made.method).OFFERS.observe is None:
         return "the messages are not gradients of a last layer"
     return None
 
 
-def attack(params: Params, scene: Scene) -> Finding:
-    state, reader = messages.first_state(scene), messages.gradient_reader(scene)
+def attack(params: Params, scene: Scene) -> SceneFinding:
+    state, reader = attack_scene.start_scene_model(scene), attack_scene.scene_gradient_reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
-    for subgraph, flat in messages.gradients_sent(scene, params.clients, model):
+    for subgraph, flat in attack_scene.read_scene_gradients(scene, params.clients, model):
         labels = subgraph.graph.labels[subgraph.graph.labels >= 0]
         if not labels.size:
             continue
@@ -54,8 +54,8 @@ def attack(params: Params, scene: Scene) -> Finding:
         truth.append(counts > counts.mean())
         alike.append(_cosine(share, counts / counts.sum()))
     if not scores:
-        return Finding(np.zeros(0), np.zeros(0, bool), WHAT)
-    return Finding(np.concatenate(scores), np.concatenate(truth), WHAT, None, {"cosine": float(np.mean(alike))})
+        return SceneFinding(np.zeros(0), np.zeros(0, bool), _WHAT)
+    return SceneFinding(np.concatenate(scores), np.concatenate(truth), _WHAT, None, {"cosine": float(np.mean(alike))})
 
 
 def _class_shares(pull: np.ndarray) -> np.ndarray:

@@ -12,16 +12,16 @@ Real edges are kept or dropped by a coin each; as published attacks count, edges
 import numpy as np
 from pydantic import Field
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, of_edges
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131 (attack 0), asked of a predictor of links"
 NEEDS = "scores of pairs; with references all features and all other edges, too"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "edges"
+GAME: coin_game.CoinGameKind = "edges"
 
 
 class Params(Settings):
@@ -33,12 +33,12 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """Why it says nothing about a plan, or None."""
-    if kinds.method(made.method).OFFERS.kind != "linker":
+    if method_kinds.load_method(made.method).OFFERS.kind != "linker":
         return "it asks for scores of pairs, and this row names classes of nodes"
-    return game.why_no_edge_is_secret(made)
+    return coin_game.refuse_edge_coins(made)
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     pairs, strangers = scene.game.found.units, scene.game.strangers
     asked = np.concatenate([pairs, strangers])
     absent = scene.game.dealt(np.zeros(len(pairs), dtype=bool))
@@ -46,12 +46,12 @@ def attack(params: Params, scene: Scene) -> Finding:
     found = _said(params, scene, scene.target.state, asked)
     if own:
         found = found - np.mean([_said(params, scene, state, asked) for state in own], axis=0)
-    return of_edges(found[: len(pairs)], scene.target.coins, found[len(pairs) :], "edges kept from edges dropped")
+    return find_scene_edges(found[: len(pairs)], scene.target.coins, found[len(pairs) :], "edges kept from edges dropped")
 
 
 def _said(params: Params, scene: Scene, state: State, pairs: np.ndarray) -> np.ndarray:
     """float64 [k], ranks in 0 … 1 of what ``state`` says of pairs, so that runs whose scores differ in scale compare."""
-    scores = kinds.linker(scene.made.method).scores
+    scores = method_kinds.load_linker_method(scene.made.method).scores
     found = _ranks(scores(scene.made, state, pairs))
     if not params.nearby:
         return found

@@ -24,12 +24,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fedgraph import data, seeds
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, of_edges
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
@@ -38,7 +38,7 @@ NEEDS = (
     "the model's answers for the nodes; attacks 2, 4, 6, 7 all rows; 3, 5, 6, 7 a part of the edges; 1, 4, 5, 7 another graph"
 )
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "edges"
+GAME: coin_game.CoinGameKind = "edges"
 
 STEPS, RATE, DECAY = 100, 0.01, 5e-4  # of models of the attacker's own
 ROWS, PART, OTHER = (2, 4, 6, 7), (3, 5, 6, 7), (1, 4, 5, 7)
@@ -52,20 +52,20 @@ class Params(Settings):
     shadow: str = Field("embedded/library", description="family/dataset of the other graph (D′)")
 
 
-refuses = game.why_no_edge_is_secret
+refuses = coin_game.refuse_edge_coins
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     known, found = scene.known, scene.game.found
     pairs = found.units
     answers = scene.shown(scene.target)
-    own = Described(np.exp(answers), known, params.number in ROWS, scene.rng)
+    own = _Described(np.exp(answers), known, params.number in ROWS, scene.rng)
     examples: list[tuple[np.ndarray, np.ndarray]] = []
     if params.number in PART:
         inside = np.column_stack(known.adjacency.nonzero())
         inside = inside[inside[:, 0] < inside[:, 1]]
         there = inside[scene.rng.permutation(len(inside))[: max(2, round(params.part * len(inside)))]]
-        away = game.unconnected_pairs(scene.game.partition, known, len(there), scene.rng)
+        away = coin_game.draw_coin_game_strangers(scene.game.partition, known, len(there), scene.rng)
         examples.append((own.of(np.concatenate([there, away])), np.arange(len(there) + len(away)) < len(there)))
     if params.number in OTHER:
         examples.append(_elsewhere(params, scene))
@@ -76,23 +76,23 @@ def attack(params: Params, scene: Scene) -> Finding:
         score, apart = (classifier.decision_function(own.of(p)) for p in (pairs, strangers))
     else:
         score, apart = own.alike(pairs), own.alike(strangers)
-    return of_edges(score, scene.target.coins, apart, f"edges kept from edges dropped (attack {params.number})")
+    return find_scene_edges(score, scene.target.coins, apart, f"edges kept from edges dropped (attack {params.number})")
 
 
 def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of another graph, described by the answers of a graph network of its own, and whether they have an edge."""
     graph = _other_graph(params.shadow)
     answers = _answers_of_own(graph, "gcn", int(scene.rng.integers(2**31)))
-    described = Described(answers, graph, params.number in ROWS, scene.rng)
+    described = _Described(answers, graph, params.number in ROWS, scene.rng)
     inside = np.column_stack(graph.adjacency.nonzero())
     inside = inside[inside[:, 0] < inside[:, 1]][:5000]
-    rng = seeds.generator(int(scene.rng.integers(2**31)), "strangers")
+    rng = seeds.seeded_generator(int(scene.rng.integers(2**31)), "strangers")
     n = graph.num_nodes
-    away = game.draw_unjoined_pairs(graph, len(inside), lambda k: rng.integers(n, size=(k, 2)))
+    away = coin_game.draw_coin_game_pairs(graph, len(inside), lambda k: rng.integers(n, size=(k, 2)))
     return described.of(np.concatenate([inside, away])), np.arange(len(inside) + len(away)) < len(inside)
 
 
-class Described:
+class _Described:
     """Pairs of nodes, described by the answers about them."""
 
     def __init__(self, answers: np.ndarray, graph: Graph, rows: bool, rng: np.random.Generator) -> None:
@@ -101,10 +101,10 @@ class Described:
 
     def of(self, pairs: np.ndarray) -> np.ndarray:
         """[k, 12], or with rows [k, 32]."""
-        parts = [distances(self.answers, pairs), entropies(self.answers, pairs)]
+        parts = [_distances(self.answers, pairs), _entropies(self.answers, pairs)]
         if self.reference is not None:
-            known = distances(self.reference, pairs)
-            parts += [parts[0] - known, entropies(self.reference, pairs), self._rows(pairs)]
+            known = _distances(self.reference, pairs)
+            parts += [parts[0] - known, _entropies(self.reference, pairs), self._rows(pairs)]
         return np.nan_to_num(np.concatenate(parts, axis=1))
 
     def _rows(self, pairs: np.ndarray) -> np.ndarray:
@@ -112,16 +112,16 @@ class Described:
         found = [np.zeros((0, 8))]
         for part in np.array_split(pairs, -(-len(pairs) // 1000)) if len(pairs) else []:
             nodes, places = np.unique(part, return_inverse=True)
-            found.append(distances(self.graph.features[nodes].toarray(), places.reshape(part.shape)))
+            found.append(_distances(self.graph.features[nodes].toarray(), places.reshape(part.shape)))
         return np.concatenate(found)
 
     def alike(self, pairs: np.ndarray) -> np.ndarray:
         """[k]: correlation of the answers, less the reference's where there is one."""
-        found = -distances(self.answers, pairs)[:, 2]
-        return found if self.reference is None else found + distances(self.reference, pairs)[:, 2]
+        found = -_distances(self.answers, pairs)[:, 2]
+        return found if self.reference is None else found + _distances(self.reference, pairs)[:, 2]
 
 
-def distances(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def _distances(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """[k, 8]: cosine, Euclidean, correlation, Chebyshev, Bray-Curtis, Canberra, city block, squared Euclidean (Table 13)."""
     a, b = rows[pairs[:, 0]].astype(np.float64), rows[pairs[:, 1]].astype(np.float64)
     apart, size = np.abs(a - b), np.abs(a) + np.abs(b)
@@ -142,7 +142,7 @@ def _angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return 1.0 - np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
 
 
-def entropies(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def _entropies(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """[k, 4]: average, product, |difference|, squared difference of the answers' entropies (Table 12)."""
     every = -(rows * np.log(np.maximum(rows, 1e-12))).sum(axis=1)
     a, b = every[pairs[:, 0]], every[pairs[:, 1]]
@@ -159,11 +159,13 @@ def _other_graph(name: str) -> Graph:
 
 def _answers_of_own(graph: Graph, model: str, seed: int) -> np.ndarray:
     """[n, c] probabilities for the nodes of ``graph`` from a network (``gcn`` or ``mlp``) trained on its known labels."""
-    shape = Shape(model, graph.num_features, graph.num_classes, 32)
-    given = fitting.inputs(graph)
-    network = fitting.build_network(shape, seed)
-    how = fitting.Steps(STEPS, 0, RATE, DECAY)
-    after = fitting.trained(network, given, graph.labels, fitting.start(shape, seed), how, lambda step: seed + step)
-    scores = fitting.scores(network, after.vector, given).astype(np.float64)
+    shape = NetworkShape(model, graph.num_features, graph.num_classes, 32)
+    given = fitting.prepare_fitting_inputs(graph)
+    network = fitting.build_network_for_fitting(shape, seed)
+    how = fitting.FittingSteps(STEPS, 0, RATE, DECAY)
+    after = fitting.continue_fitting(
+        network, given, graph.labels, fitting.start_fitting(shape, seed), how, lambda step: seed + step
+    )
+    scores = fitting.score_after_fitting(network, after.vector, given).astype(np.float64)
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(likely / likely.sum(axis=1, keepdims=True))

@@ -20,37 +20,37 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, of_edges
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Wu, Long, Zhang & Li, IEEE S&P 2022, arXiv 2108.06504"
 NEEDS = "all rows, and answers to changed rows that are made with the private edges"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "edges"
-Pairs = Literal["uniform", "by-degree", "two-hops"]
+GAME: coin_game.CoinGameKind = "edges"
+_Pairs = Literal["uniform", "by-degree", "two-hops"]
 
 
 class Params(Settings):
     """Settings."""
 
-    pairs: Pairs = Field("uniform", description="strangers of the published game")
+    pairs: _Pairs = Field("uniform", description="strangers of the published game")
     most: int = Field(100, ge=4, description="pairs of each kind; one question each")
     change: float = Field(1e-3, gt=0, description="relative change of the row, Δ")
 
 
-refuses = game.why_no_edge_is_secret
+refuses = coin_game.refuse_edge_coins
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     pairs = scene.game.found.units[: params.most]
     kept = scene.target.coins[: params.most]
-    away = strangers(params.pairs, scene, len(pairs))
+    away = _strangers(params.pairs, scene, len(pairs))
     asked = _pair_influences(params, scene, np.concatenate([pairs, away]))
     score, apart = asked[: len(pairs)], asked[len(pairs) :]
     what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
-    return of_edges(score, kept, apart, what)
+    return find_scene_edges(score, kept, apart, what)
 
 
 def _pair_influences(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
@@ -59,10 +59,10 @@ def _pair_influences(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndar
     def ask(features: sp.csr_array) -> np.ndarray:
         return np.asarray(np.exp(scene.shown(scene.target, graph=replace(scene.known, features=features))))
 
-    return pair_influence(pairs, scene.known.features, params.change, ask)
+    return measure_linkteller_influence(pairs, scene.known.features, params.change, ask)
 
 
-def pair_influence(
+def measure_linkteller_influence(
     pairs: np.ndarray, features: sp.csr_array, change: float, ask: Callable[[sp.csr_array], np.ndarray]
 ) -> np.ndarray:
     """float64 [k], the influence of both nodes of a pair on each other, summed.
@@ -92,7 +92,7 @@ def _changed(features: sp.csr_array, node: int, change: float) -> sp.csr_array:
     return sp.csr_array(changed).astype(np.float32)
 
 
-def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:
+def _strangers(kind: _Pairs, scene: Scene, count: int) -> np.ndarray:
     """int64 [≤ count, 2], pairs that never had an edge."""
     if kind == "uniform":
         return scene.game.strangers[:count]
@@ -100,9 +100,9 @@ def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:
     rng, adjacency = scene.rng, every.adjacency
     if kind == "by-degree":
         ends = adjacency.indices
-        return game.draw_unjoined_pairs(
+        return coin_game.draw_coin_game_pairs(
             every, count, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in range(2)])
         )
     rows, columns = sp.csr_array(adjacency @ adjacency).nonzero()
     apart = np.column_stack([rows, columns]).astype(np.int64)
-    return game.draw_unjoined_pairs(every, count, lambda k: apart[rng.integers(len(apart), size=k)])
+    return coin_game.draw_coin_game_pairs(every, count, lambda k: apart[rng.integers(len(apart), size=k)])

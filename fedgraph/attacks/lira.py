@@ -9,15 +9,15 @@ nodes: then one variance for all nodes serves (the paper's advice below 64 shado
 import numpy as np
 from pydantic import Field
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, log_odds, of_label, of_members
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members, scene_label_probability, scene_log_odds
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Carlini, Chien, Nasr, Song, Terzis & Tramèr, IEEE S&P 2022, arXiv 2112.03570"
 NEEDS = "the plan, every node's row and label, and shadow models trained on the same graph"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "nodes"
+GAME: coin_game.CoinGameKind = "nodes"
 _OWN_VARIANCE = 64  # shadows from which on each node has a variance of its own
 
 
@@ -29,20 +29,20 @@ class Params(Settings):
     )
 
 
-refuses = game.why_nobody_is_left_out
+refuses = coin_game.refuse_node_coins
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     found = scene.game.found
     nodes = found.units[:, 0]
-    confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
+    confidence = scene_log_odds(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
     coins = scene.coins_of_shadows()
     each = params.variance == "each" or (params.variance == "auto" and len(coins) >= _OWN_VARIANCE)
-    score = likelihood_ratios(confidence[0], confidence[1:], coins, each)
-    return of_members(score, scene.target.coins)
+    score = compute_lira_ratios(confidence[0], confidence[1:], coins, each)
+    return find_scene_members(score, scene.target.coins)
 
 
-def likelihood_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
+def compute_lira_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
     """[m] log-likelihood ratios. seen: [m]. shadows: [s, m]. coins: bool [s, m], who trained in which; each unit in some, not
     in all.
     """

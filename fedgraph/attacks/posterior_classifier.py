@@ -13,15 +13,15 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, of_members
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Olatunji, Nejdl & Khosla, IEEE TPS 2021, arXiv 2101.06570"
 NEEDS = "the plan, every node's row, and shadow models; no label"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "nodes"
+GAME: coin_game.CoinGameKind = "nodes"
 
 
 class Params(Settings):
@@ -32,14 +32,14 @@ class Params(Settings):
     most: int = Field(20_000, ge=10, description="shadow answers learnt from, at most")
 
 
-refuses = game.why_nobody_is_left_out
+refuses = coin_game.refuse_node_coins
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     found = scene.game.found
     nodes = found.units[:, 0]
     answers = scene.every_alone()[:, nodes]
-    seen = described(answers[1:]).reshape(-1, 2 * answers.shape[2] + 1)
+    seen = _described(answers[1:]).reshape(-1, 2 * answers.shape[2] + 1)
     truth = scene.coins_of_shadows().reshape(-1)
     chosen = scene.rng.permutation(truth.size)[: params.most]
     network = MLPClassifier(
@@ -53,11 +53,11 @@ def attack(params: Params, scene: Scene) -> Finding:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # so many steps are meant
         classifier.fit(seen[chosen], truth[chosen])
-    score = classifier.predict_proba(described(answers[0]))[:, 1]
-    return of_members(score, scene.target.coins)
+    score = classifier.predict_proba(_described(answers[0]))[:, 1]
+    return find_scene_members(score, scene.target.coins)
 
 
-def described(answers: np.ndarray) -> np.ndarray:
+def _described(answers: np.ndarray) -> np.ndarray:
     """[…, 2c + 1]: probabilities, their logarithms in descending order, and the entropy."""
     likely = np.exp(answers)
     entropy = -(likely * answers).sum(axis=-1, keepdims=True)

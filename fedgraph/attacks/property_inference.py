@@ -16,9 +16,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.game import Run
-from fedgraph.attacks.base.scene import Finding, Scene
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
+from fedgraph.attacks.base.coin_game import CoinGameRun
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
@@ -26,7 +26,7 @@ from fedgraph.types import Partition
 REFERENCE = "Zhang, Chen, Backes, Shen & Zhang, USENIX Security 2022, arXiv 2110.02631; Ateniese et al. 2015, arXiv 1306.4447"
 NEEDS = "the plan, public rows to ask about, and shadow models of worlds with and without the property"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "clients"
+GAME: coin_game.CoinGameKind = "clients"
 
 
 class Params(Settings):
@@ -36,23 +36,23 @@ class Params(Settings):
     thinned: float = Field(0.5, gt=0, lt=1, description="share of the class that loses its labels")
 
 
-refuses = game.why_nobody_is_left_out
+refuses = coin_game.refuse_node_coins
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     labels = scene.labels
     of_class = int(np.bincount(labels[labels >= 0]).argmax())
     answers, truth = [], np.arange(2 * params.worlds) % 2 == 0
     for number, has in enumerate(truth):
         dealt = _thinned(scene, of_class, bool(has), params.thinned)
-        run = Run(np.zeros(0, dtype=bool), scene.train(dealt, f"world-{number}"))
+        run = CoinGameRun(np.zeros(0, dtype=bool), scene.train(dealt, f"world-{number}"))
         told = np.exp(scene.alone(run, scene.public))
         answers.append(np.concatenate([told.mean(axis=0), np.log(np.maximum(told, 1e-9)).mean(axis=0)]))
     shadows = np.arange(truth.size) < params.worlds
     classifier = make_pipeline(StandardScaler(), LogisticRegression())
     classifier.fit(np.array(answers)[shadows], truth[shadows])
     score = classifier.decision_function(np.array(answers)[~shadows])
-    return Finding(
+    return SceneFinding(
         score, truth[~shadows], f"training sets with {params.thinned:.0%} of class {of_class} unlabelled from others"
     )
 

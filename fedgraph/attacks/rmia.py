@@ -8,15 +8,15 @@ z are people of the same kind who are in nobody's training set. Where the settin
 import numpy as np
 from pydantic import Field
 
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.scene import Finding, Scene, of_label, of_members
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members, scene_label_probability
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Zarifzadeh, Liu & Shokri, ICML 2024, arXiv 2312.03262"
 NEEDS = "the plan, every node's row and label, shadow models, and labelled nodes that nobody trained on"
 VIEWER = Viewer.CURATOR_TRUSTED
-GAME: game.Kind = "nodes"
+GAME: coin_game.CoinGameKind = "nodes"
 
 
 class Params(Settings):
@@ -25,24 +25,24 @@ class Params(Settings):
     gamma: float = Field(2.0, ge=1, description="by how much another person must be beaten, γ")
 
 
-refuses = game.why_nobody_is_left_out
+refuses = coin_game.refuse_node_coins
 
 
-def attack(params: Params, scene: Scene) -> Finding:
+def attack(params: Params, scene: Scene) -> SceneFinding:
     found = scene.game.found
     nodes = found.units[:, 0]
-    own = ratios(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
+    own = compute_rmia_ratios(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
     known = np.flatnonzero(scene.public.labels >= 0)
     others = own
     if known.size and scene.public is not scene.known:
         asked = scene.kept("public", lambda: np.stack([scene.alone(r, scene.public) for r in (scene.target, *scene.shadows)]))
-        others = ratios(of_label(asked, known, scene.public.labels[known]))
+        others = compute_rmia_ratios(scene_label_probability(asked, known, scene.public.labels[known]))
     score = np.searchsorted(np.sort(others), own - np.log(params.gamma), side="right") / others.size
     # Many nodes beat everybody: the ratio itself breaks their ties, and no order between different scores changes.
     tie = np.argsort(np.argsort(own)) / (own.size * (others.size + 1))
-    return of_members(score + tie, scene.target.coins)
+    return find_scene_members(score + tie, scene.target.coins)
 
 
-def ratios(answers: np.ndarray) -> np.ndarray:
+def compute_rmia_ratios(answers: np.ndarray) -> np.ndarray:
     """[m] ln p(x|θ) − ln mean over shadows. answers: [1 + s, m] log-probabilities of labels, the target's first."""
     return np.asarray(answers[0] - (np.logaddexp.reduce(answers[1:], axis=0) - np.log(len(answers) - 1)))

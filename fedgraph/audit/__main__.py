@@ -13,7 +13,7 @@ from fedgraph.errors import FedgraphError, ScenarioError
 from fedgraph.printing import replace_unprintable
 
 
-def main(arguments: Sequence[str] | None = None, cases: Iterable[bench.Case] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, cases: Iterable[bench.BenchCase] | None = None) -> int:
     """Exit status of one invocation. cases: what to audit, if not everything."""
     replace_unprintable()
     parser = argparse.ArgumentParser(prog="python -m fedgraph.audit", description="Measure what is claimed.")
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None, cases: Iterable[bench.Case] | N
     try:
         if args.seed < 0:
             raise ScenarioError(f"--seed {args.seed}: a root seed is an integer ≥ 0")
-        chosen = list(bench.all_cases() if cases is None else cases)
+        chosen = list(bench.all_bench_cases() if cases is None else cases)
         report = bench.show_bench(chosen, args.seed, args.only, args.json)
         return 0 if report.ok else 1
     except FedgraphError as error:

@@ -3,8 +3,8 @@
     report = run(all_cases())
     report.summary          '47 of 47 mutants caught, 0 of 30 sound mechanisms accused'
 
-A ``Case`` is something that claims (ε, δ), run many times on two neighbouring inputs. Its *mutants* make the same claim for
-something else. Families of cases are files, found by being there (``_FAMILIES``); they offer ``cases() -> Iterator[Case]``.
+A ``BenchCase`` is something that claims (ε, δ), run many times on two neighbouring inputs. Its *mutants* make the same claim
+for something else. Families of cases are files, found by being there (``_FAMILIES``); they offer ``cases() -> Iterator[Case]``.
 
 **Guarantee.** The probability that *any* sound case is accused is at most ``error_rate``, for any seed: each of M sound ones
 gets ``error_rate``/M (Bonferroni), halved again where two methods look at it. A mutant is judged at the same level, so catching
@@ -23,25 +23,31 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.audit.lower_bound import ClosedForm, Worlds, ceiling, delta_by_event, epsilon_by_event
+from fedgraph.audit.lower_bound import (
+    ClosedFormBound,
+    LowerBoundScores,
+    delta_lower_bound,
+    epsilon_lower_bound,
+    lower_bound_ceiling,
+)
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.events import Event
 
-Sampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
+BenchSampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
 P = ParamSpec("P")
-RUNS = 40_000
-ERROR_RATE = 5e-4
+_RUNS = 40_000
+_ERROR_RATE = 5e-4
 _FAMILIES = ("fedgraph.audit.families", "fedgraph.attacks.base.families")
 
 
-def sampler(draw: Callable[Concatenate[int, np.random.Generator, P], np.ndarray]) -> Callable[P, Sampler]:
+def bench_sampler(draw: Callable[Concatenate[int, np.random.Generator, P], np.ndarray]) -> Callable[P, BenchSampler]:
     """``draw(runs, rng, …)`` as a function of what follows: it returns the sampler that draws so."""
     return lambda *given, **named: lambda runs, rng: draw(runs, rng, *given, **named)
 
 
 @dataclass(frozen=True)
-class Claim:
+class BenchClaim:
     """What a case says of itself.
 
     Attributes:
@@ -55,17 +61,17 @@ class Claim:
     accountant: str
 
     @classmethod
-    def of(cls, event: Event, delta: float) -> Claim:
+    def of(cls, event: Event, delta: float) -> BenchClaim:
         """What fedgraph's own accountant charges for ``event``."""
         return cls.paid(price(event, delta), delta)
 
     @classmethod
-    def paid(cls, paid: Price, delta: float) -> Claim:
+    def paid(cls, paid: AccountantPrice, delta: float) -> BenchClaim:
         return cls(paid.epsilon, delta, paid.accountant)
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class BenchCase:
     """Something that makes a claim, on its worst-case neighbouring inputs.
 
     Attributes:
@@ -84,22 +90,24 @@ class Case:
 
     name: str
     relation: str
-    claim: Claim
-    present: Sampler
-    absent: Sampler
-    closed_form: ClosedForm | None = None
+    claim: BenchClaim
+    present: BenchSampler
+    absent: BenchSampler
+    closed_form: ClosedFormBound | None = None
     measures: Literal["epsilon", "delta"] = "epsilon"
-    runs: int = RUNS
+    runs: int = _RUNS
     mutant: str | None = None
     counts: bool = True
 
-    def broken(self, mutant: str, present: Sampler, absent: Sampler | None = None, claim: Claim | None = None) -> Case:
+    def broken(
+        self, mutant: str, present: BenchSampler, absent: BenchSampler | None = None, claim: BenchClaim | None = None
+    ) -> BenchCase:
         """A twin that makes the same claim (or ``claim``) for something else."""
         return replace(self, mutant=mutant, present=present, absent=absent or self.absent, claim=claim or self.claim)
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """One judged case.
 
     Attributes:
@@ -163,7 +171,7 @@ _HEADING = (
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchReport:
     """All rows, in the order of the families.
 
     Attributes:
@@ -174,7 +182,7 @@ class Report:
 
     seed: int
     confidence: float
-    rows: tuple[Row, ...]
+    rows: tuple[BenchRow, ...]
 
     @property
     def ok(self) -> bool:
@@ -193,20 +201,20 @@ class Report:
         return same | {"rows": [row.to_dict() for row in self.rows]}
 
 
-def all_cases() -> Iterator[Case]:
+def all_bench_cases() -> Iterator[BenchCase]:
     """Every case of every file in ``_FAMILIES``, in alphabetical order of the files."""
     for package in _FAMILIES:
         for file in sorted(pkgutil.iter_modules(importlib.import_module(package).__path__), key=lambda module: module.name):
             yield from importlib.import_module(f"{package}.{file.name}").cases()
 
 
-def run(
-    cases: Iterable[Case],
+def run_bench(
+    cases: Iterable[BenchCase],
     seed: int = 0,
     only: str | None = None,
-    error_rate: float = ERROR_RATE,
-    tell: Callable[[Row], None] = lambda row: None,
-) -> Report:
+    error_rate: float = _ERROR_RATE,
+    tell: Callable[[BenchRow], None] = lambda row: None,
+) -> BenchReport:
     """Judge ``cases``, or those of the mechanism named ``only``.
 
     ``only`` does not change a row: error rates and random streams are those of the full run. tell: gets each row as it is
@@ -220,12 +228,12 @@ def run(
         raise ScenarioError(f"--only {only}: no mechanism of that name; allowed: {names}")
     rows = []
     for case in chosen:
-        rows.append(judge_case(case, seed, alpha))
+        rows.append(judge_bench_case(case, seed, alpha))
         tell(rows[-1])
-    return Report(seed, 1 - error_rate, tuple(rows))
+    return BenchReport(seed, 1 - error_rate, tuple(rows))
 
 
-def judge_case(case: Case, seed: int, alpha: float) -> Row:
+def judge_bench_case(case: BenchCase, seed: int, alpha: float) -> BenchRow:
     """Run one case and bound what it measures; wrong with probability at most alpha."""
     counted_on = _runs(case, seed, "counted", case.runs)
     claim, closed = case.claim, case.closed_form
@@ -233,12 +241,14 @@ def judge_case(case: Case, seed: int, alpha: float) -> Row:
     bounds: dict[str, float] = {}
     if case.counts:
         chosen_on = _runs(case, seed, "chosen", case.runs // 2)
-        by_event, known = (epsilon_by_event, claim.delta) if case.measures == "epsilon" else (delta_by_event, claim.epsilon)
+        by_event, known = (
+            (epsilon_lower_bound, claim.delta) if case.measures == "epsilon" else (delta_lower_bound, claim.epsilon)
+        )
         bounds["Clopper-Pearson"] = by_event(chosen_on, counted_on, known, each)
     if closed is not None and case.measures == "epsilon":
         bounds[closed.name] = closed.bound(counted_on, claim.delta, each)
     method = max(bounds, key=lambda name: bounds[name])
-    return Row(
+    return BenchRow(
         mechanism=case.name,
         mutant=case.mutant,
         relation=case.relation,
@@ -247,14 +257,17 @@ def judge_case(case: Case, seed: int, alpha: float) -> Row:
         accountant=claim.accountant,
         measures=case.measures,
         lower_bound=bounds[method],
-        ceiling=ceiling(case.runs, claim.delta, each),
+        ceiling=lower_bound_ceiling(case.runs, claim.delta, each),
         method=method,
         runs=case.runs,
     )
 
 
-def show_bench(cases: Sequence[Case], seed: int, only: str | None, as_json: bool, error_rate: float = ERROR_RATE) -> Report:
-    """``run``, printed: one JSON document, or a table line by line, what its numbers mean, and the summary as the last line.
+def show_bench(
+    cases: Sequence[BenchCase], seed: int, only: str | None, as_json: bool, error_rate: float = _ERROR_RATE
+) -> BenchReport:
+    """``run_bench``, printed: one JSON document, or a table line by line, what its numbers mean, and the summary as the last
+    line.
 
     Args:
         cases: all of them, sound ones and mutants.
@@ -267,13 +280,13 @@ def show_bench(cases: Sequence[Case], seed: int, only: str | None, as_json: bool
 
     begun = False
 
-    def tell(row: Row) -> None:
+    def tell(row: BenchRow) -> None:
         nonlocal begun
         if not as_json:
             print(str(row) if begun else f"{_HEADING}\n{row}", flush=True)
         begun = True
 
-    report = run(cases, seed, only, error_rate, tell)
+    report = run_bench(cases, seed, only, error_rate, tell)
     if as_json:
         print(json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
         return report
@@ -283,8 +296,8 @@ def show_bench(cases: Sequence[Case], seed: int, only: str | None, as_json: bool
     return report
 
 
-def _runs(case: Case, seed: int, purpose: str, runs: int) -> Worlds:
+def _runs(case: BenchCase, seed: int, purpose: str, runs: int) -> LowerBoundScores:
     """Scores of fresh runs; the streams are named by the case, so no case depends on another."""
     path = ("audit", case.name, case.mutant or "sound", purpose)
-    present = case.present(runs, seeds.generator(seed, *path, "present"))
-    return Worlds(present, case.absent(runs, seeds.generator(seed, *path, "absent")))
+    present = case.present(runs, seeds.seeded_generator(seed, *path, "present"))
+    return LowerBoundScores(present, case.absent(runs, seeds.seeded_generator(seed, *path, "absent")))

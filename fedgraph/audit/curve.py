@@ -23,10 +23,10 @@ needs less mass in all. τ is possible exactly if the mass that is needed is at 
 
 So a curve is refuted with confidence 1 − α where τ = α already needs more than 1. **What is refuted is the curve, not one
 point of it**: "these releases are μ-GDP" is wrong, for any μ up to the one found. A mechanism that is (ε, δ)-DP at one δ
-without being μ-GDP is not accused. ``of_gaussian`` turns the refuted μ into the ε that μ-GDP has at δ.
+without being μ-GDP is not accused. ``refuted_gaussian_curve`` turns the refuted μ into the ε that μ-GDP has at δ.
 
-**Curves.** ``gaussian(μ)``: g(x) = Φ(Φ⁻¹(x) + μ), for compositions of Gaussian releases, where it is exact. ``approximate(ε,
-δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else.
+**Curves.** ``inverse_gaussian_curve(μ)``: g(x) = Φ(Φ⁻¹(x) + μ), for compositions of Gaussian releases, where it is exact.
+``approximate(ε, δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else.
 
 **Guarantee.** Under any mechanism with the stated curve, refuted with probability at most α, for any scores, any m and any
 attack, provided that r was fixed without looking at the coins. Several r: share α between them.
@@ -34,16 +34,17 @@ attack, provided that r was fixed without looking at the coins. Several r: share
 **Edge cases.** r = 0 → nothing is refuted; v ≤ r/2 with g(x) ≥ x is never refuted; a NaN score, a count that cannot be, α
 outside (0, 1) → ``PrivacyError``.
 
-**Estimators** of ε from guesses about coins, each beside what it guarantees (``estimated_bound``):
+**Estimators** of ε from guesses about coins, each beside what it guarantees (``curve_or_counting_bound``):
 
 | name | what it says | holds for |
 |---|---|---|
 | ``counting`` | (ε, δ)-DP is refuted below this ε (``one_run``) | coins of one run, or of several |
-| ``counting-tight`` | the same, by more constraints (``curve.approximate_dp_curve``) | coins of one run, or of several |
-| ``curve`` | all smaller μ-GDP curves are refuted; shown as ε at δ (``curve.gaussian``) | compositions of Gaussian releases |
+| ``counting-tight`` | the same, by more constraints (``curve.inverse_approximate_curve``) | coins of one run, or of several |
+| ``curve`` | all smaller μ-GDP curves are refuted; shown as ε at δ (``curve.inverse_gaussian_curve``) | compositions of
+Gaussian releases |
 
 Choose one estimator before looking at the scores; taking the largest of several needs a share of α for each
-(``estimator_of_report`` names the one that a report uses).
+(``choose_curve_or_counting`` names the one that a report uses).
 """
 
 import math
@@ -52,23 +53,23 @@ from collections.abc import Callable
 from scipy.special import ndtr, ndtri
 
 from fedgraph.audit import one_run
-from fedgraph.audit.one_run import ALPHA, Count, checked_alpha
+from fedgraph.audit.one_run import ONE_RUN_ALPHA, OneRunCount, check_one_run_alpha
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian as gaussian_mechanism
 
-Inverse = Callable[[float], float]  # R → the least H with g(H) ≥ R
+InverseCurve = Callable[[float], float]  # R → the least H with g(H) ≥ R
 
 _MU_MOST = 60.0  # no audit in one run comes near
 
 
-def gaussian(mu: float) -> Inverse:
+def inverse_gaussian_curve(mu: float) -> InverseCurve:
     """g⁻¹ of μ-GDP: Φ(Φ⁻¹(R) − μ). Raises ``PrivacyError`` for μ < 0 or NaN."""
     if not mu >= 0:
         raise PrivacyError(f"a Gaussian parameter μ is a number ≥ 0, found {mu}")
     return lambda right: 1.0 if right >= 1 else (0.0 if right <= 0 else float(ndtr(ndtri(right) - mu)))
 
 
-def approximate_dp_curve(epsilon: float, delta: float) -> Inverse:
+def inverse_approximate_curve(epsilon: float, delta: float) -> InverseCurve:
     """g⁻¹ of (ε, δ)-DP: max(0, (R − δ) e^{−ε}, 1 − δ − e^ε (1 − R)).
 
     Raises ``PrivacyError`` for ε < 0, NaN, δ outside [0, 1).
@@ -79,12 +80,12 @@ def approximate_dp_curve(epsilon: float, delta: float) -> Inverse:
     return lambda right: min(1.0, max(0.0, (right - delta) * shrink, 1.0 - delta - grow * (1.0 - right)))
 
 
-def refuted(found: Count, least: Inverse, alpha: float = ALPHA) -> bool:
+def curve_refuted(found: OneRunCount, least: InverseCurve, alpha: float = ONE_RUN_ALPHA) -> bool:
     """Whether P[V ≥ v] ≥ alpha is impossible under the curve whose g⁻¹ is ``least``."""
-    return found.guesses > 0 and needed_mass(found, least, checked_alpha(alpha)) > 1.0 + 1e-12
+    return found.guesses > 0 and _needed_mass(found, least, check_one_run_alpha(alpha)) > 1.0 + 1e-12
 
 
-def needed_mass(found: Count, least: Inverse, tail: float) -> float:
+def _needed_mass(found: OneRunCount, least: InverseCurve, tail: float) -> float:
     """The least total probability that (1) needs where P[V ≥ v] = ``tail``; above 1 it is impossible.
 
     Stops as soon as 1 is passed, so values above 1 are not exact.
@@ -102,23 +103,23 @@ def needed_mass(found: Count, least: Inverse, tail: float) -> float:
     return mass
 
 
-def mu_lower(found: Count, alpha: float = ALPHA) -> float:
+def refuted_curve_mu(found: OneRunCount, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest μ that ``found`` refutes: with probability ≥ 1 − alpha a mechanism with a Gaussian curve has no smaller μ.
 
     >>> round(mu_lower(Count(1000, 1000, 800)), 2)
     0.58
     """
-    return _largest(lambda mu: refuted(found, gaussian(mu), alpha), _MU_MOST)
+    return _largest(lambda mu: curve_refuted(found, inverse_gaussian_curve(mu), alpha), _MU_MOST)
 
 
-def of_gaussian(found: Count, delta: float, alpha: float = ALPHA) -> float:
+def refuted_gaussian_curve(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The ε at ``delta`` of the largest refuted μ: for releases that are compositions of Gaussian ones."""
-    return gaussian_mechanism.epsilon(mu_lower(found, alpha), delta)
+    return gaussian_mechanism.epsilon(refuted_curve_mu(found, alpha), delta)
 
 
-def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
+def curve_epsilon_lower(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest ε such that (ε, δ)-DP is refuted, for any mechanism."""
-    return _largest(lambda epsilon: refuted(found, approximate_dp_curve(epsilon, delta), alpha), 100.0)
+    return _largest(lambda epsilon: curve_refuted(found, inverse_approximate_curve(epsilon, delta), alpha), 100.0)
 
 
 def _largest(is_refuted: Callable[[float], bool], most: float) -> float:
@@ -134,12 +135,12 @@ def _largest(is_refuted: Callable[[float], bool], most: float) -> float:
     return low
 
 
-def estimator_of_report(gaussian_composition: bool) -> str:
+def choose_curve_or_counting(gaussian_composition: bool) -> str:
     """The estimator of a report: ``curve`` where what is released is a composition of Gaussian releases, else ``counting``."""
     return "curve" if gaussian_composition else "counting"
 
 
-def estimated_bound(counts: list[one_run.Count], delta: float, by: str, alpha: float = ALPHA) -> float:
+def curve_or_counting_bound(counts: list[one_run.OneRunCount], delta: float, by: str, alpha: float = ONE_RUN_ALPHA) -> float:
     """The best bound of one estimator over several numbers of guesses, each at its share of ``alpha``.
 
     Args:
@@ -154,7 +155,7 @@ def estimated_bound(counts: list[one_run.Count], delta: float, by: str, alpha: f
     Raises:
         PrivacyError: an estimator that there is not.
     """
-    found = {"counting": one_run.epsilon_lower, "counting-tight": epsilon_lower, "curve": of_gaussian}
+    found = {"counting": one_run.one_run_epsilon, "counting-tight": curve_epsilon_lower, "curve": refuted_gaussian_curve}
     if by not in found:
         raise PrivacyError(f"unknown estimator {by!r}; allowed: {', '.join(found)}")
     return max((found[by](count, delta, alpha / len(counts)) for count in counts), default=0.0)

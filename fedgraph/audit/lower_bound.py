@@ -1,10 +1,10 @@
 """Statistics of an audit: the bounds on ε or δ that follow from many runs on two neighbouring inputs.
 
-Each run gives one score; ``Worlds`` holds the scores of independent runs with the unit (P) and without it
+Each run gives one score; ``LowerBoundScores`` holds the scores of independent runs with the unit (P) and without it
 (Q). A score may be anything that can be computed from what the viewer sees: a poor one makes a bound
 loose, never false.
 
-**By event** (``epsilon_by_event``, ``delta_by_event``). (ε, δ)-DP says P(A) ≤ e^ε Q(A) + δ for every event
+**By event** (``epsilon_lower_bound``, ``delta_lower_bound``). (ε, δ)-DP says P(A) ≤ e^ε Q(A) + δ for every event
 A, and the same with P and Q exchanged. With A fixed in advance, k_P of n_P runs in A and k_Q of n_Q,
 
     ε ≥ ln((p_low − δ) / q_high),        δ ≥ p_low − e^ε q_high,
@@ -13,8 +13,8 @@ where p_low, q_high are one-sided Clopper-Pearson limits at α/2 each (union bou
 {score ≥ t} under (P, Q) or, the mirror test, {score ≤ t} under (Q, P); threshold and direction are chosen
 on *other* runs, so nothing is selected on the runs that are counted.
 
-**By closed form** (``ClosedForm`` and below). Where the law of the score is known up to parameters, a
-confidence region for the parameters gives one for ε, far beyond what counting can reach (``ceiling``).
+**By closed form** (``ClosedFormBound`` and below). Where the law of the score is known up to parameters, a
+confidence region for the parameters gives one for ε, far beyond what counting can reach (``lower_bound_ceiling``).
 
 **Guarantee.** Every function returns a number that exceeds the truth with probability at most ``alpha``,
 for any sample size; closed forms need their stated law.
@@ -29,10 +29,10 @@ Lower bounds on ε where the law of the score is known up to parameters.
 The parameters (distance, noise scale, keep probability) are *estimated from the runs*, so a wrong noise
 scale or a wrong sensitivity shows; only the shape of the law is taken from the mechanism's definition.
 
-    ``gaussian``   two normal laws of one variance              ε of μ_low, exactly
-    ``laplace``    two Laplace laws of one scale                Δ_low / b_high + 2 ln(1 − δ)
-    ``response``   k-ary response: kept, or uniform otherwise   ln((p_low − δ)(k − 1)/(1 − p_low))
-    ``bits``       m independent equal bits                     m · ln(p₁_low / p₀_high), at δ = 0
+    ``gaussian_lower_bound``   two normal laws of one variance              ε of μ_low, exactly
+    ``laplace_lower_bound``    two Laplace laws of one scale                Δ_low / b_high + 2 ln(1 − δ)
+    ``response_lower_bound``   k-ary response: kept, or uniform otherwise   ln((p_low − δ)(k − 1)/(1 − p_low))
+    ``bits_lower_bound``       m independent equal bits                     m · ln(p₁_low / p₀_high), at δ = 0
 
 **Guarantee.** If the law is as stated, the result exceeds the true ε at ``delta`` with probability at most
 ``alpha``, at any sample size. The law is that of the *sound* mechanism, so a sound mechanism is accused
@@ -52,7 +52,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaincinv
 from scipy.stats import binom, chi2, t
 
-from fedgraph.audit.one_run import checked_alpha
+from fedgraph.audit.one_run import check_one_run_alpha
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.gaussian import epsilon as gaussian_epsilon
 
@@ -60,7 +60,7 @@ _NUM_THRESHOLDS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Worlds:
+class LowerBoundScores:
     """Scores of independent runs.
 
     Attributes:
@@ -79,9 +79,9 @@ class Worlds:
             raise PrivacyError("a score is NaN; a score function must map whatever a viewer can see to a number or ±∞")
 
     @property
-    def mirrored(self) -> Worlds:
+    def mirrored(self) -> LowerBoundScores:
         """P and Q exchanged, and large scores made small: {score ≤ t} becomes {score ≥ t}."""
-        return Worlds(-self.absent, -self.present)
+        return LowerBoundScores(-self.absent, -self.present)
 
     @property
     def empty(self) -> bool:
@@ -89,7 +89,7 @@ class Worlds:
 
 
 @dataclass(frozen=True)
-class Cut:
+class _Cut:
     """The event {score ≥ threshold} of P against Q, or of the mirrored worlds.
 
     Attributes:
@@ -100,31 +100,31 @@ class Cut:
     threshold: float
     mirrored: bool
 
-    def counts(self, worlds: Worlds) -> tuple[int, int, int, int]:
+    def counts(self, worlds: LowerBoundScores) -> tuple[int, int, int, int]:
         """(k_P, n_P, k_Q, n_Q) in the direction of the event."""
         seen = worlds.mirrored if self.mirrored else worlds
         hits = np.count_nonzero(seen.present >= self.threshold), np.count_nonzero(seen.absent >= self.threshold)
         return int(hits[0]), seen.present.size, int(hits[1]), seen.absent.size
 
 
-Objective = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_Objective = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def at_least(successes: np.ndarray | float, trials: float, alpha: float) -> np.ndarray:
+def _at_least(successes: np.ndarray | float, trials: float, alpha: float) -> np.ndarray:
     """Clopper-Pearson lower limit: p_low with P(p < p_low) ≤ alpha. 0 where nothing succeeded.
 
     I_{p_low}(k, n − k + 1) = alpha (the regularised incomplete beta function).
     """
     k = np.asarray(successes, dtype=float)
-    return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1e-9), trials - k + 1, checked_alpha(alpha)))
+    return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1e-9), trials - k + 1, check_one_run_alpha(alpha)))
 
 
-def at_most(successes: np.ndarray | float, trials: float, alpha: float) -> np.ndarray:
+def _at_most(successes: np.ndarray | float, trials: float, alpha: float) -> np.ndarray:
     """Clopper-Pearson upper limit: p_high with P(p > p_high) ≤ alpha. 1 where everything succeeded."""
-    return 1.0 - at_least(trials - np.asarray(successes, dtype=float), trials, alpha)
+    return 1.0 - _at_least(trials - np.asarray(successes, dtype=float), trials, alpha)
 
 
-def epsilon_by_event(chosen_on: Worlds, counted_on: Worlds, delta: float, alpha: float) -> float:
+def epsilon_lower_bound(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, delta: float, alpha: float) -> float:
     """max(0, ln((p_low − δ)/q_high)): with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller."""
 
     def objective(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -133,47 +133,47 @@ def epsilon_by_event(chosen_on: Worlds, counted_on: Worlds, delta: float, alpha:
     return _by_event(chosen_on, counted_on, objective, alpha)
 
 
-def delta_by_event(chosen_on: Worlds, counted_on: Worlds, epsilon: float, alpha: float) -> float:
+def delta_lower_bound(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, epsilon: float, alpha: float) -> float:
     """max(0, p_low − e^ε q_high): the empirical hockey-stick at ``epsilon``, less its confidence width."""
     factor = math.exp(epsilon)
     return _by_event(chosen_on, counted_on, lambda low, high: low - factor * high, alpha)
 
 
-def ceiling(runs: int, delta: float, alpha: float) -> float:
-    """The largest ε that ``epsilon_by_event`` can report on ``runs`` runs per world: all of P in A, none of Q.
+def lower_bound_ceiling(runs: int, delta: float, alpha: float) -> float:
+    """The largest ε that ``epsilon_lower_bound`` can report on ``runs`` runs per world: all of P in A, none of Q.
 
     >>> round(ceiling(1000, 0.0, 0.05), 2)
     5.6
     """
-    low, high = float(at_least(runs, runs, alpha / 2)), float(at_most(0, runs, alpha / 2))
+    low, high = float(_at_least(runs, runs, alpha / 2)), float(_at_most(0, runs, alpha / 2))
     return max(0.0, math.log(low - delta) - math.log(high)) if low > delta else 0.0
 
 
-def choose_cut(worlds: Worlds, counted: tuple[int, int], objective: Objective, alpha: float) -> Cut:
+def _choose_cut(worlds: LowerBoundScores, counted: tuple[int, int], objective: _Objective, alpha: float) -> _Cut:
     """The cut whose bound would be largest if the counted runs fell as these did.
 
     counted: (n_P, n_Q) of the runs to come. The choice cannot make a bound false, only loose.
     """
-    best, value = Cut(math.inf, False), -math.inf
+    best, value = _Cut(math.inf, False), -math.inf
     for mirrored in (False, True):
         seen = worlds.mirrored if mirrored else worlds
         n_p, n_q = counted[::-1] if mirrored else counted
         thresholds = _thresholds(np.concatenate([seen.present, seen.absent]))
         share_p, share_q = _share_above(seen.present, thresholds), _share_above(seen.absent, thresholds)
-        bounds = objective(at_least(share_p * n_p, n_p, alpha / 2), at_most(share_q * n_q, n_q, alpha / 2))
+        bounds = objective(_at_least(share_p * n_p, n_p, alpha / 2), _at_most(share_q * n_q, n_q, alpha / 2))
         top = int(np.argmax(bounds))
         if bounds[top] > value:
-            best, value = Cut(float(thresholds[top]), mirrored), float(bounds[top])
+            best, value = _Cut(float(thresholds[top]), mirrored), float(bounds[top])
     return best
 
 
-def _by_event(chosen_on: Worlds, counted_on: Worlds, objective: Objective, alpha: float) -> float:
-    checked_alpha(alpha)
+def _by_event(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, objective: _Objective, alpha: float) -> float:
+    check_one_run_alpha(alpha)
     if chosen_on.empty or counted_on.empty:
         return 0.0
-    cut = choose_cut(chosen_on, (counted_on.present.size, counted_on.absent.size), objective, alpha)
+    cut = _choose_cut(chosen_on, (counted_on.present.size, counted_on.absent.size), objective, alpha)
     k_p, n_p, k_q, n_q = cut.counts(counted_on)
-    return max(0.0, float(objective(at_least(k_p, n_p, alpha / 2), at_most(k_q, n_q, alpha / 2))))
+    return max(0.0, float(objective(_at_least(k_p, n_p, alpha / 2), _at_most(k_q, n_q, alpha / 2))))
 
 
 def _thresholds(pooled: np.ndarray) -> np.ndarray:
@@ -190,7 +190,7 @@ def _share_above(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class ClosedForm:
+class ClosedFormBound:
     """A lower bound on ε where the law of the score is known up to parameters.
 
     Attributes:
@@ -199,10 +199,10 @@ class ClosedForm:
     """
 
     name: str
-    bound: Callable[[Worlds, float, float], float]
+    bound: Callable[[LowerBoundScores, float, float], float]
 
 
-def gaussian_mu(worlds: Worlds, alpha: float) -> float:
+def _gaussian_mu(worlds: LowerBoundScores, alpha: float) -> float:
     """Lower confidence limit of μ = (m_P − m_Q)/s for scores N(m_P, s²) and N(m_Q, s²).
 
     With the pooled variance s_p² on f = n_P + n_Q − 2 degrees of freedom (exact, independent of the means),
@@ -225,16 +225,16 @@ def gaussian_mu(worlds: Worlds, alpha: float) -> float:
     return gap / widest if widest > 0 else math.inf
 
 
-def gaussian() -> ClosedForm:
+def gaussian_lower_bound() -> ClosedFormBound:
     """ε(μ_low, δ), as ε grows with μ (Balle & Wang 2018, Theorem 8). Also for a weighted sum of Gaussian releases."""
 
-    def bound(worlds: Worlds, delta: float, alpha: float) -> float:
-        return gaussian_epsilon(gaussian_mu(worlds, alpha), delta) * (1 - 1e-9)  # the calibration rounds up by one part in 10⁹
+    def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
+        return gaussian_epsilon(_gaussian_mu(worlds, alpha), delta) * (1 - 1e-9)  # the calibration rounds up by one part in 10⁹
 
-    return ClosedForm("Gaussian, μ estimated", bound)
+    return ClosedFormBound("Gaussian, μ estimated", bound)
 
 
-def laplace() -> ClosedForm:
+def laplace_lower_bound() -> ClosedFormBound:
     """Scores a_P + Laplace(b) and a_Q + Laplace(b): δ(e) = 1 − e^{(e − Δ/b)/2}, so ε = Δ/b + 2 ln(1 − δ).
 
     Four one-sided order-statistic limits enclose the two medians (distribution-free, P(median < x_(k)) =
@@ -242,7 +242,7 @@ def laplace() -> ClosedForm:
     largest value on the corners of the box of limits, over the Gamma quantile, is at least b. Five limits, α/5 each.
     """
 
-    def bound(worlds: Worlds, delta: float, alpha: float) -> float:
+    def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
         if worlds.empty:
             return 0.0
         (low_p, high_p), (low_q, high_q) = _median(worlds.present, alpha / 5), _median(worlds.absent, alpha / 5)
@@ -255,40 +255,40 @@ def laplace() -> ClosedForm:
         scale = total / float(gammaincinv(worlds.present.size + worlds.absent.size, alpha / 5))
         return max(0.0, gap / scale + 2 * math.log1p(-delta)) if scale > 0 else math.inf
 
-    return ClosedForm("Laplace, Δ and scale estimated", bound)
+    return ClosedFormBound("Laplace, Δ and scale estimated", bound)
 
 
-def response(num_values: int) -> ClosedForm:
+def response_lower_bound(num_values: int) -> ClosedFormBound:
     """Scores 1 where P's own value came out, else 0: P keeps it with p, Q gives it with (1 − p)/(k − 1)."""
 
-    def bound(worlds: Worlds, delta: float, alpha: float) -> float:
+    def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
         n = worlds.present.size
         if n == 0:
             return 0.0
-        kept = float(at_least(float(worlds.present.sum()), n, alpha))
+        kept = float(_at_least(float(worlds.present.sum()), n, alpha))
         if kept >= 1:
             return math.inf
         return max(0.0, math.log((kept - delta) * (num_values - 1) / (1 - kept))) if kept > delta else 0.0
 
-    return ClosedForm("keep probability estimated", bound)
+    return ClosedFormBound("keep probability estimated", bound)
 
 
-def bits(num_bits: int) -> ClosedForm:
-    """Scores are the number of +1 among ``num_bits`` independent bits, each +1 with p₁ under P and p₀ under Q.
+def bits_lower_bound(num_bits: int) -> ClosedFormBound:
+    """Scores are the number of +1 among ``_num_bits`` independent bits, each +1 with p₁ under P and p₀ under Q.
 
     All bits +1 is one outcome, with likelihood ratio (p₁/p₀)^m; p₁ and p₀ are Clopper-Pearson limits, α/2 each.
     """
 
-    def bound(worlds: Worlds, delta: float, alpha: float) -> float:
+    def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
         if delta != 0:
             raise PrivacyError(f"the closed form for bits is stated at delta = 0, found {delta}")
         if worlds.empty:
             return 0.0
-        ones = float(at_least(float(worlds.present.sum()), worlds.present.size * num_bits, alpha / 2))
-        none = float(at_most(float(worlds.absent.sum()), worlds.absent.size * num_bits, alpha / 2))
+        ones = float(_at_least(float(worlds.present.sum()), worlds.present.size * num_bits, alpha / 2))
+        none = float(_at_most(float(worlds.absent.sum()), worlds.absent.size * num_bits, alpha / 2))
         return num_bits * max(0.0, math.log(ones / none)) if ones > 0 else 0.0
 
-    return ClosedForm("bit probabilities estimated", bound)
+    return ClosedFormBound("bit probabilities estimated", bound)
 
 
 def _median(scores: np.ndarray, alpha: float) -> tuple[float, float]:

@@ -22,7 +22,7 @@ whatever t, so the sum of all steps is at most Σ_i E e_i(T) · (1/r) Σ_k μ_{r
 For m ≤ 3 the tests maximise P[V ≥ v] over *all* (ε, δ)-DP mechanisms (a linear program): never above (*), at times equal.
 
 The ε for which (*) is at most α are refuted with confidence 1 − α; so is any smaller one, since such a mechanism would be
-(ε, δ)-DP, too, and V ≥ v is one event. ``epsilon_lower`` is the largest refuted ε.
+(ε, δ)-DP, too, and V ≥ v is one event. ``one_run_epsilon`` is the largest refuted ε.
 
 **Pooling.** Runs on independent coins (other seeds) may be added up: a coin enters one of them only, so all of them together
 are (ε, δ)-DP in each coin (parallel composition) and (*) holds with the sums of m, r and v, if every run is (ε, δ)-DP.
@@ -46,12 +46,12 @@ from scipy.special import expit
 
 from fedgraph.errors import PrivacyError
 
-ALPHA = 0.05  # error probability of every bound that a report shows
+ONE_RUN_ALPHA = 0.05  # error probability of every bound that a report shows
 _GRID = 1 / 32  # ε steps of the search, refined by bisection
 
 
 @dataclass(frozen=True)
-class Count:
+class OneRunCount:
     """What was guessed, and how much of it was right.
 
     Attributes:
@@ -71,23 +71,23 @@ class Count:
         if not 0 <= self.right <= self.guesses <= self.coins:
             raise PrivacyError(f"of m coins r are guessed and v right, 0 ≤ v ≤ r ≤ m; found {self}")
 
-    def __add__(self, other: Count) -> Count:
+    def __add__(self, other: OneRunCount) -> OneRunCount:
         """Both runs together; their coins must be independent."""
-        return Count(self.coins + other.coins, self.guesses + other.guesses, self.right + other.right)
+        return OneRunCount(self.coins + other.coins, self.guesses + other.guesses, self.right + other.right)
 
 
-def p_value(found: Count, epsilon: float, delta: float) -> float:
+def one_run_p_value(found: OneRunCount, epsilon: float, delta: float) -> float:
     """How likely at most so many right guesses are where (ε, δ)-DP holds: the right-hand side of (*), at most 1."""
     return float(_p_values(found, np.array([epsilon]), _checked_delta(delta))[0])
 
 
-def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
+def one_run_epsilon(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest ε that ``found`` refutes: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
 
     >>> round(epsilon_lower(Count(1000, 1000, 800), 0.0), 3)
     1.254
     """
-    checked_alpha(alpha)
+    check_one_run_alpha(alpha)
     _checked_delta(delta)
     if 2 * found.right <= found.guesses:
         return 0.0
@@ -100,11 +100,11 @@ def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
     high = low + _GRID
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if p_value(found, middle, delta) <= alpha else (low, middle)
+        low, high = (middle, high) if one_run_p_value(found, middle, delta) <= alpha else (low, middle)
     return low
 
 
-def count(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> Count:
+def count_one_run(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> OneRunCount:
     """Guesses version 1 for the highest scores and version 0 for the lowest, in equal parts, and counts. Ties are broken by
     position.
 
@@ -122,13 +122,13 @@ def count(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = F
     half = min(scores.size // 2, max(1, round(share * scores.size / 2)))
     if centred:
         surest = np.argsort(-abs(scores), kind="stable")[: 2 * half]
-        return Count(scores.size, 2 * half, int(np.count_nonzero((scores[surest] > 0) == coins[surest])))
+        return OneRunCount(scores.size, 2 * half, int(np.count_nonzero((scores[surest] > 0) == coins[surest])))
     order = np.argsort(scores, kind="stable")
     right = np.count_nonzero(coins[order[scores.size - half :]]) + np.count_nonzero(~coins[order[:half]])
-    return Count(scores.size, 2 * half, int(right))
+    return OneRunCount(scores.size, 2 * half, int(right))
 
 
-def _p_values(found: Count, epsilons: np.ndarray, delta: float) -> np.ndarray:
+def _p_values(found: OneRunCount, epsilons: np.ndarray, delta: float) -> np.ndarray:
     from scipy.stats import binom  # its import takes half a second
 
     q = expit(epsilons)
@@ -140,7 +140,7 @@ def _p_values(found: Count, epsilons: np.ndarray, delta: float) -> np.ndarray:
     return np.minimum(tail, 1.0)
 
 
-def checked_alpha(alpha: float) -> float:
+def check_one_run_alpha(alpha: float) -> float:
     """Itself; ``PrivacyError`` unless it is an error probability, 0 < alpha < 1."""
     if not 0 < alpha < 1:
         raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import numpy as np
 
-from fedgraph.cells.facts import Facts
-from fedgraph.privacy.ledger import Account, account_name
-from fedgraph.privacy.lines import Line
+from fedgraph.cells.task_facts import TaskFacts
+from fedgraph.privacy.ledger import LedgerAccount, LedgerLine, ledger_account_name
 from fedgraph.types import Graph, GraphCollection
 from fedgraph.worlds.world import World
 
 if TYPE_CHECKING:
-    from fedgraph.federation.rounds import Prefixes
-    from fedgraph.runtime.base import Parties
+    from fedgraph.federation.rounds import RoundPrefixes
+    from fedgraph.runtime.base import RuntimeParties
 
-Spec = TypeVar("Spec")
-Made = TypeVar("Made")
-Kind = tuple[str, str, str, str, World]
+_Spec = TypeVar("_Spec")
+_Made = TypeVar("_Made")
+CellKind = tuple[str, str, str, str, World]
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Cell:
     entry: int | None = None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CellKind:
         """Cells of one kind differ in ε, reading and seed alone, so they do the same work."""
         return (self.task, self.dataset, self.method, self.variant, self.world)
 
@@ -64,12 +63,12 @@ class Cell:
     @property
     def key(self) -> str:
         """Names its account while it is computed; two cells of different paths have different keys."""
-        return account_name(self.path)
+        return ledger_account_name(self.path)
 
     @property
     def name(self) -> str:
         """Names its account in what a run leaves: as ``key``, in the words that users write."""
-        return account_name((*self.path[:4], self.world.words, *self.path[5:]))
+        return ledger_account_name((*self.path[:4], self.world.words, *self.path[5:]))
 
     @property
     def words(self) -> str:
@@ -78,7 +77,7 @@ class Cell:
         target = "∞" if math.isinf(self.epsilon) else repr(self.epsilon)
         return f"{name}, {self.world.words}, ε = {target}, seed {self.seed}"
 
-    def among(self, entries: Sequence[Spec]) -> Spec:
+    def among(self, entries: Sequence[_Spec]) -> _Spec:
         """The cell's own entry of those that its task lists.
 
         Args:
@@ -92,7 +91,7 @@ class Cell:
         return entries[self.entry]
 
 
-def require_distinct(what: str, names: Sequence[object]) -> None:
+def require_distinct_cells(what: str, names: Sequence[object]) -> None:
     """Refuse names that appear twice: their cells would share one name, one noise stream and one file.
 
     Args:
@@ -108,7 +107,7 @@ def require_distinct(what: str, names: Sequence[object]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class CellOutcome:
     """What a task returns of a cell.
 
     Attributes:
@@ -127,9 +126,9 @@ class Outcome:
     """
 
     metrics: dict[str, float]
-    facts: Facts
-    account: Account | None
-    releases: tuple[Line, ...]
+    facts: TaskFacts
+    account: LedgerAccount | None
+    releases: tuple[LedgerLine, ...]
     epsilon_published: float | None
     epsilon_provable: float
     theorem: str
@@ -140,7 +139,7 @@ class Outcome:
     timed: bool = True
 
 
-class Pairs(Protocol):
+class CellPairs(Protocol):
     """Where solved pairs are kept while a run goes on and after it; what each method does stands in ``store.PairStore``."""
 
     def reachable(self) -> bool: ...
@@ -149,14 +148,14 @@ class Pairs(Protocol):
     def close(self, name: str) -> str: ...
 
 
-def _no_prefixes() -> Prefixes:
-    from fedgraph.federation.rounds import Prefixes  # it loads torch, which whoever only reads cells does not need
+def _no_prefixes() -> RoundPrefixes:
+    from fedgraph.federation.rounds import RoundPrefixes  # it loads torch, which whoever only reads cells does not need
 
-    return Prefixes()
+    return RoundPrefixes()
 
 
 @dataclass(eq=False)
-class Context:
+class CellContext:
     """What a task may use while it computes cells.
 
     Attributes:
@@ -177,17 +176,17 @@ class Context:
     data: Graph | GraphCollection | None
     root: int
     seeds: int
-    runtime: Parties
-    prefixes: Prefixes = field(default_factory=_no_prefixes)
+    runtime: RuntimeParties
+    prefixes: RoundPrefixes = field(default_factory=_no_prefixes)
     cache: dict[Hashable, object] = field(default_factory=dict)
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
-    pairs: Pairs | None = None
+    pairs: CellPairs | None = None
 
     def on_round(self, done: int, total: int) -> None:
         """Told by the federated loop."""
         self.progress("rounds", done, total)
 
-    def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
+    def cached(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """The value that is kept under a key; it is made when it is first asked for.
 
         Args:
@@ -196,4 +195,4 @@ class Context:
         """
         if key not in self.cache:
             self.cache[key] = make()
-        return cast(Made, self.cache[key])
+        return cast(_Made, self.cache[key])

@@ -17,17 +17,17 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 from pydantic import TypeAdapter
 
-from fedgraph.cells.cell import Cell, Outcome
-from fedgraph.cells.facts import RECORDS, Facts
+from fedgraph.cells.cell import Cell, CellOutcome
+from fedgraph.cells.task_facts import FACTS_RECORDS, TaskFacts
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.units import Protection
 from fedgraph.worlds.world import World
 
-ONCE = ("cell", "protection", "delta")  # of a ledger line: where it says the same as the entry, the file leaves it out
-F = TypeVar("F", bound=Facts)
+_ONCE = ("cell", "protection", "delta")  # of a ledger line: where it says the same as the entry, the file leaves it out
+_F = TypeVar("_F", bound=TaskFacts)
 
 
-class RowKey(NamedTuple):
+class EntryRowKey(NamedTuple):
     """What the cells of one row have in common: all that names them but the seed.
 
     Attributes:
@@ -49,13 +49,13 @@ class RowKey(NamedTuple):
     calibrated_by: str
 
     @classmethod
-    def of_cell(cls, cell: "Cell | Entry") -> Self:
+    def of_cell(cls, cell: "Cell | CellEntry") -> Self:
         """Of the row that the cell belongs to."""
         return cls(*(vars(cell)[name] for name in cls._fields))
 
 
 @dataclass(frozen=True)
-class Entry:
+class CellEntry:
     """What is kept of a finished cell, beside its artefacts.
 
     Attributes:
@@ -90,7 +90,7 @@ class Entry:
     epsilon: float
     seed: int
     metrics: Mapping[str, float]
-    facts: Facts
+    facts: TaskFacts
     protection: Protection | None
     delta: float | None
     epsilon_published: float | None
@@ -103,9 +103,9 @@ class Entry:
     ledger: tuple[str, ...]
 
     @property
-    def row_key(self) -> RowKey:
+    def row_key(self) -> EntryRowKey:
         """Names the row that the cell belongs to, together with the same cells of other seeds."""
-        return RowKey.of_cell(self)
+        return EntryRowKey.of_cell(self)
 
     @property
     def noise_for(self) -> str:
@@ -129,7 +129,7 @@ class Entry:
         clear = [path for path, price in self.paths.items() if math.isinf(price)]
         return f"not private: ε = ∞ ({', '.join(clear) or 'all'})"
 
-    def facts_as(self, record: type[F]) -> F:
+    def facts_as(self, record: type[_F]) -> _F:
         """The facts as the record of a known task.
 
         Args:
@@ -143,7 +143,7 @@ class Entry:
         return self.facts
 
 
-def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> Entry:
+def make_entry(cell: Cell, outcome: CellOutcome, seconds: float) -> CellEntry:
     """The record of a finished cell.
 
     Args:
@@ -156,9 +156,9 @@ def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> Entry:
     """
     account = None if outcome.account is None else replace(outcome.account, cell=cell.name)
     releases = [replace(line, cell=cell.name) for line in outcome.releases]
-    kept = {f.name: vars(outcome)[f.name] for f in fields(Entry) if f.name in vars(outcome)}
-    return Entry(
-        **{name: vars(cell)[name] for name in (*RowKey._fields, "seed")},
+    kept = {f.name: vars(outcome)[f.name] for f in fields(CellEntry) if f.name in vars(outcome)}
+    return CellEntry(
+        **{name: vars(cell)[name] for name in (*EntryRowKey._fields, "seed")},
         **kept,
         protection=None if account is None else account.protection,
         delta=None if account is None else account.delta,
@@ -167,7 +167,7 @@ def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> Entry:
     )
 
 
-def to_json(entry: Entry) -> dict[str, object]:
+def entry_to_json(entry: CellEntry) -> dict[str, object]:
     """What the cell's file holds. Ledger lines keep their fields and their order; a field that is None stands in the entry.
 
     Returns:
@@ -177,13 +177,13 @@ def to_json(entry: Entry) -> dict[str, object]:
     lines = [json.loads(line) for line in entry.ledger]
     known = {"cell": next((line["cell"] for line in lines if "cell" in line), None)}
     known |= {"protection": protection, "delta": entry.delta}
-    said = [{k: None if k in ONCE and v is not None and v == known[k] else v for k, v in line.items()} for line in lines]
+    said = [{k: None if k in _ONCE and v is not None and v == known[k] else v for k, v in line.items()} for line in lines]
     whole = {**asdict(entry), "world": entry.world.to_dict(), "protection": protection, "cell": known["cell"], "ledger": said}
     return dict(json.loads(json.dumps(whole, default=np.generic.item)))
 
 
-def from_json(stored: Mapping[str, object]) -> Entry:
-    """The record that ``to_json`` wrote.
+def entry_from_json(stored: Mapping[str, object]) -> CellEntry:
+    """The record that ``entry_to_json`` wrote.
 
     Args:
         stored: The object in a cell's file, without its checksum.
@@ -193,9 +193,11 @@ def from_json(stored: Mapping[str, object]) -> Entry:
     """
     lines, facts, protection = (stored.get(name) for name in ("ledger", "facts", "protection"))
     world = stored.get("world")
-    if not (isinstance(world, dict) and isinstance(lines, list) and isinstance(facts, dict) and facts.get("kind") in RECORDS):
+    if not (
+        isinstance(world, dict) and isinstance(lines, list) and isinstance(facts, dict) and facts.get("kind") in FACTS_RECORDS
+    ):
         raise ValueError("no entry of a finished cell")
-    whole = ({k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()} for line in lines)
+    whole = ({k: stored.get(k) if k in _ONCE and v is None else v for k, v in line.items()} for line in lines)
     read = {
         "world": World.from_dict(dict(world)),
         "facts": _facts_reader(facts["kind"]).validate_python(facts),
@@ -210,17 +212,17 @@ def from_json(stored: Mapping[str, object]) -> Entry:
 
 
 @cache
-def _facts_reader(kind: str) -> TypeAdapter[Facts]:
+def _facts_reader(kind: str) -> TypeAdapter[TaskFacts]:
     """What reads facts of this kind: made once, since that takes longer than reading a cell."""
-    return TypeAdapter(RECORDS[kind])
+    return TypeAdapter(FACTS_RECORDS[kind])
 
 
 @cache
-def _entry_reader() -> TypeAdapter[Entry]:
-    return TypeAdapter(Entry)
+def _entry_reader() -> TypeAdapter[CellEntry]:
+    return TypeAdapter(CellEntry)
 
 
-def read_file(file: Path) -> dict[str, object]:
+def read_entry_file(file: Path) -> dict[str, object]:
     """The JSON object in a cell's file.
 
     Args:
@@ -238,7 +240,7 @@ def read_file(file: Path) -> dict[str, object]:
     return content
 
 
-def portable(value: object) -> object:
+def make_entry_portable(value: object) -> object:
     """A value as JSON without numbers that are not standard.
 
     Args:
@@ -248,13 +250,13 @@ def portable(value: object) -> object:
         The same as dictionaries, lists and plain values; ∞ is ``"inf"``, −∞ ``"-inf"`` and NaN ``"nan"``.
     """
     if isinstance(value, Mapping):
-        return {str(k): portable(v) for k, v in value.items()}
+        return {str(k): make_entry_portable(v) for k, v in value.items()}
     if isinstance(value, World):
-        return portable(value.to_dict())
+        return make_entry_portable(value.to_dict())
     if isinstance(value, (list, tuple)):
-        return [portable(v) for v in value]
+        return [make_entry_portable(v) for v in value]
     if isinstance(value, np.generic):
-        return portable(value.item())
+        return make_entry_portable(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return "inf" if value > 0 else "-inf" if value < 0 else "nan"
     return value

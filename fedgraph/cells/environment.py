@@ -7,7 +7,7 @@ from fedgraph.types import Graph, GraphCollection
 
 
 @dataclass(frozen=True)
-class Making:
+class EnvironmentMaking:
     """Which version and command made a run.
 
     Attributes:
@@ -26,7 +26,7 @@ class Making:
 
 
 @dataclass(frozen=True)
-class DataSource:
+class EnvironmentSource:
     """Where one data set came from.
 
     Attributes:
@@ -62,14 +62,14 @@ class Environment:
     devices: tuple[str, ...] = ()
     runtime: Mapping[str, object] = field(default_factory=dict)
     seed: int | str = 0
-    data: tuple[DataSource, ...] = ()
-    made: Making = Making()
+    data: tuple[EnvironmentSource, ...] = ()
+    made: EnvironmentMaking = EnvironmentMaking()
     cells: int = 0
     quick: bool = False
     notice: str | None = None
 
 
-def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
+def write_environment_notice(graphs: Sequence[Graph | GraphCollection]) -> str | None:
     """The sentence that must open every output where data were generated, as asked or in the place of real files.
 
     Args:

@@ -25,13 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
-from fedgraph.cells.cell import Cell, Outcome
-from fedgraph.cells.entry import Entry, entry_of, from_json, read_file, to_json
+from fedgraph.cells.cell import Cell, CellOutcome
+from fedgraph.cells.entry import CellEntry, entry_from_json, entry_to_json, make_entry, read_entry_file
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 
 _CHECKSUM = "sha256"
-MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
-WHOLE, _ARTEFACTS, FAILED = ".json.gz", ".npz", ".failed"  # endings of the files of one cell
+STORE_MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
+STORED_CELL_ENDING, _ARTEFACTS, _FAILED = ".json.gz", ".npz", ".failed"  # endings of the files of one cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +43,12 @@ class StoredCell:
         artefacts: Named arrays; empty where it has none.
     """
 
-    entry: Entry
+    entry: CellEntry
     artefacts: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class FailedCell:
+class StoredFailure:
     """A cell that was tried and has no result.
 
     Attributes:
@@ -72,7 +72,7 @@ class CellStore:
 
     def has(self, cell: Cell) -> bool:
         """Whether the cell is there, whole and as it was written; a damaged or edited one is computed again."""
-        if not self._file(cell, WHOLE).exists():
+        if not self._file(cell, STORED_CELL_ENDING).exists():
             return False
         try:
             self.load(cell)
@@ -83,22 +83,22 @@ class CellStore:
 
     def written(self, cell: Cell) -> bool:
         """Whether there is a file of it, damaged or not."""
-        return self._file(cell, WHOLE).exists()
+        return self._file(cell, STORED_CELL_ENDING).exists()
 
     def fail(self, cell: Cell, why: str, seconds: float) -> None:
         """Note that the cell was tried and failed; it stays missing, so ``--resume`` tries it again."""
         noted = {"cell": cell.key, "why": why, "seconds": seconds}
-        write_atomically(self._file(cell, FAILED), json.dumps(noted).encode())
+        store_atomically(self._file(cell, _FAILED), json.dumps(noted).encode())
 
-    def failure(self, cell: Cell) -> FailedCell | None:
+    def failure(self, cell: Cell) -> StoredFailure | None:
         """What ``fail`` noted; None where the cell is there or was not tried."""
-        file = self._file(cell, FAILED)
-        if self._file(cell, WHOLE).exists() or not file.exists():
+        file = self._file(cell, _FAILED)
+        if self._file(cell, STORED_CELL_ENDING).exists() or not file.exists():
             return None
         noted = json.loads(file.read_text(encoding="utf-8"))
-        return FailedCell(cell, str(noted["why"]), float(noted["seconds"]))
+        return StoredFailure(cell, str(noted["why"]), float(noted["seconds"]))
 
-    def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
+    def save(self, cell: Cell, outcome: CellOutcome, seconds: float) -> None:
         """Write a finished cell: artefacts first, then the JSON that makes the cell exist.
 
         Args:
@@ -109,13 +109,13 @@ class CellStore:
         Raises:
             OSError: A file cannot be written; the cell does not exist then.
         """
-        text = to_json(entry_of(cell, outcome, seconds))
+        text = entry_to_json(make_entry(cell, outcome, seconds))
         if outcome.artefacts:
-            write_atomically(self._file(cell, _ARTEFACTS), _compressed(outcome.artefacts))
+            store_atomically(self._file(cell, _ARTEFACTS), _compressed(outcome.artefacts))
         whole = {**text, _CHECKSUM: self._checksum(text, cell)}
         content = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
-        write_atomically(self._file(cell, WHOLE), gzip.compress(content, mtime=0))
-        self._file(cell, FAILED).unlink(missing_ok=True)
+        store_atomically(self._file(cell, STORED_CELL_ENDING), gzip.compress(content, mtime=0))
+        self._file(cell, _FAILED).unlink(missing_ok=True)
 
     def load(self, cell: Cell) -> StoredCell:
         """The finished cell; floats are floats again, ∞ included.
@@ -123,16 +123,16 @@ class CellStore:
         Raises:
             DataError: The files are not as they were written.
         """
-        file = self._file(cell, WHOLE)
+        file = self._file(cell, STORED_CELL_ENDING)
         try:
-            text = read_file(file)
+            text = read_entry_file(file)
             if text.pop(_CHECKSUM) != self._checksum(text, cell):
                 raise ValueError("its checksum is another")
             artefacts: dict[str, np.ndarray] = {}
             if self._file(cell, _ARTEFACTS).exists():
                 with np.load(self._file(cell, _ARTEFACTS), allow_pickle=False) as data:
                     artefacts = dict(data)
-            entry = from_json(text)
+            entry = entry_from_json(text)
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
         return StoredCell(entry, artefacts)
@@ -192,7 +192,7 @@ class PairStore:
         """
         with self._locked():
             number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
-            write_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
+            store_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
 
     def close(self, name: str) -> str:
         """Join the parts of a table into one file.
@@ -207,7 +207,7 @@ class PairStore:
             parts = self._files(name)
             if parts != [self._whole(name)] and (found := self._load(name)):
                 joined = {k: np.concatenate([part[k] for part in found]) for k in found[0]}
-                write_atomically(self._whole(name), _compressed(_in_order(joined)))
+                store_atomically(self._whole(name), _compressed(_in_order(joined)))
                 for file in parts:
                     if file != self._whole(name):
                         file.unlink(missing_ok=True)
@@ -247,7 +247,7 @@ def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {k: np.asfortranarray(v[order].astype(least if k == "pairs" else v.dtype)) for k, v in columns.items()}
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def store_atomically(path: Path, data: bytes) -> None:
     """Write all of a file, or leave it as it was.
 
     Args:
@@ -273,7 +273,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def lock_run_folder(folder: Path) -> Iterator[None]:
+def lock_store_folder(folder: Path) -> Iterator[None]:
     """Nobody else may write into a run's folder meanwhile; the death of the process releases the lock.
 
     Args:
@@ -298,7 +298,7 @@ def lock_run_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-def is_locked(folder: Path) -> bool:
+def is_store_locked(folder: Path) -> bool:
     """Whether a run is at work in ``folder``; False where the file system knows no locks."""
     with contextlib.suppress(OSError), (folder / "cells" / "lock").open(encoding="utf-8") as file:
         try:
@@ -308,7 +308,7 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
-def require_place(folder: Path, resume: bool) -> None:
+def require_store_folder(folder: Path, resume: bool) -> None:
     """Refuse a folder in which a run cannot begin, or where there is nothing to resume. No data are read.
 
     Args:
@@ -318,18 +318,18 @@ def require_place(folder: Path, resume: bool) -> None:
     Raises:
         ScenarioError: With the option that is to be changed.
     """
-    mark = folder / "cells" / MARK
+    mark = folder / "cells" / STORE_MARK
     if folder.exists() and not folder.is_dir():
         option = "--resume" if resume else "--out"
         raise ScenarioError(f"{option} {folder}: a file; allowed: a folder, or a name that does not exist yet")
     if resume and not mark.exists():
-        raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/{MARK})")
+        raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/{STORE_MARK})")
     if not resume and mark.exists():
         goes_on = f"continue it with --resume {folder}, or choose another folder"
         raise ScenarioError(f"--out {folder}: a run is already there; {goes_on}")
 
 
-def claim_run_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
+def claim_store_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
     """Make a folder this scenario's, or check that it is.
 
     Args:
@@ -342,8 +342,8 @@ def claim_run_folder(folder: Path, scenario_text: str, comparable: str, resume: 
         ScenarioError: Another run is there, or none that could go on.
         FedgraphError: The folder cannot be written.
     """
-    require_place(folder, resume)
-    mark = folder / "cells" / MARK
+    require_store_folder(folder, resume)
+    mark = folder / "cells" / STORE_MARK
     digest = hashlib.sha256(comparable.encode()).hexdigest()
     if resume and mark.read_text(encoding="utf-8", errors="replace").strip() != digest:
         why = f"that run was made with another scenario (see {folder / 'scenario.yaml'}) or on other data"
@@ -353,13 +353,13 @@ def claim_run_folder(folder: Path, scenario_text: str, comparable: str, resume: 
     except OSError as error:
         why = error.strerror or str(error)
         raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
-    write_atomically(folder / "scenario.yaml", scenario_text.encode())
-    write_atomically(mark, digest.encode())
+    store_atomically(folder / "scenario.yaml", scenario_text.encode())
+    store_atomically(mark, digest.encode())
 
 
-def disclaim_run_folder(folder: Path) -> None:
+def disclaim_store_folder(folder: Path) -> None:
     """Take back the claim of a run that was refused before its first cell; a folder with anything of a cell stays as it is."""
-    own = [folder / "cells" / name for name in (MARK, "lock")]
+    own = [folder / "cells" / name for name in (STORE_MARK, "lock")]
     if set((folder / "cells").iterdir()) - set(own):
         return
     for file in (*own, folder / "scenario.yaml", folder / "environment.json", folder / "report.html"):

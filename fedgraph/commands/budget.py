@@ -38,18 +38,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.privacy import budget_book, budget_charges
+    from fedgraph.privacy import budget_book
 
     if options.action == "init":
-        people = read_ids(options.people)
-        book = budget_charges.create(options.file, Unit(options.unit), options.epsilon, options.delta, people)
+        people = _read_ids(options.people)
+        book = budget_book.create_budget_book(options.file, Unit(options.unit), options.epsilon, options.delta, people)
         print(f"{options.file}: ε = {book.epsilon:g} at δ = {book.delta:g} for each of {book.num_people:,} people")
         return 0
-    print(budget_book_text(budget_book.read(options.file)))
+    print(_budget_book_text(budget_book.read(options.file)))
     return 0
 
 
-def read_ids(path: Path) -> list[str]:
+def _read_ids(path: Path) -> list[str]:
     """The first column of a CSV file without its header. ``PrivacyError`` where there is no such file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -61,21 +61,21 @@ def read_ids(path: Path) -> list[str]:
 
 def _has_header(rows: list[list[str]]) -> bool:
     """Whether the first line names columns: by a usual word for ids, or by a word where the second line has a number."""
-    from fedgraph.data.base.tables import COLUMN_NAMES, number_in
+    from fedgraph.data.base.csv_tables import CSV_ID_COLUMNS, csv_number
 
     first, second = ([*rows, [], []])[:2]
     pairs = zip(first[1:], second[1:], strict=False)
-    worded = any(math.isnan(number_in(cell)) and not math.isnan(number_in(below)) for cell, below in pairs)
-    return worded or (bool(rows) and rows[0][0].casefold() in COLUMN_NAMES)
+    worded = any(math.isnan(csv_number(cell)) and not math.isnan(csv_number(below)) for cell, below in pairs)
+    return worded or (bool(rows) and rows[0][0].casefold() in CSV_ID_COLUMNS)
 
 
-def budget_book_text(book: BudgetBook) -> str:
+def _budget_book_text(book: BudgetBook) -> str:
     """The book in words: each charge, then groups of people with what they have spent."""
-    from fedgraph.privacy.settle import joint_epsilon
+    from fedgraph.privacy.settle import settle_jointly
 
     lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]
     for number, charge in enumerate(book.charges, start=1):
-        spent = f"ε = {joint_epsilon([charge.dearest], book.delta):.4g} alone, on {int(charge.people.sum()):,} people"
+        spent = f"ε = {settle_jointly([charge.dearest], book.delta):.4g} alone, on {int(charge.people.sum()):,} people"
         lines.append(f"  {number}. {charge.written}  {charge.what}: {spent}, hidden from {charge.protection.viewer.words}")
     for group in book.groups():
         part = min(1.0, group.epsilon / book.epsilon)

@@ -28,10 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.commands.base import require_free
+    from fedgraph.commands.base import require_free_command_file
     from fedgraph.runs.run import open_run
 
-    require_free(options.out)
+    require_free_command_file(options.out)
     row = open_run(options.run).score(options.row)
     model = row.fit(
         options.graph,

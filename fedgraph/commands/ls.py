@@ -49,7 +49,7 @@ def _overview_of_names() -> str:
     room = WIDTH - width - 4
     methods = [f"  {name:<{width}}  {textwrap.shorten(said, room, placeholder=' …')}" for name, said in _modules("methods")]
     names = {
-        "scenarios": shipped.names(),
+        "scenarios": shipped.shipped_names(),
         "data": [f"{name}/…" for name in plugins.names("data") if name != "own"],
         "partitions": plugins.names("partition"),
         "tasks": plugins.names("tasks"),
@@ -82,25 +82,25 @@ def _docstring(package: str, name: str) -> str | None:
 
 def _data() -> list[tuple[str, str]]:
     from fedgraph import data
-    from fedgraph.data.base import Published
+    from fedgraph.data.base import PublishedData
 
     found = []
     for name in data.names():
         family, _, dataset = name.partition("/")
-        entry = data.families()[family][dataset]
-        title = entry.title if isinstance(entry, Published) else ""
+        entry = data.data_families()[family][dataset]
+        title = entry.title if isinstance(entry, PublishedData) else ""
         found.append((name, title or _first_sentence(_docstring("data", family))))
     return found
 
 
 def _systems() -> list[tuple[str, str]]:
     """Read from the catalogue: a list of names should not load what prices."""
-    text = (plugins.HOME / "pricing" / "catalogue.yaml").read_text(encoding="utf-8")
+    text = (plugins.PLUGIN_HOME / "pricing" / "catalogue.yaml").read_text(encoding="utf-8")
     return [(key, f"{system['name']}: {system['version']}") for key, system in sorted(yaml.safe_load(text).items())]
 
 
 _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
-    "scenarios": lambda: [(name, shipped.scenario_title(name)) for name in shipped.names()],
+    "scenarios": lambda: [(name, shipped.shipped_title(name)) for name in shipped.shipped_names()],
     "methods": lambda: _modules("methods"),
     "data": _data,
     "partitions": lambda: _modules("partition"),

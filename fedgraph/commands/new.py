@@ -13,23 +13,23 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedgraph.commands.base import require_free, write_new
+from fedgraph.commands.base import require_free_command_file, write_command_file
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust, trust_called
 from fedgraph.scenario import wanted as wishes
-from fedgraph.scenario.first_look import look_at_data, look_at_federation
+from fedgraph.scenario.first_look import first_look_at_data, first_look_at_federation
 
 HELP = "write a commented scenario for your own graph or federation"
 _LABEL = "What is to be predicted? one of: {}"
 _LINKS_UNIT = "What is private? node: all ties of a person; edge: one tie; entity: all records of one owner (with --owner)"
 _UNIT = "What is private? node: everything about a person; edge: only who is tied to whom"
-ASKED = (
+_ASKED = (
     "Are the people whose answers you want private, too? private: each gives its own data and only it sees its answer; "
     "public: they and their ties are known"
 )
 _WHOM = "Whom can people trust with their data? some of: curator (one party holds all), sums (a server sees sums), own-client"
-BUDGETS = "Budgets ε (1 is strong, 8 is weak protection)"
-BOUNDS = "{}: least and largest value that anybody could have, known without the data (empty: not known)"
+_BUDGETS = "Budgets ε (1 is strong, 8 is weak protection)"
+_BOUNDS = "{}: least and largest value that anybody could have, known without the data (empty: not known)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +38,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--graph", metavar="PATH", help="your .npz file, CSV folder or folder of graphs, or a name (fedgraph ls data)"
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
-    parser.add_argument("--task", choices=wishes.TASKS, default="nodes", help="classify nodes, or say who will be linked")
+    parser.add_argument(
+        "--task", choices=wishes.WANTED_TASKS, default="nodes", help="classify nodes, or say who will be linked"
+    )
     parser.add_argument("--owner", metavar="COLUMN", help="links: column of edges.csv that says who owns each record")
     parser.add_argument("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
-    parser.add_argument("--unit", choices=wishes.UNITS, help="what is one person's data: a node, an edge, or an owner's edges")
-    parser.add_argument("--asked", choices=wishes.ASKED, help="whether the people whose answers you want are private, too")
+    parser.add_argument(
+        "--unit", choices=wishes.WANTED_UNITS, help="what is one person's data: a node, an edge, or an owner's edges"
+    )
+    parser.add_argument(
+        "--asked", choices=wishes.WANTED_ASKED, help="whether the people whose answers you want are private, too"
+    )
     parser.add_argument("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
     parser.add_argument("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
     parser.add_argument(
@@ -77,13 +83,13 @@ class _Questions:
         """Column → [least, largest], of those that were given or answered."""
         found = dict(_bounds(*text.rpartition("=")[::2]) for text in given)
         for column in columns if self.asks else []:
-            if column not in found and (answer := input(f"{BOUNDS.format(column)}: ").strip()):
+            if column not in found and (answer := input(f"{_BOUNDS.format(column)}: ").strip()):
                 found |= dict([_bounds(column, answer)])
         return found
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.data.own.graph_folders import is_collection
+    from fedgraph.data.own.graph_folders import is_graph_folder
     from fedgraph.scenario import draft
 
     began = time.process_time()
@@ -91,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     graph = options.graph or (
         None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
     )
-    seen = look_at_federation(options.federation) if options.federation else look_at_data(Path(graph or ""))
+    seen = first_look_at_federation(options.federation) if options.federation else first_look_at_data(Path(graph or ""))
     label, links = options.label, options.task == "links"
     if options.owner and not (links and graph and Path(graph).is_dir()):
         raise ScenarioError(
@@ -99,13 +105,13 @@ def run(options: argparse.Namespace) -> int:
         )
     if not label and len(seen.labels) > 1 and not links:
         label = questions.ask("--label", _LABEL.format(", ".join(seen.labels)), seen.labels[0])
-    many = is_collection(Path(graph or ""))  # then a whole graph is private
+    many = is_graph_folder(Path(graph or ""))  # then a whole graph is private
     most = "entity" if options.owner else "node"
     unit = options.unit or ("node" if many else questions.ask("--unit", _LINKS_UNIT if links else _UNIT, most))
     told = unit == "edge" or options.federation or links
-    asked = options.asked or ("private" if told else questions.ask("--asked", ASKED, "private"))
+    asked = options.asked or ("private" if told else questions.ask("--asked", _ASKED, "private"))
     trust = options.trust or questions.ask("--trust", _WHOM, "curator sums own-client").split()
-    budgets = options.epsilons or questions.ask("--epsilons", BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
+    budgets = options.epsilons or questions.ask("--epsilons", _BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
     bounds = questions.column_bounds(seen.numbers, options.bounds)
     parameters = seen.parameters | ({"label": label} if label else {}) | ({"bounds": bounds} if bounds else {})
     if links:
@@ -114,16 +120,19 @@ def run(options: argparse.Namespace) -> int:
         parameters |= {"labels": False} if options.federation else {}
         parameters |= {"labels": ""} if graph and folder.is_dir() and not many and not (folder / "labels.csv").exists() else {}
     parameters |= {"owner": options.owner} if options.owner else {}
-    data, trusted = wishes.data_of(graph, options.federation, parameters, options.task), tuple(map(trust_called, trust))
-    given = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
+    data, trusted = (
+        wishes.find_wanted_data(graph, options.federation, parameters, options.task),
+        tuple(map(trust_called, trust)),
+    )
+    given = (wishes.wanted_budgets(budgets), options.clients, options.name, asked, parameters)
     wanted = wishes.Wanted(data, unit, trusted, *given, task=options.task)
     out = options.out or Path(f"{wanted.title}.yaml")
-    require_free(out, options.force)
+    require_free_command_file(out, options.force)
     if not options.no_probe:
         from fedgraph.runs import probe
 
-        wanted = probe.fitted(wanted, bool(options.trust) or questions.asks, began)
-    write_new(out, draft.draft_yaml(wanted, out.parent).encode(), options.force)
+        wanted = probe.probe_draft_size(wanted, bool(options.trust) or questions.asks, began)
+    write_command_file(out, draft.draft_yaml(wanted, out.parent).encode(), options.force)
     print(wanted.data.found)
     if wanted.fits:
         print(wanted.fits)

@@ -27,14 +27,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.commands.base import require_free, write_new
+    from fedgraph.commands.base import require_free_command_file, write_command_file
     from fedgraph.models.model import load
 
-    require_free(options.out, options.force)
+    require_free_command_file(options.out, options.force)
     model = load(options.model)
     table = model.answer_file(options.graph, options.people, options.nothing_protected)
     parquet = options.out.suffix == ".parquet"
-    write_new(options.out, table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode(), options.force)
+    write_command_file(
+        options.out, table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode(), options.force
+    )
     print(f"{options.out}: {len(table):,} answers of {model.row}")
     print(f"  {model.statement[0]}")
     if options.people == "own":

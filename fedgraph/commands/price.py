@@ -50,27 +50,29 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import documents, questions, quotes
+    from fedgraph.pricing import documents, open_facts, quotes
 
     if bool(options.files) == bool(options.words):
         raise PricingError("name a FILE to price, or give a command line with --command")
     if options.at_most is not None and not options.at_most >= 0:
         raise PricingError(f"--at-most {options.at_most:g}: an ε is a number ≥ 0")
-    given = questions.parsed(options.given, documents.read)
+    given = open_facts.parse_open_facts(options.given, documents.read_priced_document)
     if options.words:
-        document = documents.from_text(Path("command line"), options.words)
-        found = [pricing.quote(document, documents.reader_of(document, options.system), options.fix, given)]
+        document = documents.priced_document_from_text(Path("command line"), options.words)
+        found = [
+            pricing.price_document(document, documents.priced_document_reader(document, options.system), options.fix, given)
+        ]
     else:
         found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
     if options.html:
-        _write(options.html, quotes.html(found), options.files)
+        _write(options.html, quotes.quotes_as_html(found), options.files)
     if options.sarif:
-        _write(options.sarif, quotes.sarif(found, options.at_most), options.files)
+        _write(options.sarif, quotes.quotes_as_sarif(found, options.at_most), options.files)
     if options.json:
         priced = [q.to_dict(options.details) for q in found]
         print(json.dumps(priced[0] if len(priced) == 1 else priced, ensure_ascii=False, indent=1, allow_nan=False))
     else:
-        print("\n\n".join(quotes.printed(q) for q in found))
+        print("\n\n".join(quotes.quote_as_text(q) for q in found))
     return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in found)
 
 

@@ -20,11 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.report import saved_run, sheet
+    from fedgraph.report import privacy_sheet, saved_run
 
-    found = saved_run.load_run(options.run)
-    made = sheet.sheet(found, None if options.row is None else found.find(options.row))
-    for file in sheet.write(made, options.out or options.run, options.force):
+    found = saved_run.load_saved_run(options.run)
+    made = privacy_sheet.make_privacy_sheet(found, None if options.row is None else found.find(options.row))
+    for file in privacy_sheet.write_privacy_sheet(made, options.out or options.run, options.force):
         print(file)
     if made.record is None:
         print("Nothing is guaranteed for this row (ε = ∞): the sheet says so, and no record for the registry was written.")

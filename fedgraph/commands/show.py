@@ -61,18 +61,18 @@ def as_text(found: Run) -> str:
 
 
 def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
-    from fedgraph.report import questions
-    from fedgraph.report.columns import COLUMNS, table_cell
-    from fedgraph.report.scores import METRICS, format_mean
+    from fedgraph.report import question_words
+    from fedgraph.report.scores import SCORE_METRICS, format_score_mean
+    from fedgraph.report.table_columns import TABLE_COLUMNS, fill_column_cell
 
-    asked = questions.open_sentence(scores, here).removesuffix(",")
-    unit = f"{here[0].unit_name} level" if here[0].unit in questions.UNIT_WORDS else here[0].unit
-    title = " · ".join([*([asked] if asked else []), here[0].dataset, unit, METRICS[here[0].metric]])
-    picked = [column for column in COLUMNS if column.key in SHOWN]
+    asked = question_words.open_question_sentence(scores, here).removesuffix(",")
+    unit = f"{here[0].unit_name} level" if here[0].unit in question_words.QUESTION_UNIT_WORDS else here[0].unit
+    title = " · ".join([*([asked] if asked else []), here[0].dataset, unit, SCORE_METRICS[here[0].metric]])
+    picked = [column for column in TABLE_COLUMNS if column.key in SHOWN]
     lines = [["", *(column.title for column in picked)]]
     for s in sorted(here, key=lambda s: (-s.trust.rank, round(s.provable, 1), -s.mean if math.isfinite(s.mean) else math.inf)):
-        mean = format_mean(s, 3) if math.isfinite(s.mean) else s.status
-        lines.append([f"{mean:<15} {s.name}", *(table_cell(column, s).text for column in picked)])
+        mean = format_score_mean(s, 3) if math.isfinite(s.mean) else s.status
+        lines.append([f"{mean:<15} {s.name}", *(fill_column_cell(column, s).text for column in picked)])
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     text = [
         f"{a:<{widths[0]}}  {b:<{widths[1]}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(c, widths[2:], strict=True))

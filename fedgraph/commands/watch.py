@@ -25,13 +25,13 @@ def run(options: argparse.Namespace) -> int:
 
     from fedgraph.runs import live
 
-    state, console = live.read_state(options.run), Console()
+    state, console = live.read_live_state(options.run), Console()
     if options.once or state.status != "running" or not console.is_terminal:
-        console.print(live.live_view(state, options.run))
+        console.print(live.view_live_state(state, options.run))
         return 0
-    with Live(live.live_view(state, options.run), console=console, auto_refresh=False) as screen:
+    with Live(live.view_live_state(state, options.run), console=console, auto_refresh=False) as screen:
         while state.status == "running":
-            time.sleep(live.SECONDS_BETWEEN)
-            state = live.read_state(options.run)
-            screen.update(live.live_view(state, options.run), refresh=True)
+            time.sleep(live.LIVE_SECONDS)
+            state = live.read_live_state(options.run)
+            screen.update(live.view_live_state(state, options.run), refresh=True)
     return 0

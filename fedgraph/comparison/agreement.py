@@ -11,17 +11,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.comparison.barycentre import barycentre
-from fedgraph.comparison.gromov import GromovOptions, couplings, one_thread, pot_gw, solve_pairs
+from fedgraph.comparison.barycentre import find_barycentre
+from fedgraph.comparison.gromov import (
+    GromovOptions,
+    gromov_on_one_thread,
+    solve_gromov_by_pot,
+    solve_gromov_couplings,
+    solve_gromov_pairs,
+)
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.solving import Agreement
+from fedgraph.comparison.solver_facts import SolverAgreement
 
-EQUAL = 1e-6  # relative
-UNEXPLAINED = 1e-3  # relative: what POT gains, begun where ours ended
+_EQUAL = 1e-6  # relative
+_UNEXPLAINED = 1e-3  # relative: what POT gains, begun where ours ended
 _BARYCENTRE_ROUNDS = 5
 
 
-def verify_against_pot(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> Agreement:
+def measure_agreement(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> SolverAgreement:
     """Solve the same pairs by our solver and by POT, and compare.
 
     Args:
@@ -31,20 +37,20 @@ def verify_against_pot(which: np.ndarray, spaces: Sequence[MetricSpace], options
     """
     plain = replace(options, solver="pot", restarts=0, kicks=0, start="product")
     ours = replace(options, solver="fast") if options.by_pot else options
-    solve_pairs(spaces, which[:1], ours)  # compiled before the clock starts
+    solve_gromov_pairs(spaces, which[:1], ours)  # compiled before the clock starts
     began = time.perf_counter()
-    found, plans = couplings(spaces, which, ours)
+    found, plans = solve_gromov_couplings(spaces, which, ours)
     between = time.perf_counter()
-    theirs = solve_pairs(spaces, which, plain).value
+    theirs = solve_gromov_pairs(spaces, which, plain).value
     seconds = (between - began, time.perf_counter() - between)
     gap = (found.value - theirs) / np.maximum(theirs, np.finfo(np.float64).tiny)
-    gap[np.abs(found.value - theirs) <= EQUAL * np.maximum(theirs, EQUAL)] = 0.0
-    with one_thread():
+    gap[np.abs(found.value - theirs) <= _EQUAL * np.maximum(theirs, _EQUAL)] = 0.0
+    with gromov_on_one_thread():
         unexplained = sum(
             not _is_explained(spaces[i], spaces[j], plan, value, plain)
             for (i, j), plan, value in zip(which, plans, found.value, strict=True)
         )
-    return Agreement(
+    return SolverAgreement(
         pairs=len(which),
         equal=int((gap == 0).sum()),
         lower=int((gap < 0).sum()),
@@ -62,12 +68,12 @@ def _is_explained(first: MetricSpace, second: MetricSpace, plan: np.ndarray, val
     rows, columns = plan.sum(axis=1), plan.sum(axis=0)
     if not (np.allclose(rows, first.weights, atol=1e-8) and np.allclose(columns, second.weights, atol=1e-8)):
         return False
-    there = pot_gw(first, second, replace(plain, max_iterations=1), plan)[0]
-    after = pot_gw(first, second, plain, plan)[0]
-    return after >= value * (1 - UNEXPLAINED) - EQUAL and there <= value * (1 + EQUAL) + EQUAL
+    there = solve_gromov_by_pot(first, second, replace(plain, max_iterations=1), plan)[0]
+    after = solve_gromov_by_pot(first, second, plain, plan)[0]
+    return after >= value * (1 - _UNEXPLAINED) - _EQUAL and there <= value * (1 + _EQUAL) + _EQUAL
 
 
-def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[float, float]:
+def measure_barycentre_agreement(members: Sequence[MetricSpace], num_points: int) -> tuple[float, float]:
     """One cluster's barycentre by both, from equal starts.
 
     Args:
@@ -79,9 +85,9 @@ def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[
     """
     import ot  # not before it is used: every run lists all tasks
 
-    with one_thread():
-        found = barycentre(members, num_points, max_rounds=_BARYCENTRE_ROUNDS)
-        start = barycentre(members, num_points, max_rounds=1).space
+    with gromov_on_one_thread():
+        found = find_barycentre(members, num_points, max_rounds=_BARYCENTRE_ROUNDS)
+        start = find_barycentre(members, num_points, max_rounds=1).space
         structure = ot.gromov.gromov_barycenters(
             num_points,
             [np.array(m.distances) for m in members],
@@ -94,11 +100,11 @@ def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[
         )
     theirs = MetricSpace(structure, np.array(start.weights))
     which = np.stack([np.zeros(len(members), np.int64), np.arange(1, len(members) + 1)], axis=1)
-    value = float(solve_pairs([theirs, *members], which).value.mean())
+    value = float(solve_gromov_pairs([theirs, *members], which).value.mean())
     return found.objective, value
 
 
-def add_agreements(parts: Sequence[Agreement]) -> Agreement:
+def add_agreements(parts: Sequence[SolverAgreement]) -> SolverAgreement:
     """Many agreements as one: counts and seconds add up, the largest differences stay.
 
     Args:
@@ -106,4 +112,4 @@ def add_agreements(parts: Sequence[Agreement]) -> Agreement:
     """
     worst = ("most_lower", "most_higher")
     every = [vars(part) for part in parts]
-    return Agreement(**{name: (max if name in worst else sum)(one[name] for one in every) for name in every[0]})
+    return SolverAgreement(**{name: (max if name in worst else sum)(one[name] for one in every) for name in every[0]})

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.comparison.gromov import GromovOptions, couplings
+from fedgraph.comparison.gromov import GromovOptions, solve_gromov_couplings
 from fedgraph.comparison.metric_space import MetricSpace
 
 _TOLERANCE = 1e-6  # of the objective, relative
@@ -36,7 +36,7 @@ class Barycentre:
     values: np.ndarray
 
 
-def barycentre(
+def find_barycentre(
     spaces: Sequence[MetricSpace],
     num_points: int,
     options: GromovOptions = GromovOptions(),  # noqa: B008
@@ -62,7 +62,7 @@ def barycentre(
     which = np.stack([np.zeros(len(spaces), np.int64), np.arange(1, len(spaces) + 1)], axis=1)
     best, plans = _assess(current, spaces, which, options, ())
     for _ in range(max_rounds - 1):
-        following, plans = _assess(update_barycentre(best.space.weights, spaces, plans), spaces, which, options, best.history)
+        following, plans = _assess(_update_barycentre(best.space.weights, spaces, plans), spaces, which, options, best.history)
         if following.objective >= best.objective:
             break
         settled = best.objective - following.objective <= _TOLERANCE * best.objective
@@ -72,7 +72,7 @@ def barycentre(
     return best
 
 
-def update_barycentre(weights: np.ndarray, spaces: Sequence[MetricSpace], plans: Sequence[np.ndarray]) -> MetricSpace:
+def _update_barycentre(weights: np.ndarray, spaces: Sequence[MetricSpace], plans: Sequence[np.ndarray]) -> MetricSpace:
     """The closed-form half step for couplings ``plans`` [n, n_s] from the barycentre to each space."""
     share = 1.0 / len(spaces)
     structure = np.zeros((weights.size, weights.size))
@@ -89,7 +89,7 @@ def update_barycentre(weights: np.ndarray, spaces: Sequence[MetricSpace], plans:
 def _assess(
     current: MetricSpace, spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, history: tuple[float, ...]
 ) -> tuple[Barycentre, list[np.ndarray]]:
-    results, plans = couplings([current, *spaces], which, options)
+    results, plans = solve_gromov_couplings([current, *spaces], which, options)
     objective = float(results.value.mean())
     return Barycentre(current, objective, (*history, objective), results.value), plans
 
@@ -104,4 +104,4 @@ def _first(spaces: Sequence[MetricSpace], num_points: int) -> MetricSpace:
     starts = ends[0] - weights[:, None], ends[1] - nearest.weights[order][None, :]
     plan = np.zeros((weights.size, nearest.num_points))
     plan[:, order] = np.clip(np.minimum(*ends) - np.maximum(*starts), 0.0, None)
-    return update_barycentre(weights, [nearest], [plan])
+    return _update_barycentre(weights, [nearest], [plan])

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 
 from fedgraph.comparison import batch_transport as transport
-from fedgraph.comparison.batch_transport import Basis
+from fedgraph.comparison.batch_transport import BatchTransportBasis
 from fedgraph.comparison.descent import PRODUCT, RANDOM
-from fedgraph.comparison.packing import Packed
-from fedgraph.comparison.restarts import random_orders
+from fedgraph.comparison.metric_space import PackedMetricSpaces
+from fedgraph.comparison.restarts import draw_restart_orders
 
-MEMORY = 2**28
+_MEMORY = 2**28
 _RATIO = 1.5
 
 
@@ -48,8 +48,8 @@ class _Work(NamedTuple):
         return self.linear + alpha * (self.constant + 2.0 * self.quadratic)
 
 
-def solve_all(
-    packed: Packed,
+def solve_by_batch_descent(
+    packed: PackedMetricSpaces,
     pairs: np.ndarray,
     alpha: float,
     start: int,
@@ -59,20 +59,22 @@ def solve_all(
     device: torch.device | None = None,
     memory: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As ``descent.solve_all``: (values, iterations, converged) of ``pairs`` int64 [k, 2], without couplings.
+    """As ``descent.solve_by_descent``: (values, iterations, converged) of ``pairs`` int64 [k, 2], without couplings.
 
     device: by default the CUDA device, else the CPU. memory: bytes of a batch; by default a sixteenth of a GPU, which
-    several processes may share, and ``MEMORY`` on the CPU. Raises ``ValueError`` for ``FINE`` / 2 points or more in the smaller
-    space of a pair.
+    several processes may share, and ``_MEMORY`` on the CPU. Raises ``ValueError`` for ``FINE`` / 2 points or more in the
+    smaller space of a pair.
     """
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if memory is None:
         on_gpu = device.type == "cuda"
-        memory = torch.cuda.get_device_properties(device).total_memory // 16 if on_gpu else MEMORY
+        memory = torch.cuda.get_device_properties(device).total_memory // 16 if on_gpu else _MEMORY
     sizes = np.diff(packed.point_at)
     pairs = np.where((sizes[pairs[:, 0]] > sizes[pairs[:, 1]])[:, None], pairs[:, ::-1], pairs)
-    if pairs.size and 2 * sizes[pairs[:, 0]].max() >= transport.FINE:
-        raise ValueError(f"the batched solver needs fewer than {transport.FINE // 2} points in the smaller space of a pair")
+    if pairs.size and 2 * sizes[pairs[:, 0]].max() >= transport.BATCH_TRANSPORT_FINE:
+        raise ValueError(
+            f"the batched solver needs fewer than {transport.BATCH_TRANSPORT_FINE // 2} points in the smaller space of a pair"
+        )
     values = np.full(len(pairs), np.inf)
     steps = np.zeros(len(pairs), np.int64)
     done = np.zeros(len(pairs), np.bool_)
@@ -87,7 +89,7 @@ def solve_all(
     return values, steps, done
 
 
-def by_size(sizes: np.ndarray) -> np.ndarray:
+def order_for_batch_descent(sizes: np.ndarray) -> np.ndarray:
     """The order in which pairs of like sizes follow each other.
 
     Args:
@@ -116,8 +118,8 @@ def _batches(sizes: np.ndarray, memory: int) -> Iterator[np.ndarray]:
 
 
 def _begin(
-    packed: Packed, pairs: np.ndarray, alpha: float, mode: int, named: tuple[np.uint64, int], device: torch.device
-) -> tuple[_Work, Basis]:
+    packed: PackedMetricSpaces, pairs: np.ndarray, alpha: float, mode: int, named: tuple[np.uint64, int], device: torch.device
+) -> tuple[_Work, BatchTransportBasis]:
     (c, p, cp, whole, order, x), (d, q, dq, wanted, column_order, y) = (
         _side(packed, pairs[:, s], mode, device) for s in (0, 1)
     )
@@ -127,12 +129,12 @@ def _begin(
         of_rows, of_columns = order.cpu().numpy(), column_order.cpu().numpy()
         for k, (a, b) in enumerate(pairs):
             n, m = np.diff(packed.point_at)[[a, b]]
-            random_orders(*named, packed.names[a], packed.names[b], of_rows[k, :n], of_columns[k, :m])
+            draw_restart_orders(*named, packed.names[a], packed.names[b], of_rows[k, :n], of_columns[k, :m])
         order, column_order = torch.tensor(of_rows, device=device), torch.tensor(of_columns, device=device)
     even = torch.tensor(packed.even[pairs].all(axis=1), device=device)[:, None]
     supply = torch.where(even, sizes[:, 1:] * (p > 0), whole)
     demand = torch.where(even, sizes[:, :1] * (q > 0), wanted)
-    basis = transport.corner_bases(supply, demand, order, column_order, sizes)
+    basis = transport.corner_batch_transport(supply, demand, order, column_order, sizes)
     base = (
         (1.0 - alpha) * torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").square() if alpha < 1.0 else 0.0 * real
     )
@@ -154,7 +156,7 @@ def _begin(
     return (work if mode == PRODUCT else _moved(work, basis)), basis
 
 
-def _side(packed: Packed, spaces: np.ndarray, mode: int, device: torch.device) -> tuple[torch.Tensor, ...]:
+def _side(packed: PackedMetricSpaces, spaces: np.ndarray, mode: int, device: torch.device) -> tuple[torch.Tensor, ...]:
     """One side's distances, weights, products, whole, order and features, one space per pair, padded with zeros
     (the order with the numbers of the padding).
     """
@@ -175,20 +177,20 @@ def _side(packed: Packed, spaces: np.ndarray, mode: int, device: torch.device) -
 
 
 def _descend(
-    work: _Work, basis: Basis, alpha: float, limits: tuple[int, float, float]
+    work: _Work, basis: BatchTransportBasis, alpha: float, limits: tuple[int, float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The loop of ``descent.descend``; pairs leave the batch as they finish."""
+    """The loop of ``descent._descend``; pairs leave the batch as they finish."""
     values = np.zeros(len(work.w))
     steps = np.zeros(len(work.w), np.int64)
     done = np.zeros(len(work.w), np.bool_)
     for iteration in range(1, limits[0] + 1):
         cost = work.base + (4.0 * alpha if alpha < 1.0 else 1.0) * work.w
-        pivoted, optimal = transport.improve_bases(basis, cost, work.tolerance)
+        pivoted, optimal = transport.improve_batch_transport(basis, cost, work.tolerance)
         settled = work.at_vertex & ~pivoted
         asked = settled.nonzero()[:, 0]
         if len(asked):
             other = basis.take(asked)
-            settled[asked] = ~transport.wander_bases(other, cost[asked], work.tolerance[asked])
+            settled[asked] = ~transport.wander_batch_transport(other, cost[asked], work.tolerance[asked])
             basis.put(asked, other)
         del cost
         before = work.value(alpha)
@@ -210,19 +212,19 @@ def _descend(
     return values, steps, done
 
 
-def _moved(work: _Work, basis: Basis) -> _Work:
+def _moved(work: _Work, basis: BatchTransportBasis) -> _Work:
     """At the basis' vertex V: w, ⟨w, V⟩ and ⟨base, V⟩ of T = V."""
-    flow = transport.basis_amounts(basis) * work.scale[:, None]
-    dense = transport.basis_coupling(basis, *work.w.shape[1:])
+    flow = transport.batch_transport_amounts(basis) * work.scale[:, None]
+    dense = transport.batch_transport_coupling(basis, *work.w.shape[1:])
     w = torch.bmm(torch.bmm(work.c, dense), work.d).mul_(-work.scale[:, None, None])
-    quadratic, linear = ((flow * transport.at_cells(basis, matrix)).sum(1) for matrix in (w, work.base))
+    quadratic, linear = ((flow * transport.batch_transport_at_cells(basis, matrix)).sum(1) for matrix in (w, work.base))
     return work._replace(w=w, quadratic=quadratic, linear=linear)
 
 
-def _stepped(work: _Work, basis: Basis, alpha: float) -> _Work:
+def _stepped(work: _Work, basis: BatchTransportBasis, alpha: float) -> _Work:
     """To the exact minimum of F on the segment from T to the basis' vertex."""
     end = _moved(work, basis)
-    cross = (transport.basis_amounts(basis) * transport.at_cells(basis, work.w)).sum(1) * work.scale
+    cross = (transport.batch_transport_amounts(basis) * transport.batch_transport_at_cells(basis, work.w)).sum(1) * work.scale
     slope = end.linear - work.linear + 4.0 * alpha * (cross - work.quadratic)
     bend = 2.0 * alpha * (end.quadratic - 2.0 * cross + work.quadratic)
     inside = (-slope / torch.where(bend > 0.0, 2.0 * bend, 1.0)).clamp(0.0, 1.0)

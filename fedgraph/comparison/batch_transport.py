@@ -4,8 +4,9 @@ Where ``transport`` walks trees, a batch holds the inverse of every basis as a m
 one more unit at node v sends through basic edge r), so that a pivot is a handful of dense operations. An edge (row i, column
 n + j) is the column e_i − e_{n+j}; the most negative reduced cost of a pair enters (Dantzig's rule).
 
-Flows are whole numbers, int64. Every row supplies 1/``FINE`` of a unit more and the last column wants them all (Orden 1956): no
-basis is degenerate then, so that nothing cycles. Rounding takes the extra away exactly, while rows are fewer than FINE / 2.
+Flows are whole numbers, int64. Every row supplies 1/``BATCH_TRANSPORT_FINE`` of a unit more and the last column wants them all
+(Orden 1956): no basis is degenerate then, so that nothing cycles. Rounding takes the extra away exactly, while rows are fewer
+than FINE / 2.
 
 Shapes: B pairs padded to N rows and M columns, S = N + M nodes. Padding is never entered (its cost is infinite) and never left.
 """
@@ -16,17 +17,17 @@ from typing import NamedTuple
 
 import torch
 
-FINE = 4096
+BATCH_TRANSPORT_FINE = 4096
 _NONE = torch.iinfo(torch.int64).max
 
 
-class Basis(NamedTuple):
+class BatchTransportBasis(NamedTuple):
     """Bases of B pairs.
 
     Attributes:
         cells: int64 [B, S], i · M + j of each basic edge, −1 for the root's and the padding's own.
         inverse: int8 [B, S, S].
-        flow: int64 [B, S], in 1/``FINE``.
+        flow: int64 [B, S], in 1/``BATCH_TRANSPORT_FINE``.
         dual: float64 [B, S]; the reduced cost of (i, j) is cost_ij − dual_i + dual_{N+j}.
     """
 
@@ -35,18 +36,18 @@ class Basis(NamedTuple):
     flow: torch.Tensor
     dual: torch.Tensor
 
-    def take(self, which: torch.Tensor) -> Basis:
-        return Basis(*(part[which] for part in self))
+    def take(self, which: torch.Tensor) -> BatchTransportBasis:
+        return BatchTransportBasis(*(part[which] for part in self))
 
-    def put(self, which: torch.Tensor, other: Basis) -> None:
+    def put(self, which: torch.Tensor, other: BatchTransportBasis) -> None:
         for mine, theirs in zip(self, other, strict=True):
             mine[which] = theirs
 
 
-def corner_bases(
+def corner_batch_transport(
     supply: torch.Tensor, demand: torch.Tensor, row_order: torch.Tensor, column_order: torch.Tensor, sizes: torch.Tensor
-) -> Basis:
-    """The north-west corner basis in the given orders, as ``transport.corner_tree``; duals are left zero.
+) -> BatchTransportBasis:
+    """The north-west corner basis in the given orders, as ``transport.plant_transport_tree``; duals are left zero.
 
     supply, demand: int64 [B, N] and [B, M], zero at padding. Orders: int64, the same shapes, padding last. sizes: [B, 2].
 
@@ -55,8 +56,8 @@ def corner_bases(
     """
     (pairs, num_rows), num_columns = supply.shape, demand.shape[1]
     real, last = sizes.sum(1, keepdim=True), sizes[:, 1:] - 1
-    fine = (supply * FINE + (supply > 0)).gather(1, row_order)
-    coarse = (demand * FINE).gather(1, column_order).scatter_add(1, last, sizes[:, :1])
+    fine = (supply * BATCH_TRANSPORT_FINE + (supply > 0)).gather(1, row_order)
+    coarse = (demand * BATCH_TRANSPORT_FINE).gather(1, column_order).scatter_add(1, last, sizes[:, :1])
     times = torch.cat([fine.cumsum(1) - fine, coarse.cumsum(1) - coarse], 1)
     nodes = torch.cat([row_order, num_rows + column_order], 1)
     k = torch.arange(times.shape[1], device=times.device).expand(pairs, -1)
@@ -76,7 +77,7 @@ def corner_bases(
     until = torch.where(alone & (k > 0), k, real - 1)
     sign = torch.where(is_row | (k == 0), 1, -1).to(torch.int8)
     below = (place[:, None, :] >= k[:, :, None]) & (place[:, None, :] <= until[:, :, None])
-    return Basis(
+    return BatchTransportBasis(
         torch.where(inner, rows * num_columns + columns, -1),
         below * sign[:, :, None],
         torch.where(inner, following - times, 0),
@@ -84,7 +85,7 @@ def corner_bases(
     )
 
 
-def _cheapest_cells(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _cheapest_cells(basis: BatchTransportBasis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The lowest reduced cost of each pair and its cell, [B] each; one pass writes all, one reads them."""
     (pairs, num_rows, num_columns), one = cost.shape, torch.ones_like(basis.dual)
     left = torch.stack([-basis.dual[:, :num_rows], one[:, :num_rows]], 2)
@@ -93,7 +94,9 @@ def _cheapest_cells(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, tor
     return best, cell
 
 
-def _pivot_bases(basis: Basis, cell: torch.Tensor, reduced: torch.Tensor, go: torch.Tensor, num_columns: int) -> None:
+def _pivot_bases(
+    basis: BatchTransportBasis, cell: torch.Tensor, reduced: torch.Tensor, go: torch.Tensor, num_columns: int
+) -> None:
     """Let the edge ``cell`` [B] of reduced cost ``reduced`` [B] enter, in place, where ``go`` [B] says so."""
     nodes = basis.inverse.shape[1]
     row, column = cell // num_columns, nodes - num_columns + cell % num_columns
@@ -111,14 +114,16 @@ def _pivot_bases(basis: Basis, cell: torch.Tensor, reduced: torch.Tensor, go: to
     basis.dual.add_(torch.where(go, reduced, 0.0)[:, None] * own[:, 0])
 
 
-def improve_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def improve_batch_transport(
+    basis: BatchTransportBasis, cost: torch.Tensor, tolerance: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Pivot every pair to an optimal basis, in place: (bool [B] any pivot, bool [B] the safety limit was not met).
 
     tolerance: float64 [B]; an edge enters while its reduced cost is below −tolerance. Pairs that are done leave the batch when
     they are half of it.
     """
     # In place; cost: float64 [B, N, M], infinite at padding.
-    basis.dual.copy_(torch.bmm(at_cells(basis, cost)[:, None, :], basis.inverse.double())[:, 0])
+    basis.dual.copy_(torch.bmm(batch_transport_at_cells(basis, cost)[:, None, :], basis.inverse.double())[:, 0])
     moved = torch.zeros_like(tolerance, dtype=torch.bool)
     left = torch.arange(len(cost), device=cost.device)
     mine, prices, slack = basis, cost, tolerance
@@ -144,8 +149,10 @@ def improve_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> 
     return moved, finished
 
 
-def wander_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> torch.Tensor:
-    """To optimal bases of the same cost, in place, as ``transport.wander_tree``: bool [B], whether an edge entered."""
+def wander_batch_transport(basis: BatchTransportBasis, cost: torch.Tensor, tolerance: torch.Tensor) -> torch.Tensor:
+    """To optimal bases of the same cost, in place, as ``transport.wander_transport_tree``: bool [B], whether an edge
+    entered.
+    """
     pairs, num_rows, num_columns = cost.shape
     entered = torch.zeros_like(tolerance, dtype=torch.bool)
     number = torch.arange(1, num_columns + 1, device=cost.device)
@@ -160,17 +167,17 @@ def wander_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> t
     return entered
 
 
-def basis_amounts(basis: Basis) -> torch.Tensor:
+def batch_transport_amounts(basis: BatchTransportBasis) -> torch.Tensor:
     """float64 [B, S], what every basic edge carries, in units of supply."""
-    return torch.where(basis.cells >= 0, (basis.flow + FINE // 2) // FINE, 0).double()
+    return torch.where(basis.cells >= 0, (basis.flow + BATCH_TRANSPORT_FINE // 2) // BATCH_TRANSPORT_FINE, 0).double()
 
 
-def at_cells(basis: Basis, matrix: torch.Tensor) -> torch.Tensor:
+def batch_transport_at_cells(basis: BatchTransportBasis, matrix: torch.Tensor) -> torch.Tensor:
     """float64 [B, S], the entries of ``matrix`` [B, N, M] on the basic edges, 0 for the root and padding."""
     return torch.where(basis.cells >= 0, matrix.flatten(1).gather(1, basis.cells.clamp(min=0)), 0.0)
 
 
-def basis_coupling(basis: Basis, num_rows: int, num_columns: int) -> torch.Tensor:
+def batch_transport_coupling(basis: BatchTransportBasis, num_rows: int, num_columns: int) -> torch.Tensor:
     """float64 [B, N, M], the coupling that the basis carries, in units of supply."""
     out = torch.zeros((len(basis.cells), num_rows * num_columns), dtype=torch.float64, device=basis.cells.device)
-    return out.scatter_add_(1, basis.cells.clamp(min=0), basis_amounts(basis)).view(-1, num_rows, num_columns)
+    return out.scatter_add_(1, basis.cells.clamp(min=0), batch_transport_amounts(basis)).view(-1, num_rows, num_columns)

@@ -19,14 +19,14 @@ from typing import Literal
 import numpy as np
 import scipy.linalg
 
-Handling = Literal["as_is", "clip", "shift"]
-COSTS = tuple(10.0**k for k in range(-7, 8))
-GAMMAS = tuple(2.0**k for k in range(-10, 11))
+ClassifyKernelHandling = Literal["as_is", "clip", "shift"]
+_COSTS = tuple(10.0**k for k in range(-7, 8))
+_GAMMAS = tuple(2.0**k for k in range(-10, 11))
 _VANISHING = 1e-30  # beside a diagonal of ones; left in, entries near the end of double precision can stop LAPACK
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class ClassifySplit:
     """Row numbers of one round.
 
     Attributes:
@@ -66,7 +66,7 @@ class Classified:
         return float(self.accuracies.std())
 
 
-def kernel(distances: np.ndarray, gamma: float, handling: Handling = "clip") -> tuple[np.ndarray, float]:
+def _kernel(distances: np.ndarray, gamma: float, handling: ClassifyKernelHandling = "clip") -> tuple[np.ndarray, float]:
     """exp(−γ D) made fit for a support vector machine, and its smallest eigenvalue before that."""
     if handling not in ("as_is", "clip", "shift"):
         raise ValueError(f"unknown handling {handling!r}; allowed: 'as_is', 'clip', 'shift'")
@@ -94,14 +94,14 @@ def _spectrum(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, vectors
 
 
-def svm(
+def classify_by_svm(
     distances: np.ndarray,
     labels: np.ndarray,
-    splits: tuple[Split, ...],
+    splits: tuple[ClassifySplit, ...],
     rng: np.random.Generator,
-    handling: Handling = "clip",
-    costs: tuple[float, ...] = COSTS,
-    gammas: tuple[float, ...] = GAMMAS,
+    handling: ClassifyKernelHandling = "clip",
+    costs: tuple[float, ...] = _COSTS,
+    gammas: tuple[float, ...] = _GAMMAS,
     inner_folds: int = 3,
     max_iterations: int = 20_000,
 ) -> Classified:
@@ -122,7 +122,7 @@ def svm(
         max_iterations: Bounds the solver, which may not converge at huge C.
     """
     labels = np.asarray(labels)
-    grams = [kernel(distances, gamma, handling) for gamma in gammas]
+    grams = [_kernel(distances, gamma, handling) for gamma in gammas]
     named, chosen, lowest = [], [], []
     for split in splits:
         if split.validation.size:
@@ -143,7 +143,7 @@ def svm(
     return Classified(_right(named, labels, splits), tuple(chosen), np.array(lowest), tuple(named))
 
 
-def nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[Split, ...], k: int) -> Classified:
+def classify_by_nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[ClassifySplit, ...], k: int) -> Classified:
     """k nearest neighbours, fitted on training and validation rows; nothing is chosen.
 
     A tied vote goes to the class of the nearest of the tied neighbours.
@@ -158,17 +158,17 @@ def nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[Split, ...]
     named = []
     for split in splits:
         known = np.sort(np.concatenate([split.train, split.validation]))
-        named.append(vote(np.asarray(distances)[np.ix_(split.test, known)], labels[known], k))
+        named.append(_vote(np.asarray(distances)[np.ix_(split.test, known)], labels[known], k))
     chosen = tuple({"k": float(k)} for _ in splits)
     return Classified(_right(named, labels, splits), chosen, np.full(len(splits), np.nan), tuple(named))
 
 
-def _right(named: Sequence[np.ndarray], labels: np.ndarray, splits: Sequence[Split]) -> np.ndarray:
+def _right(named: Sequence[np.ndarray], labels: np.ndarray, splits: Sequence[ClassifySplit]) -> np.ndarray:
     """float64 [rounds]: the share of test rows that were given their own class."""
     return np.array([float((found == labels[split.test]).mean()) for found, split in zip(named, splits, strict=True)])
 
 
-def vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+def _vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
     """The majority label among the k nearest columns of each row: distances [t, s], labels [s] → [t]."""
     if k < 1:
         raise ValueError(f"k must be at least 1, found {k}")
@@ -179,14 +179,14 @@ def vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
     return names[(votes.sum(axis=1) + (votes * closeness).max(axis=1)).argmax(axis=1)]
 
 
-def _stratified(labels: np.ndarray, num_folds: int, rng: np.random.Generator) -> Iterator[Split]:
+def _stratified(labels: np.ndarray, num_folds: int, rng: np.random.Generator) -> Iterator[ClassifySplit]:
     from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
 
     model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         for train, test in model.split(np.zeros(labels.size), labels):
-            yield Split(train, np.zeros(0, np.int64), test)
+            yield ClassifySplit(train, np.zeros(0, np.int64), test)
 
 
 def _mean_accuracy(

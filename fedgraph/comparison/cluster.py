@@ -1,8 +1,8 @@
 """Clustering of metric spaces, scores that compare the clusters with the labels, and two-dimensional maps for pictures.
 
-``kmeans_gw`` is k-means whose distance is the Gromov-Wasserstein discrepancy and whose centroids are
+``cluster_by_gromov`` is k-means whose distance is the Gromov-Wasserstein discrepancy and whose centroids are
 Gromov-Wasserstein barycentres with the mean number of nodes of their members (Jin & Chen, section 4).
-``spectral`` needs the distance matrix alone. ``size_only`` sees nothing but the number of nodes: what a
+``cluster_spectrally`` needs the distance matrix alone. ``cluster_by_size`` sees nothing but the number of nodes: what a
 clustering shows beyond that row is what it learnt from the release.
 """
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.comparison.barycentre import barycentre
-from fedgraph.comparison.bounds import first_lower_bounds
-from fedgraph.comparison.gromov import GromovOptions, solve_pairs
+from fedgraph.comparison.barycentre import find_barycentre
+from fedgraph.comparison.gromov import GromovOptions, solve_gromov_pairs
+from fedgraph.comparison.gromov_bounds import first_gromov_bounds
 from fedgraph.comparison.metric_space import MetricSpace
 
-ROUNDS = 5  # of a barycentre, at most
+_ROUNDS = 5  # of a barycentre, at most
 _STARTS = 10  # of k-means on points
 _PERPLEXITY = 30.0  # of a map of many spaces
 
@@ -41,7 +41,7 @@ class Clustering:
     converged: bool
 
 
-def kmeans_gw(
+def cluster_by_gromov(
     spaces: Sequence[MetricSpace],
     num_clusters: int,
     rng: np.random.Generator,
@@ -94,7 +94,7 @@ def kmeans_gw(
     return min(runs, key=lambda run: run.inertia)
 
 
-def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+def cluster_spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """Spectral clustering on the affinity exp(−D / s), where s is the median distance of two spaces.
 
     Only labels are meaningful: there are no centroids and the inertia is NaN. Where fewer spaces can be told apart than there
@@ -122,7 +122,7 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator)
     return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
 
 
-def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+def cluster_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on points. Where fewer of them differ than there are clusters, some clusters are empty.
 
     Args:
@@ -140,7 +140,7 @@ def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generat
     return Clustering(model.labels_.astype(np.int64), float(model.inertia_), (), int(model.n_iter_), True)
 
 
-def size_only(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+def cluster_by_size(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on the number of nodes alone: the baseline that exposes leaks. Fewer distinct sizes give fewer clusters.
 
     Args:
@@ -148,10 +148,10 @@ def size_only(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) ->
         num_clusters: k at most.
         rng: Draws the starts.
     """
-    return kmeans_vectors(np.asarray(sizes).reshape(-1, 1), min(num_clusters, np.unique(sizes).size), rng)
+    return cluster_vectors(np.asarray(sizes).reshape(-1, 1), min(num_clusters, np.unique(sizes).size), rng)
 
 
-def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:
+def score_clusters(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:
     """How well clusters match classes.
 
     Args:
@@ -222,7 +222,7 @@ def _centroid(spaces: Sequence[MetricSpace], members: np.ndarray, previous: Metr
     own = [spaces[i] for i in members]
     size = max(1, round(float(np.mean([space.num_points for space in own]))))
     start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
-    return barycentre(own, size, options, start, ROUNDS).space
+    return find_barycentre(own, size, options, start, _ROUNDS).space
 
 
 def _values(
@@ -233,7 +233,7 @@ def _values(
     options: GromovOptions,
 ) -> np.ndarray:
     """The discrepancy of space ``rows[i]`` to centroid ``columns[i]``."""
-    return solve_pairs([*centroids, *spaces], np.stack([columns, len(centroids) + rows], axis=1), options).value
+    return solve_gromov_pairs([*centroids, *spaces], np.stack([columns, len(centroids) + rows], axis=1), options).value
 
 
 def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
@@ -241,7 +241,7 @@ def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], op
 
     First every space's centroid of the lowest bound is solved; then those whose bound is not above that value.
     """
-    bounds = first_lower_bounds(spaces, centroids) * (1.0 if options.alpha is None else options.alpha)
+    bounds = first_gromov_bounds(spaces, centroids) * (1.0 if options.alpha is None else options.alpha)
     table = np.full(bounds.shape, np.inf)
     every, likely = np.arange(len(spaces)), bounds.argmin(axis=1)
     table[every, likely] = _values(spaces, centroids, every, likely, options)
@@ -268,7 +268,7 @@ def _legacy_seed(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
 
 
-def mds(distances: np.ndarray) -> np.ndarray:
+def map_clusters_by_mds(distances: np.ndarray) -> np.ndarray:
     """Classical multidimensional scaling (Torgerson 1952); it is deterministic.
 
     The leading eigenvectors of B = −½ J D² J, J = I − 11ᵀ/S, times the roots of their eigenvalues; where B
@@ -293,13 +293,13 @@ def mds(distances: np.ndarray) -> np.ndarray:
     return result
 
 
-def tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def map_clusters_by_tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008).
 
     The perplexity of small collections is (S − 1) / 3.
 
     Args:
-        distances: [S, S]; fewer than four spaces fall back to ``mds``.
+        distances: [S, S]; fewer than four spaces fall back to ``map_clusters_by_mds``.
         rng: Draws the start.
 
     Returns:
@@ -309,7 +309,7 @@ def tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
     count = distances.shape[0]
     if count < 4:
-        return mds(distances)
+        return map_clusters_by_mds(distances)
     model = TSNE(
         2,
         metric="precomputed",

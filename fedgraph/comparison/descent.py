@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.comparison.restarts import kick_state, kick_tree, random_orders
-from fedgraph.comparison.transport import PARENT, corner_tree, improve_tree, wander_tree
+from fedgraph.comparison.restarts import draw_restart_orders, kick_for_restart, seed_restart_kicks
+from fedgraph.comparison.transport import PARENT, improve_transport_tree, plant_transport_tree, wander_transport_tree
 from fedgraph.compiled import compiled
 
 _BLAS_FROM = 64
-PRODUCT, SORTED, RANDOM, KICKED = 0, 1, 2, 3
+PRODUCT, SORTED, RANDOM, _KICKED = 0, 1, 2, 3
 
 
 @compiled(nan=False)
@@ -124,7 +124,7 @@ def _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, hal
 
 
 @compiled(nan=False)
-def descend(  # type: ignore[no-untyped-def]
+def _descend(  # type: ignore[no-untyped-def]
     c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept
 ):
     """One descent; returns (F, iterations, converged).
@@ -140,8 +140,8 @@ def descend(  # type: ignore[no-untyped-def]
     n, m = w.shape
     fused = alpha < 1.0
     scale = 1.0 / supply.sum()
-    if start != KICKED:
-        corner_tree(supply, demand, row_order, column_order, tree, flow)
+    if start != _KICKED:
+        plant_transport_tree(supply, demand, row_order, column_order, tree, flow)
     quadratic_t, linear_t = _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, half, w, keep, kept)
     value = (1.0 - alpha) * linear_t + alpha * (constant + 2.0 * quadratic_t)
     at_vertex = start != PRODUCT
@@ -150,8 +150,8 @@ def descend(  # type: ignore[no-untyped-def]
             for i in range(n):
                 for j in range(m):
                     cost[i, j] = (1.0 - alpha) * linear[i, j] + 4.0 * alpha * w[i, j]
-        pivots = improve_tree(cost if fused else w, tree, flow, dual, limits[3])
-        if pivots == 0 and at_vertex and wander_tree(cost if fused else w, tree, flow, dual, limits[3]) == 0:
+        pivots = improve_transport_tree(cost if fused else w, tree, flow, dual, limits[3])
+        if pivots == 0 and at_vertex and wander_transport_tree(cost if fused else w, tree, flow, dual, limits[3]) == 0:
             return max(value, 0.0), iteration, True
         linear_v = _on_vertex(linear, tree, flow, scale) if fused else 0.0
         cross = _on_vertex(w, tree, flow, scale)
@@ -215,7 +215,7 @@ def _weigh(packed, a, b, supply, demand, alpha, linear):  # type: ignore[no-unty
 
 @compiled(nan=False)
 def _cut(memory, n, m):  # type: ignore[no-untyped-def]
-    """Views of ``memory`` for n and m points: supply, demand, orders of rows and of columns, linear, ``descend``'s space."""
+    """Views of ``memory`` for n and m points: supply, demand, orders of rows and of columns, linear, ``_descend``'s space."""
     buffers, trees, lines, orders, _, _ = memory
     cost = buffers[0, : n * m].reshape((n, m))
     w = buffers[1, : n * m].reshape((n, m))
@@ -231,7 +231,7 @@ def _cut(memory, n, m):  # type: ignore[no-untyped-def]
 def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  # type: ignore[no-untyped-def]
     """The best of the ``tries`` (first start, restarts, kicks) of spaces a and b, a the smaller: (F, iterations, converged).
 
-    memory: ``solve_all``'s arrays. With keep, ``room`` [n, m] receives the coupling.
+    memory: ``solve_by_descent``'s arrays. With keep, ``room`` [n, m] receives the coupling.
     """
     names, point_at, matrix_at, distances, weights, products, _, _, order, own, widest, _ = packed
     a0 = point_at[a]
@@ -249,20 +249,20 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
     cp, dq = products[a0 : a0 + n], products[b0 : b0 + m]
     start, restarts, kicks = tries
     best = (np.inf, 0, False)
-    state = kick_state(seed, names[a], names[b])
+    state = seed_restart_kicks(seed, names[a], names[b])
     for attempt in range(1 + restarts + kicks):
-        mode = start if attempt == 0 else RANDOM if attempt <= restarts else KICKED
-        if mode == KICKED:
+        mode = start if attempt == 0 else RANDOM if attempt <= restarts else _KICKED
+        if mode == _KICKED:
             tree[:] = best_tree[:, : n + m]
             flow[:] = best_flow[: n + m]
-            state = kick_tree(tree, flow, dual, n, state)
+            state = kick_for_restart(tree, flow, dual, n, state)
         elif mode == RANDOM:
-            random_orders(seed, attempt, names[a], names[b], row_order, column_order)
+            draw_restart_orders(seed, attempt, names[a], names[b], row_order, column_order)
         else:
             row_order[:] = order[a0 : a0 + n]
             column_order[:] = order[b0 : b0 + m]
         trial = np.empty((n, m)) if keep and attempt > 0 else room
-        found = descend(
+        found = _descend(
             c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, own[a] + own[b], mode, stop, space,
             keep, trial,
         )  # fmt: skip
@@ -277,10 +277,10 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
 
 
 @compiled(nan=False)
-def solve_all(packed, pairs, alpha, start, restarts, kicks, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
+def solve_by_descent(packed, pairs, alpha, start, restarts, kicks, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
     """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
 
-    packed: the fields of ``packing.Packed``. The best of 1 + restarts descents counts: the first from
+    packed: the fields of ``metric_space.PackedMetricSpaces``. The best of 1 + restarts descents counts: the first from
     ``start``, the others from a random north-west corner named by (seed, name of a, name of b, attempt). Then the best one is
     kicked ``kicks`` times (``restarts``), and where a descent ends no higher the next kick begins.
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the

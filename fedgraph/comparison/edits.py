@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EDITS = ("edge removed", "edge added", "node removed")
 
 
-def as_networkx(adjacency: sp.csr_array) -> "nx.Graph":
+def networkx_for_edits(adjacency: sp.csr_array) -> "nx.Graph":
     """The undirected graph as networkx holds it, nodes 0 … n − 1.
 
     Args:
@@ -40,12 +40,10 @@ def edit_distance(first: sp.csr_array, second: sp.csr_array) -> float:
     """
     import networkx as nx
 
-    return float(nx.graph_edit_distance(as_networkx(first), as_networkx(second)))
+    return float(nx.graph_edit_distance(networkx_for_edits(first), networkx_for_edits(second)))
 
 
-def randomly_edited_graph(
-    adjacency: sp.csr_array, edit: str, rng: np.random.Generator
-) -> tuple[sp.csr_array, np.ndarray] | None:
+def _edit_graph(adjacency: sp.csr_array, edit: str, rng: np.random.Generator) -> tuple[sp.csr_array, np.ndarray] | None:
     """(adjacency after one random edit, the nodes that are left: int64); None where the graph has no such neighbour.
 
     Removing is the same pair of neighbours as adding, seen from the other side; an edge is drawn from those that are there
@@ -81,6 +79,6 @@ def random_graph_edits(
     """
     for name in EDITS:
         for _ in range(count):
-            found = randomly_edited_graph(adjacency, name, rng)
+            found = _edit_graph(adjacency, name, rng)
             if found is not None:
                 yield name, *found

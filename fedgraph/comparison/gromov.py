@@ -11,8 +11,8 @@ POT solves two more problems (Peyré et al. 2016, section 2; Xu, Luo, Zha & Cari
 and node embedding, ICML 2019): with the Kullback-Leibler loss a·log(a/b) − a + b in place of (a − b)², which is not symmetric,
 so a pair's value is the mean of both orders; and by the proximal point algorithm in place of conditional gradient.
 
-Use from any outside map: cut ``pairs(num)`` into chunks, call ``solve_pairs`` on each, join with
-``assemble``. A pair's result depends on its two spaces, the options and its two numbers, not on the chunk.
+Use from any outside map: cut ``list_gromov_pairs(num)`` into chunks, call ``solve_gromov_pairs`` on each, join with
+``assemble_gromov_matrix``. A pair's result depends on its two spaces, the options and its two numbers, not on the chunk.
 
 References: Peyré, Cuturi & Solomon, Gromov-Wasserstein averaging of kernel and distance matrices, ICML
 2016; Vayer, Chapel, Flamary, Tavenard & Courty, Optimal transport for structured data with application
@@ -33,16 +33,15 @@ import threadpoolctl
 from scipy.spatial.distance import cdist
 
 from fedgraph import seeds
-from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_all
-from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.packing import pack, weighted_points
+from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_by_descent
+from fedgraph.comparison.metric_space import MetricSpace, pack_metric_spaces, points_of_metric_space
 from fedgraph.errors import DataError
 
-LARGEST_BATCHED = 2000
+_LARGEST_BATCHED = 2000
 _PROXIMAL_STEP = 0.3  # times the range of the first slope
 _PROXIMAL_STEPS = 300  # at most
-INNER_STEPS = 20  # of Sinkhorn in each
-STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
+_INNER_STEPS = 20  # of Sinkhorn in each
+_STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,8 @@ class GromovOptions:
             )
         if self.alpha is not None and not 0.0 <= self.alpha <= 1.0:
             raise ValueError(f"alpha must lie in [0, 1] (or be None for plain GW), found {self.alpha}")
-        if self.start not in STARTS:
-            raise ValueError(f"unknown start {self.start!r}; allowed: {', '.join(map(repr, STARTS))}")
+        if self.start not in _STARTS:
+            raise ValueError(f"unknown start {self.start!r}; allowed: {', '.join(map(repr, _STARTS))}")
         if self.max_iterations < 1 or min(self.restarts, self.kicks) < 0 or not self.tolerance >= 0.0:
             raise ValueError("max_iterations must be at least 1, restarts, kicks and tolerance not negative")
         if self.by_pot and (self.restarts or self.kicks or self.start != "product"):
@@ -106,7 +105,7 @@ class GromovOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class PairResults:
+class GromovResults:
     """What was found for k pairs.
 
     Attributes:
@@ -120,7 +119,7 @@ class PairResults:
     iterations: np.ndarray
 
 
-def pairs(num: int) -> np.ndarray:
+def list_gromov_pairs(num: int) -> np.ndarray:
     """All pairs i < j of spaces, in row order.
 
     Args:
@@ -132,7 +131,7 @@ def pairs(num: int) -> np.ndarray:
     return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
 
 
-def assemble(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
+def assemble_gromov_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The symmetric matrix of discrepancies, with a zero diagonal.
 
     Args:
@@ -150,7 +149,9 @@ def assemble(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
     return distances
 
 
-def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> PairResults:
+def solve_gromov_pairs(
+    spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()
+) -> GromovResults:
     """The discrepancy of every pair. (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
 
     Args:
@@ -171,16 +172,16 @@ def _pools() -> threadpoolctl.ThreadpoolController:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def gromov_on_one_thread() -> Iterator[None]:
     """The libraries of linear algebra compute on one thread: small matrices on many cost 2.7 × the CPU, and gain no time."""
     with _pools().limit(limits=1):
         yield
 
 
-def couplings(
+def solve_gromov_couplings(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()
-) -> tuple[PairResults, list[np.ndarray]]:
-    """As ``solve_pairs``, with the couplings.
+) -> tuple[GromovResults, list[np.ndarray]]:
+    """As ``solve_gromov_pairs``, with the couplings.
 
     Args:
         spaces: The spaces.
@@ -197,14 +198,14 @@ def couplings(
 
 def _solve(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
-) -> tuple[PairResults, list[np.ndarray]]:
+) -> tuple[GromovResults, list[np.ndarray]]:
     """The results, and with ``keep`` the couplings of the pairs, smaller number first."""
     which = _checked(which, len(spaces))
-    with one_thread():
+    with gromov_on_one_thread():
         if not options.by_pot:
             return _fast(spaces, which, options, keep)
         count = len(which)
-        results = PairResults(np.zeros(count), np.zeros(count, bool), np.zeros(count, np.int64))
+        results = GromovResults(np.zeros(count), np.zeros(count, bool), np.zeros(count, np.int64))
         plans = []
         for k, (i, j) in enumerate(which):
             results.value[k], results.converged[k], results.iterations[k], plan = _by_pot(spaces[i], spaces[j], options)
@@ -213,7 +214,7 @@ def _solve(
     return results, plans
 
 
-def pot_gw(
+def solve_gromov_by_pot(
     first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
 ) -> tuple[float, bool, int, np.ndarray]:
     """POT's conditional gradient from p qᵀ, or from ``start`` [n, m]: (value, converged, iterations, coupling [n, m])."""
@@ -243,8 +244,8 @@ def _feature_costs(first: MetricSpace, second: MetricSpace) -> np.ndarray:
 
 
 def _proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
-    """POT's proximal point algorithm from p qᵀ; as ``pot_gw``. Its last coupling, which meets the weights to about 1 %, is put
-    on the polytope (Altschuler, Weed & Rigollet 2017, Algorithm 2), and the value is that coupling's.
+    """POT's proximal point algorithm from p qᵀ; as ``solve_gromov_by_pot``. Its last coupling, which meets the weights to about
+    1 %, is put on the polytope (Altschuler, Weed & Rigollet 2017, Algorithm 2), and the value is that coupling's.
     """
     import ot  # not before it is used: every run lists all tasks
 
@@ -259,7 +260,7 @@ def _proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions
         warnings.filterwarnings("ignore", message="Sinkhorn did not converge")  # nor need it: a few inner steps are enough
         plan, log = ot.gromov.entropic_fused_gromov_wasserstein(
             costs, c, d, p, q, loss, step, symmetric=True, alpha=share, max_iter=steps, tol=1e-7, solver="PPA", log=True,
-            numItermax=INNER_STEPS,
+            numItermax=_INNER_STEPS,
         )  # fmt: skip
     if not np.isfinite(plan).all():
         raise DataError("POT's proximal point algorithm gave NaN for a pair of spaces; allowed here: solver 'pot'")
@@ -274,7 +275,7 @@ def _proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions
 
 def _by_pot(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
     """One pair as ``options`` ask; of both orders where the loss is not symmetric, with the first one's coupling."""
-    solve = pot_gw if options.solver == "pot" else _proximal_gw
+    solve = solve_gromov_by_pot if options.solver == "pot" else _proximal_gw
     value, done, steps, plan = solve(first, second, options)
     if options.loss == "square":
         return value, done, steps, plan
@@ -291,30 +292,30 @@ def _checked(which: np.ndarray, num: int) -> np.ndarray:
 
 def _fast(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
-) -> tuple[PairResults, list[np.ndarray]]:
+) -> tuple[GromovResults, list[np.ndarray]]:
     names, local = np.unique(which, return_inverse=True)
     local = local.reshape(-1, 2)
     count = which.shape[0]
     values, steps, done = np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_)
     kept_at, kept = np.zeros(1, np.int64), np.zeros(0)
     if count:
-        packed = pack([spaces[i] for i in names], names, fused=options.alpha is not None)
+        packed = pack_metric_spaces([spaces[i] for i in names], names, fused=options.alpha is not None)
         sizes = np.diff(packed.point_at)
         if keep:
             kept_at = np.concatenate([[0], np.cumsum(sizes[local].prod(axis=1))])
             kept = np.zeros(kept_at[-1])
         alpha = 1.0 if options.alpha is None else float(options.alpha)
         limits = (options.max_iterations, options.tolerance, options.tolerance)
-        seed = np.uint64(seeds.integer(options.seed, "gromov", "restart"))
-        start, restarts = STARTS[options.start], options.restarts
-        if options.solver == "batched" and not (keep or options.kicks) and sizes[local].min(axis=1).max() <= LARGEST_BATCHED:
+        seed = np.uint64(seeds.seeded_integer(options.seed, "gromov", "restart"))
+        start, restarts = _STARTS[options.start], options.restarts
+        if options.solver == "batched" and not (keep or options.kicks) and sizes[local].min(axis=1).max() <= _LARGEST_BATCHED:
             from fedgraph.comparison import batch_descent
 
-            values, steps, done = batch_descent.solve_all(packed, local, alpha, start, restarts, seed, limits)
+            values, steps, done = batch_descent.solve_by_batch_descent(packed, local, alpha, start, restarts, seed, limits)
         else:
             how = (alpha, start, restarts, options.kicks, seed, limits)
-            solve_all(tuple(packed), local, *how, kept_at, kept, values, steps, done)
-    result = PairResults(values, done, steps)
+            solve_by_descent(tuple(packed), local, *how, kept_at, kept, values, steps, done)
+    result = GromovResults(values, done, steps)
     if not keep:
         return result, []
     return result, [_unfold(spaces[i], spaces[j], kept[kept_at[k] : kept_at[k + 1]]) for k, (i, j) in enumerate(which)]
@@ -322,7 +323,7 @@ def _fast(
 
 def _unfold(first: MetricSpace, second: MetricSpace, flat: np.ndarray) -> np.ndarray:
     """The solver's coupling as [n, m], with empty rows and columns for points of weight zero."""
-    rows, columns = weighted_points(first), weighted_points(second)
+    rows, columns = points_of_metric_space(first), points_of_metric_space(second)
     small = flat.reshape(rows.size, columns.size) if rows.size <= columns.size else flat.reshape(columns.size, rows.size).T
     coupling = np.zeros((first.num_points, second.num_points))
     coupling[np.ix_(rows, columns)] = small

@@ -3,20 +3,26 @@
 Gromov-Wasserstein compares graphs only through (C, p): the distances C between a graph's own nodes and
 the weight p of each node. A space is built from what the server has received (node embeddings) or from
 topology (shortest paths), never from the private graph behind it.
+
+Many metric spaces in one array, one after another, as the compiled loop reads them.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
+from fedgraph.comparison.transport import round_for_transport
 from fedgraph.errors import DataError
 
-Metric = Literal["euclidean", "cosine", "correlation"]
-Weights = Literal["uniform", "degree"]
+SpaceMetric = Literal["euclidean", "cosine", "correlation"]
+SpaceWeights = Literal["uniform", "degree"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +77,10 @@ class MetricSpace:
         return int(self.weights.size)
 
 
-def from_embedding(
+def space_from_embedding(
     rows: np.ndarray,
-    metric: Metric = "euclidean",
-    weights: Weights = "uniform",
+    metric: SpaceMetric = "euclidean",
+    weights: SpaceWeights = "uniform",
     degrees: np.ndarray | None = None,
     features: np.ndarray | None = None,
 ) -> MetricSpace:
@@ -107,8 +113,8 @@ def from_embedding(
     return MetricSpace(distances, _point_weights(rows.shape[0], weights, degrees), features)
 
 
-def from_topology(
-    adjacency: sp.csr_array | np.ndarray, weights: Weights = "uniform", features: np.ndarray | None = None
+def space_from_topology(
+    adjacency: sp.csr_array | np.ndarray, weights: SpaceWeights = "uniform", features: np.ndarray | None = None
 ) -> MetricSpace:
     """The space of a graph's unweighted shortest paths; edges count in both directions.
 
@@ -137,7 +143,7 @@ def from_topology(
     return MetricSpace(distances, _point_weights(n, weights, np.diff(edges.indptr)), features)
 
 
-def _point_weights(num_points: int, weights: Weights, degrees: np.ndarray | None = None) -> np.ndarray:
+def _point_weights(num_points: int, weights: SpaceWeights, degrees: np.ndarray | None = None) -> np.ndarray:
     """float64 [n]: 1/n each, or proportional to degree (then an isolated node weighs nothing).
 
     A graph without any edge falls back to uniform weights under ``degree``.
@@ -174,3 +180,82 @@ def _require_finite(what: str, values: np.ndarray) -> None:
     if not np.isfinite(values).all():
         where = np.argwhere(~np.isfinite(values))[0]
         raise DataError(f"{what} hold NaN or infinity (first at index {tuple(int(i) for i in where)}); allowed: finite numbers")
+
+
+class PackedMetricSpaces(NamedTuple):
+    """S spaces with N points and Q = Σ n² distances in all; points of weight zero are left out.
+
+    Attributes:
+        names: int64 [S], each space's number in the caller's list.
+        point_at: int64 [S + 1], where each space's points start.
+        matrix_at: int64 [S + 1], where each space's distances start.
+        distances: float64 [Q].
+        weights: float64 [N].
+        products: float64 [N], C p: each point's mean distance.
+        whole: float64 [N], weights as whole numbers (``transport.round_for_transport``).
+        even: bool [S], whether weights are all equal.
+        order: int64 [N], points by ascending mean distance, ties by mean squared distance.
+        own: float64 [S], Σ_ik C²_ik p_i p_k.
+        widest: float64 [S], the largest |C_ik|.
+        features: float64 [N, f], f = 0 where there are none.
+    """
+
+    names: np.ndarray
+    point_at: np.ndarray
+    matrix_at: np.ndarray
+    distances: np.ndarray
+    weights: np.ndarray
+    products: np.ndarray
+    whole: np.ndarray
+    even: np.ndarray
+    order: np.ndarray
+    own: np.ndarray
+    widest: np.ndarray
+    features: np.ndarray
+
+
+def points_of_metric_space(space: MetricSpace) -> np.ndarray:
+    """The points that weigh something: int64 [k]."""
+    return np.flatnonzero(space.weights > 2.0**-45)
+
+
+def pack_metric_spaces(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> PackedMetricSpaces:
+    """Copies (never views) of what the solver needs. Raises ``DataError`` when features are needed but missing."""
+    parts = [_part(space, fused) for space in spaces]
+    distances, weights, products, whole, order, own, features = zip(*parts, strict=True)
+    sizes = np.array([w.size for w in weights], dtype=np.int64)
+    widths = {f.shape[1] for f in features}
+    if len(widths) > 1:
+        raise DataError(f"spaces to be compared have features of different widths: {sorted(widths)}")
+    return PackedMetricSpaces(
+        names=np.array(names, dtype=np.int64),
+        point_at=np.concatenate([[0], np.cumsum(sizes)]),
+        matrix_at=np.concatenate([[0], np.cumsum(sizes * sizes)]),
+        distances=np.concatenate(distances),
+        weights=np.concatenate(weights),
+        products=np.concatenate(products),
+        whole=np.concatenate(whole),
+        even=np.array([(w == w[0]).all() for w in weights]),
+        order=np.concatenate(order),
+        own=np.array(own),
+        widest=np.array([np.abs(d).max() for d in distances]),
+        features=np.concatenate(features),
+    )
+
+
+def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
+    distances, weights, features = space.distances, space.weights, space.features
+    if fused and features is None:
+        raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")
+    kept = points_of_metric_space(space)
+    if kept.size < weights.size:
+        distances = distances[np.ix_(kept, kept)]
+        weights = weights[kept] / weights[kept].sum()
+        features = features[kept] if features is not None else None
+    squares = distances * distances
+    products = distances @ weights
+    second = squares @ weights
+    scale = max(float(np.abs(products).max(initial=0.0)), 1e-300)
+    order = np.lexsort((second, np.round(products / scale, 10)))
+    rows = np.ascontiguousarray(features) if fused and features is not None else np.zeros((weights.size, 0))
+    return distances.ravel(), weights, products, round_for_transport(weights), order, float(weights @ second), rows

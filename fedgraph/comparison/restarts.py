@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.comparison.transport import PARENT, pivot_tree
+from fedgraph.comparison.transport import PARENT, pivot_transport_tree
 from fedgraph.compiled import compiled
 
 
@@ -35,7 +35,7 @@ def _shuffled(order, state):  # type: ignore[no-untyped-def]
 
 
 @compiled(nan=False)
-def random_orders(seed, attempt, first, second, rows, columns):  # type: ignore[no-untyped-def]
+def draw_restart_orders(seed, attempt, first, second, rows, columns):  # type: ignore[no-untyped-def]
     """The random north-west corner of a pair: permutations into ``rows`` and ``columns``, named by (seed, attempt, names)."""
     state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
     state = _scramble(state ^ np.uint64(min(first, second)))
@@ -44,30 +44,30 @@ def random_orders(seed, attempt, first, second, rows, columns):  # type: ignore[
     _shuffled(columns, state)
 
 
-LONGEST = 0.6  # most pivots of a kick, in numbers of rows
+_LONGEST = 0.6  # most pivots of a kick, in numbers of rows
 
 
 @compiled(nan=False)
-def kick_state(seed, first, second):  # type: ignore[no-untyped-def]
+def seed_restart_kicks(seed, first, second):  # type: ignore[no-untyped-def]
     """The random state of a pair's kicks, named by (seed, both names in either order)."""
     state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(min(first, second))))
     return _scramble(state ^ np.uint64(max(first, second)))
 
 
 @compiled(nan=False)
-def kick_tree(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
-    """1 … ``LONGEST`` · n random edges enter the tree, whatever they cost; returns the state that follows.
+def kick_for_restart(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
+    """1 … ``_LONGEST`` · n random edges enter the tree, whatever they cost; returns the state that follows.
 
-    The duals are wrong afterwards: ``improve_tree`` sets them anew. Depths, which a pivot needs, are right.
+    The duals are wrong afterwards: ``improve_transport_tree`` sets them anew. Depths, which a pivot needs, are right.
     """
     m = flow.size - n
     state = _scramble(state)
-    many = 1 + np.int64(state % np.uint64(max(1, int(LONGEST * n))))
+    many = 1 + np.int64(state % np.uint64(max(1, int(_LONGEST * n))))
     for _ in range(many):
         state = _scramble(state)
         row = np.int64(state % np.uint64(n))
         state = _scramble(state)
         column = np.int64(state % np.uint64(m))
         if tree[PARENT, row] != n + column and tree[PARENT, n + column] != row:
-            pivot_tree(tree, flow, dual, row, n + column, n, 0.0)
+            pivot_transport_tree(tree, flow, dual, row, n + column, n, 0.0)
     return state

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.comparison.gromov import GromovOptions, pot_gw
-from fedgraph.comparison.metric_space import MetricSpace, from_embedding
+from fedgraph.comparison.gromov import GromovOptions, solve_gromov_by_pot
+from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
 
-OPTIONS = GromovOptions(solver="pot", max_iterations=1000)
+_OPTIONS = GromovOptions(solver="pot", max_iterations=1000)
 _NUDGE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class EndsOfStarts:
     """Where descents ended, in values of the clear problem.
 
     Attributes:
@@ -47,7 +47,7 @@ class Ends:
 
 def explore_starts(
     rows: Sequence[np.ndarray], which: np.ndarray, levels: Sequence[float], noise: np.random.Generator, rng: np.random.Generator
-) -> Ends:
+) -> EndsOfStarts:
     """All strategies on all pairs.
 
     Args:
@@ -57,21 +57,21 @@ def explore_starts(
         noise: Draws it, once per graph and level, as a client would send it.
         rng: Draws the random vertices.
     """
-    clear = [from_embedding(h) for h in rows]
-    noised = [[from_embedding(h + noise.normal(0.0, s, h.shape)) for h in rows] for s in levels]
+    clear = [space_from_embedding(h) for h in rows]
+    noised = [[space_from_embedding(h + noise.normal(0.0, s, h.shape)) for h in rows] for s in levels]
     ends: list[list[float]] = []
     steps: list[list[int]] = []
     for i, j in which.tolist():
         first, second = clear[i], clear[j]
-        value, _, used, plan = pot_gw(first, second, OPTIONS)
-        on = pot_gw(first, second, OPTIONS, (1 - _NUDGE) * plan + _NUDGE * random_vertex(first, second, rng))
-        tries = [pot_gw(first, second, OPTIONS, random_vertex(first, second, rng)) for _ in range(2)]
+        value, _, used, plan = solve_gromov_by_pot(first, second, _OPTIONS)
+        on = solve_gromov_by_pot(first, second, _OPTIONS, (1 - _NUDGE) * plan + _NUDGE * _random_vertex(first, second, rng))
+        tries = [solve_gromov_by_pot(first, second, _OPTIONS, _random_vertex(first, second, rng)) for _ in range(2)]
         line = [value, on[0], *(t[0] for t in tries)]
         counts = [used, used + on[2], sum(t[2] for t in tries)]
         outside = []
         for spaces in noised:
-            elsewhere = pot_gw(spaces[i], spaces[j], OPTIONS)
-            back = pot_gw(first, second, OPTIONS, elsewhere[3])
+            elsewhere = solve_gromov_by_pot(spaces[i], spaces[j], _OPTIONS)
+            back = solve_gromov_by_pot(first, second, _OPTIONS, elsewhere[3])
             line.append(back[0])
             outside.append(elsewhere[0])
             counts.append(elsewhere[2] + back[2])
@@ -79,10 +79,10 @@ def explore_starts(
         steps.append(counts)
     table = np.array(ends).reshape(len(which), 4 + 2 * len(levels)).T
     middle = 4 + len(levels)
-    return Ends(table[0], table[1], table[2:4], table[4:middle], table[middle:], np.array(steps).mean(axis=0))
+    return EndsOfStarts(table[0], table[1], table[2:4], table[4:middle], table[middle:], np.array(steps).mean(axis=0))
 
 
-def random_vertex(first: MetricSpace, second: MetricSpace, rng: np.random.Generator) -> np.ndarray:
+def _random_vertex(first: MetricSpace, second: MetricSpace, rng: np.random.Generator) -> np.ndarray:
     """A vertex of the couplings of the two weights: optimal for random costs. float64 [n, m]."""
     costs = rng.random((first.num_points, second.num_points))
     import ot  # not before it is used: every run lists all tasks

@@ -7,7 +7,7 @@ tree of n + m nodes (rows 0 … n−1, columns n … n+m−1). Conditional gradi
 and again under slowly changing costs, so the last tree is the next start: near convergence a solve is one
 pass over the costs.
 
-Supply and demand are whole numbers held in float64 (see ``units``), hence flows are exact, ties are seen
+Supply and demand are whole numbers held in float64 (see ``round_for_transport``), hence flows are exact, ties are seen
 as ties, and the tree is kept *strongly feasible* (an edge without flow points to the root; the last
 blocking edge of the cycle leaves), which rules out cycling (Cunningham 1976; Ahuja, Magnanti & Orlin
 1993, section 11.6).
@@ -22,17 +22,17 @@ import numpy as np
 
 from fedgraph.compiled import compiled
 
-PARENT, _DEPTH, _CHILD, NEXT, _PREVIOUS, STACK = range(6)
-RESOLUTION = 2.0**50
+PARENT, _DEPTH, _CHILD, _NEXT, _PREVIOUS, _STACK = range(6)
+_RESOLUTION = 2.0**50
 
 
-def units(weights: np.ndarray) -> np.ndarray:
+def round_for_transport(weights: np.ndarray) -> np.ndarray:
     """Weights as multiples of 2**-50, whole numbers that sum to 2**50 (an error of 1e-15): float64 [n].
 
     The largest one absorbs the rounding.
     """
-    whole = np.rint(weights / weights.sum() * RESOLUTION)
-    whole[np.argmax(whole)] += RESOLUTION - whole.sum()
+    whole = np.rint(weights / weights.sum() * _RESOLUTION)
+    whole[np.argmax(whole)] += _RESOLUTION - whole.sum()
     return whole
 
 
@@ -40,7 +40,7 @@ def units(weights: np.ndarray) -> np.ndarray:
 def _attach(tree, node, parent):  # type: ignore[no-untyped-def]
     tree[PARENT, node] = parent
     follower = tree[_CHILD, parent]
-    tree[NEXT, node] = follower
+    tree[_NEXT, node] = follower
     tree[_PREVIOUS, node] = -1
     if follower >= 0:
         tree[_PREVIOUS, follower] = node
@@ -50,9 +50,9 @@ def _attach(tree, node, parent):  # type: ignore[no-untyped-def]
 @compiled(nan=False)
 def _detach(tree, node):  # type: ignore[no-untyped-def]
     before = tree[_PREVIOUS, node]
-    after = tree[NEXT, node]
+    after = tree[_NEXT, node]
     if before >= 0:
-        tree[NEXT, before] = after
+        tree[_NEXT, before] = after
     else:
         tree[_CHILD, tree[PARENT, node]] = after
     if after >= 0:
@@ -60,7 +60,7 @@ def _detach(tree, node):  # type: ignore[no-untyped-def]
 
 
 @compiled(nan=False)
-def corner_tree(supply, demand, row_order, column_order, tree, flow):  # type: ignore[no-untyped-def]
+def plant_transport_tree(supply, demand, row_order, column_order, tree, flow):  # type: ignore[no-untyped-def]
     """The north-west corner tree: rows and columns are matched greedily in the given orders.
 
     With both orders ascending in x and y it is optimal for cost_ij = −x_i y_j (the monotone coupling).
@@ -75,7 +75,7 @@ def corner_tree(supply, demand, row_order, column_order, tree, flow):  # type: i
     row = row_order[0]
     column = column_order[0]
     tree[PARENT, row] = -1
-    tree[NEXT, row] = -1
+    tree[_NEXT, row] = -1
     tree[_PREVIOUS, row] = -1
     flow[row] = 0.0
     left = supply[row]
@@ -120,42 +120,42 @@ def _set_duals(cost, tree, dual):  # type: ignore[no-untyped-def]
     root = _find_root(tree)
     tree[_DEPTH, root] = 0
     dual[root] = 0.0
-    tree[STACK, 0] = root
+    tree[_STACK, 0] = root
     height = 1
     while height > 0:
         height -= 1
-        parent = tree[STACK, height]
+        parent = tree[_STACK, height]
         node = tree[_CHILD, parent]
         while node >= 0:
             tree[_DEPTH, node] = tree[_DEPTH, parent] + 1
             price = cost[node, parent - n] if node < n else cost[parent, node - n]
             dual[node] = price - dual[parent]
-            tree[STACK, height] = node
+            tree[_STACK, height] = node
             height += 1
-            node = tree[NEXT, node]
+            node = tree[_NEXT, node]
 
 
 @compiled(nan=False)
 def _shift_subtree(tree, dual, top, n, row_shift):  # type: ignore[no-untyped-def]
     """Depths below ``top`` anew; rows rise by ``row_shift`` and columns fall by it."""
     tree[_DEPTH, top] = tree[_DEPTH, tree[PARENT, top]] + 1
-    tree[STACK, 0] = top
+    tree[_STACK, 0] = top
     height = 1
     while height > 0:
         height -= 1
-        parent = tree[STACK, height]
+        parent = tree[_STACK, height]
         dual[parent] += row_shift if parent < n else -row_shift
         node = tree[_CHILD, parent]
         depth = tree[_DEPTH, parent] + 1
         while node >= 0:
             tree[_DEPTH, node] = depth
-            tree[STACK, height] = node
+            tree[_STACK, height] = node
             height += 1
-            node = tree[NEXT, node]
+            node = tree[_NEXT, node]
 
 
 @compiled(nan=False)
-def pivot_tree(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[no-untyped-def]
+def pivot_transport_tree(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[no-untyped-def]
     """Let the edge (row, column) enter with reduced cost ``reduced`` < 0: move flow round its cycle, drop one edge."""
     # The two paths to the apex; the edges that lose flow bound what can move.
     a = row
@@ -206,7 +206,7 @@ def pivot_tree(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[
 
 
 @compiled(nan=False)
-def improve_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
+def improve_transport_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
     """Pivot from the given tree to an optimal one; returns the number of pivots, or −1 at the safety limit.
 
     cost: float64 [n, m]. An edge enters while its reduced cost is below −tolerance: the best of one row,
@@ -234,7 +234,7 @@ def improve_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-
                 if candidate < reduced:
                     reduced = candidate
                     best = j
-            pivot_tree(tree, flow, dual, row, n + best, n, reduced)
+            pivot_transport_tree(tree, flow, dual, row, n + best, n, reduced)
             pivots += 1
             if pivots >= limit:
                 return -1
@@ -243,7 +243,7 @@ def improve_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-
 
 
 @compiled(nan=False)
-def wander_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
+def wander_transport_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
     """From one optimal tree to another of the same cost; returns how many edges entered (0: none is tied).
 
     One sweep over the rows: the last edge of a row whose reduced cost is zero, up to the tolerance, enters.
@@ -259,6 +259,6 @@ def wander_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-d
             if cost[row, j] - columns[j] - own <= tolerance and tree[PARENT, row] != n + j and tree[PARENT, n + j] != row:
                 tied = j
         if tied >= 0:
-            pivot_tree(tree, flow, dual, row, n + tied, n, 0.0)
+            pivot_transport_tree(tree, flow, dual, row, n + tied, n, 0.0)
             entered += 1
     return entered

@@ -8,19 +8,19 @@ by its name. ``base`` states what a family file must offer, and holds what sever
 users.
 """
 
-from fedgraph.data.base import data_search_root, default_roots, families, load, look_in, names
-from fedgraph.data.base.files import cache_dir
+from fedgraph.data.base import data_families, data_search_root, default_data_roots, load, names, set_data_search_root
+from fedgraph.data.base.files import data_file_cache
 from fedgraph.data.base.splits import random_split
-from fedgraph.data.tu import degree_features
+from fedgraph.data.tu import tu_degree_features
 
 __all__ = [
-    "cache_dir",
+    "data_families",
+    "data_file_cache",
     "data_search_root",
-    "default_roots",
-    "degree_features",
-    "families",
+    "default_data_roots",
     "load",
-    "look_in",
     "names",
     "random_split",
+    "set_data_search_root",
+    "tu_degree_features",
 ]

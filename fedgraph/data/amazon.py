@@ -6,5 +6,5 @@ Attributes are binarised and arcs made undirected, as PyG's ``Amazon`` does.
 
 from fedgraph.data.base import npz, published
 
-DATASETS = published.records("amazon")
-load = published.loader(DATASETS, npz.read_gnn_benchmark, published.Published.generated)
+DATASETS = published.published_records("amazon")
+load = published.published_loader(DATASETS, npz.read_gnn_benchmark_npz, published.PublishedData.generated)

@@ -27,9 +27,9 @@ from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data.base import arrays, published, tables
-from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.structure import undirected
+from fedgraph.data.base import csv_tables, number_files, published
+from fedgraph.data.base.adjacencies import undirected_adjacency
+from fedgraph.data.base.files import FileFaults, RawFiles
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
@@ -45,45 +45,45 @@ class Params(Settings):
     sizes: float = Field(1.0, ge=0, le=3, description="how unequal banks are: bank k gets a share proportional to 1/k^sizes")
 
 
-DATASETS = {name: replace(data, parameters=Params) for name, data in published.records("amlsim").items()}
+DATASETS = {name: replace(data, parameters=Params) for name, data in published.published_records("amlsim").items()}
 
 
-def load(dataset: str, request: base.Request) -> Graph:
+def load(dataset: str, request: base.PublishedRequest) -> Graph:
     """``20k``; see :func:`fedgraph.data.load`. Its parameters are those of ``Params``."""
     if request.path is not None:
         raise ScenarioError(f"data set 'amlsim/{dataset}' takes no path; name a data root")
-    params = base.validated(Params, request.parameters, f"amlsim/{dataset}")
+    params = base.validate_data_parameters(Params, request.parameters, f"amlsim/{dataset}")
     graph = _accounts(dataset, replace(request, parameters={}))
-    return with_banks(graph, params, request.seed)
+    return _with_banks(graph, params, request.seed)
 
 
-def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
+def _with_banks(graph: Graph, params: Params, seed: int) -> Graph:
     """The graph with ``owner`` drawn at random; sizes follow 1/k^sizes and every bank gets at least one account."""
     if params.banks > graph.num_nodes:
         raise DataError(f"{params.banks} banks for {graph.num_nodes} accounts; allowed: 1 … {graph.num_nodes}")
     weights = 1.0 / np.arange(1, params.banks + 1) ** params.sizes
     counts = 1 + np.floor((graph.num_nodes - params.banks) * weights / weights.sum()).astype(np.int64)
     counts[0] += graph.num_nodes - counts.sum()
-    owner = seeds.generator(seed, "data", graph.name, "banks").permutation(np.repeat(np.arange(params.banks), counts))
+    owner = seeds.seeded_generator(seed, "data", graph.name, "banks").permutation(np.repeat(np.arange(params.banks), counts))
     return replace(graph, owner=owner, owner_names=tuple(f"bank {k + 1}" for k in range(params.banks)))
 
 
-def read(data: base.Published, raw: RawFiles) -> Graph:
+def read(data: base.PublishedData, raw: RawFiles) -> Graph:
     """Accounts and transfers as one graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
     accounts = _table(raw, _NODES, ("nodeid", "isFraud", "init_balance"))
     transfers = _table(raw, _TRANSFERS, ("sourceNodeId", "targetNodeId", "value", "time"))
     n = len(accounts)
     if not np.array_equal(accounts[:, 0], np.arange(n)):
         raise DataError(f"{raw.folder / _NODES}: nodeid must run from 0 to {n - 1} in order, each once")
-    labels = arrays.whole(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
-    source, target = arrays.whole(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
+    labels = number_files.check_whole_numbers(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
+    source, target = number_files.check_whole_numbers(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
     negative = np.flatnonzero(transfers[:, 2] < 0)
     if negative.size:
         raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
     columns = _features(accounts[:, 2], source, target, transfers[:, 2], transfers[:, 3])
     graph = Graph(
         data.key,
-        undirected(source, target, n).adjacency,
+        undirected_adjacency(source, target, n).adjacency,
         sp.csr_array(columns.astype(np.float32)),
         labels,
         2,
@@ -126,14 +126,14 @@ def _features(balance: np.ndarray, source: np.ndarray, target: np.ndarray, value
 
 def _table(raw: RawFiles, name: str, wanted: tuple[str, ...]) -> np.ndarray:
     """float64 [rows, wanted]; extra columns are left out."""
-    file, faults = str(raw.folder / name), Faults()
-    head, lines = tables.headed(raw.read(name), file, wanted)
+    file, faults = str(raw.folder / name), FileFaults()
+    head, lines = csv_tables.read_headed_csv(raw.read(name), file, wanted)
     places = [head.index(column) for column in wanted]
-    found = np.array([[tables.number_in(cells[p]) for p in places] for _, cells in lines]).reshape(-1, len(wanted))
+    found = np.array([[csv_tables.csv_number(cells[p]) for p in places] for _, cells in lines]).reshape(-1, len(wanted))
     for row in np.flatnonzero(np.isnan(found).any(axis=1)):
         faults.note(f"{file}:{lines[row][0]}", f"found {lines[row][1]}; allowed: finite numbers in {', '.join(wanted)}")
     faults.refuse()
     return found
 
 
-_accounts = published.loader(DATASETS, read, published.Published.generated)
+_accounts = published.published_loader(DATASETS, read, published.PublishedData.generated)

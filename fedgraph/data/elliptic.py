@@ -11,9 +11,9 @@ test (``split: public``), as in the paper. Seventy-two of the features sum up th
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import arrays, published, splits
+from fedgraph.data.base import number_files, published, splits
+from fedgraph.data.base.adjacencies import feature_matrix
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -21,15 +21,15 @@ ROWS, EDGES, CLASSES = "elliptic_txs_features.csv", "elliptic_txs_edgelist.csv",
 _LAST_TO_TRAIN = 34
 _WORDS = {b"1": 1, b"2": 0, b"unknown": -1}
 
-DATASETS = published.records("elliptic")
+DATASETS = published.published_records("elliptic")
 
 
-def read(data: published.Published, raw: RawFiles) -> Graph:
+def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
-    table = arrays.numbers(raw, ROWS)
+    table = number_files.read_number_file(raw, ROWS)
     if table.shape[1] < 3:
         raise DataError(f"{raw.folder / ROWS}:1: {table.shape[1]} columns; allowed: transaction, time step, and features")
-    names = arrays.whole(table[:, 0], 2**53, raw, ROWS)
+    names = number_files.check_whole_numbers(table[:, 0], 2**53, raw, ROWS)
     order = np.argsort(names, kind="stable")
     if (twice := np.flatnonzero(np.diff(names[order]) == 0)).size:
         raise DataError(f"{raw.folder / ROWS}: transaction {names[order][twice[0]]} stands twice; allowed: each once")
@@ -42,10 +42,12 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
             raise DataError(f"{raw.folder / name}:{line}: there is no transaction {ids[unknown][0]} in {ROWS}")
         return np.asarray(order[place])
 
-    ends = rows_of(arrays.whole(arrays.numbers(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES)
+    ends = rows_of(
+        number_files.check_whole_numbers(number_files.read_number_file(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES
+    )
     labels = np.full(names.size, -1, dtype=np.int64)
     known = []
-    for number, line in enumerate(arrays.text_of_file(raw, CLASSES).splitlines()[1:], 2):
+    for number, line in enumerate(number_files.unpack_number_file(raw, CLASSES).splitlines()[1:], 2):
         transaction, comma, word = line.strip().partition(b",")
         if not comma or not transaction.isdigit() or len(transaction) > 15 or word not in _WORDS:
             shown = line[:60].decode("utf-8", "replace")
@@ -57,8 +59,10 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     step = table[:, 1]
     features = feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32)))
     train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= _LAST_TO_TRAIN, step > _LAST_TO_TRAIN))
-    split = splits.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
-    return published.graph(data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True)
+    split = splits.split_of_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
+    return published.published_graph(
+        data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True
+    )
 
 
-load = published.loader(DATASETS, read, published.Published.generated)
+load = published.published_loader(DATASETS, read, published.PublishedData.generated)

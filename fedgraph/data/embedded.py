@@ -15,16 +15,16 @@ import scipy.sparse as sp
 
 from fedgraph.data import base
 from fedgraph.data.base import npz
+from fedgraph.data.base.adjacencies import feature_matrix, undirected_adjacency
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.published import Counts
-from fedgraph.data.base.structure import feature_matrix, undirected
+from fedgraph.data.base.published import PublishedCounts
 from fedgraph.errors import ScenarioError
-from fedgraph.types import Graph, Provenance, plain_graph
+from fedgraph.types import Graph, GraphProvenance, plain_graph
 
-DATASETS = {"library": Counts(300, 720, 240, 4)}
+DATASETS = {"library": PublishedCounts(300, 720, 240, 4)}
 
 
-def load(dataset: str, request: base.Request) -> Graph:
+def load(dataset: str, request: base.PublishedRequest) -> Graph:
     """``library``: 300 nodes, 720 edges, 240 binary features, 4 classes; always available.
 
     Raises:
@@ -39,10 +39,10 @@ def load(dataset: str, request: base.Request) -> Graph:
     counts = DATASETS[dataset]
     graph = plain_graph(
         f"embedded/{dataset}",
-        undirected(arcs.row, arcs.col, arcs.shape[0]).adjacency,
+        undirected_adjacency(arcs.row, arcs.col, arcs.shape[0]).adjacency,
         feature_matrix(attributes),
         labels.astype(np.int64),
         counts.classes,
-        Provenance("embedded", detail, dict(raw.checksums)),
+        GraphProvenance("embedded", detail, dict(raw.checksums)),
     )
     return counts.check(graph)

@@ -35,23 +35,23 @@ from pydantic import Field
 from fedgraph import plugins
 from fedgraph.data import base
 from fedgraph.data.base import files, owner_parts, published
-from fedgraph.data.base.block_model import BlockModel, stand_in
+from fedgraph.data.base.adjacencies import undirected_adjacency
+from fedgraph.data.base.block_model import BlockModel, block_model_stand_in
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import undirected
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
-COLUMNS = ("status", "gender", "major", "minor", "dormitory", "year", "high_school")
+_COLUMNS = ("status", "gender", "major", "minor", "dormitory", "year", "high_school")
 _CODED_BY_CAMPUS = ("major", "minor", "dormitory")
 _YEARS = tuple(range(2004, 2010))
 _LARGEST_CODE = 100_000
-FOLDER = "facebook100/raw"
+_FOLDER = "facebook100/raw"
 
-CAMPUSES = published.campuses()
+FACEBOOK100_CAMPUSES = published.published_campuses()
 
 
-class CampusParams(Settings):
+class _CampusParams(Settings):
     """How one campus is prepared."""
 
     target: Literal["year", "status", "gender", "major", "minor", "dormitory"] = Field("year", description="column to predict")
@@ -59,7 +59,7 @@ class CampusParams(Settings):
     high_school: bool = Field(False, description="whether the high school is a feature")
 
 
-class FederationParams(CampusParams):
+class _FederationParams(_CampusParams):
     """How all campuses are prepared together."""
 
     campuses: tuple[str, ...] = Field(
@@ -70,21 +70,21 @@ class FederationParams(CampusParams):
     )
 
 
-DATASETS: dict[str, type[CampusParams]] = {
-    **{name.casefold(): CampusParams for name in CAMPUSES},
-    "federation": FederationParams,
+DATASETS: dict[str, type[_CampusParams]] = {
+    **{name.casefold(): _CampusParams for name in FACEBOOK100_CAMPUSES},
+    "federation": _FederationParams,
 }
-_SPELT = {name.casefold(): name for name in CAMPUSES}
+_SPELT = {name.casefold(): name for name in FACEBOOK100_CAMPUSES}
 
 
 @dataclass(frozen=True, eq=False)
-class Campus:
+class _Campus:
     """One file, checked.
 
     Attributes:
         name: of the campus.
         adjacency: CSR [n, n], symmetric, ones, empty diagonal.
-        info: int64 [n, 7], the columns of ``COLUMNS``, 0 where missing.
+        info: int64 [n, 7], the columns of ``_COLUMNS``, 0 where missing.
     """
 
     name: str
@@ -92,39 +92,39 @@ class Campus:
     info: np.ndarray
 
 
-def load(dataset: str, request: base.Request) -> Graph:
+def load(dataset: str, request: base.PublishedRequest) -> Graph:
     """A campus, or the federation of all; see :func:`fedgraph.data.load`.
 
     Args:
-        dataset: a name of ``CAMPUSES`` in lower case, or ``federation``.
-        request: its parameters are those of ``CampusParams`` or ``FederationParams``.
+        dataset: a name of ``FACEBOOK100_CAMPUSES`` in lower case, or ``federation``.
+        request: its parameters are those of ``_CampusParams`` or ``_FederationParams``.
 
     Raises:
         ScenarioError: a parameter is wrong, or there is a path.
         DataError: a file is missing or damaged, or no node is left.
     """
-    params = base.validated(DATASETS[dataset], request.parameters, f"facebook100/{dataset}")
+    params = base.validate_data_parameters(DATASETS[dataset], request.parameters, f"facebook100/{dataset}")
     if request.path is not None:
         raise ScenarioError(
-            f"data set 'facebook100/{dataset}' takes no path; name a data root that holds {FOLDER}/<campus>.mat"
+            f"data set 'facebook100/{dataset}' takes no path; name a data root that holds {_FOLDER}/<campus>.mat"
         )
-    federation = params if isinstance(params, FederationParams) else None
+    federation = params if isinstance(params, _FederationParams) else None
     names = (_named(federation.campuses) or _present(request) or ("<campus>",)) if federation else (_SPELT[dataset],)
     key, title = f"facebook100/{dataset}", f"{len(names)} campuses" if federation else f"campus {names[0]}"
-    record = published.Published(key, f"Facebook100 {title}", FOLDER, tuple(f"{name}.mat" for name in names), True)
+    record = published.PublishedData(key, f"Facebook100 {title}", _FOLDER, tuple(f"{name}.mat" for name in names), True)
 
-    def prepared(_: published.Published, raw: RawFiles) -> Graph:
+    def prepared(_: published.PublishedData, raw: RawFiles) -> Graph:
         shared = federation is None or federation.codes == "shared"
         parts = [_prepared(read(raw, name), params, shared) for name in names]
-        graph = owner_parts.join_owners(key, parts, raw.provenance(_detail(params, title)))
+        graph = owner_parts.join_owner_parts(key, parts, raw.provenance(_detail(params, title)))
         return graph if federation else replace(graph, owner=None, owner_names=())
 
     without = replace(request, parameters={})
-    load_campuses = published.loader({dataset: record}, prepared, lambda _, seed: _stand_in(dataset, params, seed))
+    load_campuses = published.published_loader({dataset: record}, prepared, lambda _, seed: _stand_in(dataset, params, seed))
     return load_campuses(dataset, without)
 
 
-def read(raw: RawFiles, name: str) -> Campus:
+def read(raw: RawFiles, name: str) -> _Campus:
     """The campus of ``<name>.mat``. Raises ``DataError`` naming the file, what was found and what is allowed."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
@@ -146,15 +146,15 @@ def read(raw: RawFiles, name: str) -> Campus:
     n = given.shape[0]
     if given.shape != (n, n) or n == 0:
         raise DataError(f"{file}: A has shape {given.shape}; allowed: square, with at least one node")
-    if info.ndim != 2 or info.shape != (n, len(COLUMNS)) or info.dtype.kind not in "iuf":
+    if info.ndim != 2 or info.shape != (n, len(_COLUMNS)) or info.dtype.kind not in "iuf":
         raise DataError(
-            f"{file}: local_info has shape {info.shape} and type {info.dtype}; allowed: numbers [{n}, {len(COLUMNS)}]"
+            f"{file}: local_info has shape {info.shape} and type {info.dtype}; allowed: numbers [{n}, {len(_COLUMNS)}]"
         )
     if not np.isfinite(info.astype(np.float64)).all():
         raise DataError(f"{file}: local_info holds NaN or infinity; allowed: whole numbers, 0 where missing")
     codes = info.astype(np.int64)
     codes[(codes < 0) | (codes > _LARGEST_CODE)] = 0
-    return Campus(name, _simple(given), codes)
+    return _Campus(name, _simple(given), codes)
 
 
 def _simple(given: sp.csr_array) -> sp.csr_array:
@@ -168,12 +168,12 @@ def _simple(given: sp.csr_array) -> sp.csr_array:
     if same and not given.diagonal().any():
         return sp.csr_array((np.ones(given.nnz), given.indices, given.indptr), shape=given.shape)
     arcs = given.tocoo()
-    return undirected(arcs.coords[0], arcs.coords[1], given.shape[0]).adjacency
+    return undirected_adjacency(arcs.coords[0], arcs.coords[1], given.shape[0]).adjacency
 
 
-def _prepared(campus: Campus, params: CampusParams, shared: bool) -> owner_parts.Part:
+def _prepared(campus: _Campus, params: _CampusParams, shared: bool) -> owner_parts.OwnerPart:
     """One campus as the federation sees it: kept nodes, labels as values, features as named columns."""
-    target = COLUMNS.index(params.target)
+    target = _COLUMNS.index(params.target)
     values = campus.info[:, target].copy()
     if params.target == "year":
         values[~np.isin(values, _YEARS)] = 0
@@ -188,7 +188,7 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> owner_parts
             raise DataError(f"campus {campus.name}: no node has both a {params.target} and a friend who has one")
     rows, columns = [], []
     names: list[str] = []
-    for position, column in enumerate(COLUMNS):
+    for position, column in enumerate(_COLUMNS):
         if position == target or (column == "high_school" and not params.high_school):
             continue
         codes = campus.info[keep, position]
@@ -202,12 +202,12 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> owner_parts
     owned = f"{campus.name}:" if params.target in _CODED_BY_CAMPUS and not shared else ""
     kinds, place = np.unique(values[keep], return_inverse=True)
     labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
-    return owner_parts.Part(
+    return owner_parts.OwnerPart(
         campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes
     )
 
 
-def _detail(params: CampusParams, what: str) -> str:
+def _detail(params: _CampusParams, what: str) -> str:
     kept = "nodes without it and nodes without a friend dropped" if params.unlabelled == "dropped" else "nodes without it kept"
     school = "with" if params.high_school else "without"
     return f"Facebook100, {what}: {params.target} from the other attributes, one-hot, {school} the high school; {kept}"
@@ -217,9 +217,9 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
     found = []
     for name in campuses:
         if name.casefold() not in _SPELT:
-            hint = plugins.suggest(name, list(CAMPUSES))
+            hint = plugins.suggest_plugin_name(name, list(FACEBOOK100_CAMPUSES))
             raise ScenarioError(
-                f"data set 'facebook100/federation': unknown campus {name!r}{hint}; allowed: {', '.join(CAMPUSES)}"
+                f"data set 'facebook100/federation': unknown campus {name!r}{hint}; allowed: {', '.join(FACEBOOK100_CAMPUSES)}"
             )
         found.append(_SPELT[name.casefold()])
     twice = next((n for n in found if found.count(n) > 1), None)
@@ -228,9 +228,9 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _present(request: base.Request) -> tuple[str, ...]:
+def _present(request: base.PublishedRequest) -> tuple[str, ...]:
     """Every campus of the first place that has any, in the order of their names."""
-    for place in files.data_places(FOLDER, (*request.roots, files.cache_dir()), direct=True):
+    for place in files.data_file_places(_FOLDER, (*request.roots, files.data_file_cache()), direct=True):
         found = sorted(p.stem for p in place.glob("*.mat") if re.fullmatch(r"[A-Za-z ]+\d+", p.stem)) if place.is_dir() else []
         if found:
             return tuple(found)
@@ -241,13 +241,13 @@ _SIZES = {"MIT8": 5170, "Cornell5": 15300, "Simmons81": 1350, "UIllinois20": 264
 _TYPICAL = 6000
 
 
-def _stand_in(dataset: str, params: CampusParams, seed: int) -> Graph:
+def _stand_in(dataset: str, params: _CampusParams, seed: int) -> Graph:
     """Generated campuses: six years, about 70 friends each, half of them of one's own year."""
     if dataset != "federation":
         return _generated(_SPELT[dataset], seed)
-    names = _named(params.campuses) if isinstance(params, FederationParams) else ()
+    names = _named(params.campuses) if isinstance(params, _FederationParams) else ()
     parts = [_generated(name, seed) for name in names or ("Simmons81", "MIT8", "Cornell5")]
-    return owner_parts.union_of_graphs("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
+    return owner_parts.join_owner_graphs("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
 
 
 def _generated(name: str, seed: int) -> Graph:
@@ -255,4 +255,4 @@ def _generated(name: str, seed: int) -> Graph:
     shares = np.array([0.13, 0.16, 0.17, 0.18, 0.20, 0.16])
     sizes = np.round(shares * size).astype(int)
     model = BlockModel(tuple(map(int, sizes)), 30 * size, 150, 0.5, 3.8, 1.0, 50.0, closure=0.2, topic_share=0.15)
-    return stand_in(model, f"facebook100/{name.casefold()}", f"Facebook100 campus {name}", seed)
+    return block_model_stand_in(model, f"facebook100/{name.casefold()}", f"Facebook100 campus {name}", seed)

@@ -18,7 +18,7 @@ from fedgraph.types import Graph
 
 
 @dataclass(frozen=True)
-class Cut:
+class _Cut:
     """How GAP's code cuts a graph.
 
     Attributes:
@@ -32,12 +32,12 @@ class Cut:
     classes: int
 
 
-_CUTS = {"reddit": Cut(10_000, 116_713, 8), "amazon": Cut(100_000, 1_790_731, 10)}
-_SOURCES: dict[str, tuple[str, Callable[[str, base.Request], Graph]]] = {
+_CUTS = {"reddit": _Cut(10_000, 116_713, 8), "amazon": _Cut(100_000, 1_790_731, 10)}
+_SOURCES: dict[str, tuple[str, Callable[[str, base.PublishedRequest], Graph]]] = {
     "reddit": ("reddit", graphsage.load),
     "amazon": ("products", ogbn.load),
 }
-LOST = 0.001  # share of the paper's nodes that may be missing
+_LOST = 0.001  # share of the paper's nodes that may be missing
 
 DATASETS = {
     "reddit": replace(graphsage.DATASETS["reddit"], key="gap/reddit", title="Reddit, as GAP cuts it"),
@@ -45,7 +45,7 @@ DATASETS = {
 }
 
 
-def load(dataset: str, request: base.Request) -> Graph:
+def load(dataset: str, request: base.PublishedRequest) -> Graph:
     """``reddit`` or ``amazon``; see :func:`fedgraph.data.load`. A stand-in is cut to the paper's number of classes.
 
     Raises:
@@ -56,7 +56,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     if whole.provenance.source == "synthetic":
         return replace(whole.induced((whole.labels < cut.classes).nonzero()[0]), name=f"gap/{dataset}", num_classes=cut.classes)
     found = replace(_subgraph_of_classes(whole, cut.least), name=f"gap/{dataset}")
-    if found.num_classes != cut.classes or abs(found.num_nodes - cut.nodes) > LOST * cut.nodes:
+    if found.num_classes != cut.classes or abs(found.num_nodes - cut.nodes) > _LOST * cut.nodes:
         raise DataError(
             f"gap/{dataset} is not GAP's: found {found.num_nodes} nodes in {found.num_classes} classes, expected about "
             f"{cut.nodes} in {cut.classes}"

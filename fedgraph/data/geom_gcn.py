@@ -9,19 +9,19 @@ duplicate nodes that leak from training into test (Platonov et al., ICLR 2023): 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import arrays, published, splits, tables
-from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.published import Counts
-from fedgraph.data.base.structure import feature_matrix
+from fedgraph.data.base import csv_tables, number_files, published, splits
+from fedgraph.data.base.adjacencies import feature_matrix
+from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.published import PublishedCounts
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Masks
+from fedgraph.types import Graph, GraphMasks
 
 _TABLE, _EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 
-DATASETS = published.records("geom_gcn")
+DATASETS = published.published_records("geom_gcn")
 
 
-def read(data: published.Published, raw: RawFiles) -> Graph:
+def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     """The graph of the two text tables; node i is the one that the files call i."""
     dataset, counts = data.key.partition("/")[2], data.counts
     nodes, words, labels = _table(raw, counts, listed=dataset == "actor")
@@ -32,33 +32,33 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         features = sp.coo_array((np.ones(rows.size), (rows, np.concatenate(words))), shape=(nodes.size, counts.features))
     else:
         features = sp.csr_array(np.stack(words).astype(np.float32)[np.argsort(nodes)])
-    given = arrays.numbers(raw, _EDGES, 2, skip=1, blanks=True)
-    arcs = arrays.whole(given, nodes.size, raw, _EDGES, skip=1)
+    given = number_files.read_number_file(raw, _EDGES, 2, skip=1, blanks=True)
+    arcs = number_files.check_whole_numbers(given, nodes.size, raw, _EDGES, skip=1)
     split = _splits(dataset, raw, nodes.size)
     binary = feature_matrix(features, binarise=True)
-    return published.graph(
+    return published.published_graph(
         data, raw, (arcs[:, 0], arcs[:, 1]), binary, labels[np.argsort(nodes)], masks=split, features_from_edges=False
     )
 
 
-def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[Masks, ...]:
+def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[GraphMasks, ...]:
     """The ten published splits (60 % train, 20 % validate, 20 % test), all or none of which lie beside the tables."""
     names = [f"{'film' if dataset == 'actor' else dataset}_split_0.6_0.2_{i}.npz" for i in range(10)]
     there = [name for name in names if (raw.folder / name).is_file()]
     if lacking := sorted(set(names) - set(there)) if there else []:
         raise DataError(f"{raw.folder}: lacks {', '.join(lacking)}; allowed: all ten published splits, or none of them")
-    return tuple(split for n in there for split in splits.read_masks(raw.read(n), str(raw.folder / n), num_nodes))
+    return tuple(split for n in there for split in splits.read_split_masks(raw.read(n), str(raw.folder / n), num_nodes))
 
 
-def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+def _table(raw: RawFiles, counts: PublishedCounts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     """Node ids [n], numbers of the feature column per node, labels [n]; ``DataError`` naming the lines otherwise.
 
     listed: the numbers are those of the words that occur; otherwise 0 or 1 for every word.
     """
-    file, faults = str(raw.folder / _TABLE), Faults()
+    file, faults = str(raw.folder / _TABLE), FileFaults()
     nodes, words, labels = [], [], []
     most = counts.features - 1 if listed else 1
-    for number, line in enumerate(tables.decoded_text(raw.read(_TABLE), file).rstrip().split("\n")[1:], 2):
+    for number, line in enumerate(csv_tables.decode_csv_text(raw.read(_TABLE), file).rstrip().split("\n")[1:], 2):
         try:
             node, features, label = line.split("\t")
             found = np.array(features.split(","), dtype=np.int64)
@@ -79,4 +79,4 @@ def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, lis
     return np.array(nodes, dtype=np.int64), words, np.array(labels, dtype=np.int64)
 
 
-load = published.loader(DATASETS, read, published.Published.generated)
+load = published.published_loader(DATASETS, read, published.PublishedData.generated)

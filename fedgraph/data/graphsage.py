@@ -8,26 +8,26 @@ that PyG's ``Reddit`` reads: ``reddit_data.npz`` (``feature``, ``label``, ``node
 import numpy as np
 
 from fedgraph.data.base import npz, published, splits
+from fedgraph.data.base.adjacencies import feature_matrix
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 ROWS, EDGES = "reddit_data.npz", "reddit_graph.npz"
 
-DATASETS = published.records("graphsage")
+DATASETS = published.published_records("graphsage")
 
 
-def read(data: published.Published, raw: RawFiles) -> Graph:
+def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
     file = str(raw.folder / ROWS)
-    parts = npz.archive_members(raw.read(ROWS), file, ("feature", "label", "node_types"))
+    parts = npz.read_npz_members(raw.read(ROWS), file, ("feature", "label", "node_types"))
     if lacking := [k for k in ("feature", "label", "node_types") if k not in parts]:
         raise DataError(
             f"{file}: holds {', '.join(parts) or 'no array'} and no {lacking[0]}; allowed: feature, label, node_types"
         )
     rows, labels, types = parts["feature"], parts["label"], parts["node_types"]
-    sources, targets, n = npz.sparse_matrix_ends(raw, EDGES)
+    sources, targets, n = npz.read_sparse_npz(raw, EDGES)
     classes = data.counts.classes
     if rows.ndim != 2 or rows.dtype.kind not in "fiu" or rows.shape[0] != n:
         raise DataError(f"{file}: feature is {rows.dtype} of shape {rows.shape}; allowed: numbers [{n}, columns]")
@@ -36,9 +36,9 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
             raise DataError(
                 f"{file}: {key} is {values.dtype} of shape {values.shape}; allowed: [{n}], whole numbers 0 … {most}"
             )
-    split = splits.split_from_ids(*(np.flatnonzero(types == k) for k in (1, 2, 3)))
+    split = splits.split_of_ids(*(np.flatnonzero(types == k) for k in (1, 2, 3)))
     features = feature_matrix(rows.astype(np.float32))
-    return published.graph(data, raw, (sources, targets), features, labels, masks=split, features_from_edges=False)
+    return published.published_graph(data, raw, (sources, targets), features, labels, masks=split, features_from_edges=False)
 
 
-load = published.loader(DATASETS, read, published.Published.generated)
+load = published.published_loader(DATASETS, read, published.PublishedData.generated)

@@ -9,28 +9,32 @@ for a confirmation; put them below a data root.
 
 import numpy as np
 
-from fedgraph.data.base import arrays, published, splits
+from fedgraph.data.base import number_files, published, splits
+from fedgraph.data.base.adjacencies import feature_matrix
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
-DATASETS = published.records("ogbn")
+DATASETS = published.published_records("ogbn")
 
 
-def read(data: published.Published, raw: RawFiles) -> Graph:
+def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     """The graph in a folder with ``raw`` and ``split``. Raises ``DataError`` naming file, line, found and allowed."""
     edges, rows, labels, *split = data.files
-    features = arrays.numbers(raw, rows)
+    features = number_files.read_number_file(raw, rows)
     n = features.shape[0]
-    given = arrays.numbers(raw, labels, 1)
+    given = number_files.read_number_file(raw, labels, 1)
     if given.shape[0] != n:
         raise DataError(f"{raw.folder / labels}: {given.shape[0]} labels for {n} nodes; allowed: one a node")
-    known = arrays.whole(given[:, 0], data.counts.classes, raw, labels)
-    arcs = arrays.whole(arrays.numbers(raw, edges, 2), n, raw, edges)
-    masks = splits.split_from_ids(*(arrays.whole(arrays.numbers(raw, name, 1)[:, 0], n, raw, name) for name in split))
+    known = number_files.check_whole_numbers(given[:, 0], data.counts.classes, raw, labels)
+    arcs = number_files.check_whole_numbers(number_files.read_number_file(raw, edges, 2), n, raw, edges)
+    masks = splits.split_of_ids(
+        *(number_files.check_whole_numbers(number_files.read_number_file(raw, name, 1)[:, 0], n, raw, name) for name in split)
+    )
     rows_of_nodes = feature_matrix(features.astype(np.float32))
-    return published.graph(data, raw, (arcs[:, 0], arcs[:, 1]), rows_of_nodes, known, masks=masks, features_from_edges=False)
+    return published.published_graph(
+        data, raw, (arcs[:, 0], arcs[:, 1]), rows_of_nodes, known, masks=masks, features_from_edges=False
+    )
 
 
-load = published.loader(DATASETS, read, published.Published.generated)
+load = published.published_loader(DATASETS, read, published.PublishedData.generated)

@@ -19,24 +19,24 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.data.base import published, splits
+from fedgraph.data.base.adjacencies import feature_matrix
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Masks
+from fedgraph.types import Graph, GraphMasks
 
-DATASETS = published.records("planetoid")
+DATASETS = published.published_records("planetoid")
 
 
-def stand_in(data: published.Published, seed: int) -> Graph:
+def stand_in(data: published.PublishedData, seed: int) -> Graph:
     """The stand-in, with a split of the published sizes: 20 nodes per class train, 500 validate, 1,000 are tested."""
     graph = data.generated(seed)
-    rng = seeds.generator(seed, "data", data.key, "split")
-    train = splits.per_class_split(graph, 20, 0, rng).train
+    rng = seeds.seeded_generator(seed, "data", data.key, "split")
+    train = splits.split_per_class(graph, 20, 0, rng).train
     others = rng.permutation(np.setdiff1d(np.arange(graph.num_nodes), train)).astype(np.int64)
-    return replace(graph, masks=(Masks(train, np.sort(others[:500]), np.sort(others[500:1500])),))
+    return replace(graph, masks=(GraphMasks(train, np.sort(others[:500]), np.sort(others[500:1500])),))
 
 
-def read(data: published.Published, raw: RawFiles) -> Graph:
+def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     """The graph of the raw files, nodes in Planetoid's order (test nodes at the rows that ``test.index`` names)."""
     prefix = f"ind.{data.key.partition('/')[2]}"
     parts = {part: _unpickle(raw.read(f"{prefix}.{part}")) for part in ("tx", "ty", "allx", "ally", "graph")}
@@ -52,9 +52,9 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     targets = np.concatenate([np.asarray(v, np.int64) for v in lists.values()])
     # Yang et al. 2016: the first 20 nodes per class train, the next 500 validate, ``test.index`` names the test nodes.
     train = 20 * one_hot.shape[1]
-    split = (Masks(np.arange(train), np.arange(train, train + 500), np.sort(test)),)
+    split = (GraphMasks(np.arange(train), np.arange(train, train + 500), np.sort(test)),)
     labels = one_hot.argmax(axis=1)
-    return published.graph(
+    return published.published_graph(
         data, raw, (sources, targets), feature_matrix(features), labels, masks=split, features_from_edges=False
     )
 
@@ -83,4 +83,4 @@ def _unpickle(content: bytes) -> Any:
     return _Unpickler(io.BytesIO(content), encoding="latin1").load()
 
 
-load = published.loader(DATASETS, read, stand_in)
+load = published.published_loader(DATASETS, read, stand_in)

@@ -26,20 +26,20 @@ from pydantic import Field, model_validator
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data.base import small_graphs
-from fedgraph.data.base.block_model import BlockModel, generate
-from fedgraph.data.base.structure import edge_owners, undirected
+from fedgraph.data.base import drawn_graphs
+from fedgraph.data.base.adjacencies import adjacency_of_owners, undirected_adjacency
+from fedgraph.data.base.block_model import BlockModel, draw_block_model
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.types import Graph, GraphCollection, Provenance, plain_graph
+from fedgraph.types import Graph, GraphCollection, GraphProvenance, plain_graph
 
-KINDS = ("card", "salary", "transfer")  # of edges
+_KINDS = ("card", "salary", "transfer")  # of edges
 _REGIONS, _AGES, _SEGMENTS, WORDS = 6, 5, 4, 24
 _WRONG = 0.1  # of the regions
-TYPICAL = 0.7  # of card payments go to shops that sell what the payer's segment buys
+_TYPICAL = 0.7  # of card payments go to shops that sell what the payer's segment buys
 
 
-def _generate_accounts(model: AccountsParams, name: str, seed: int) -> Graph:
+def _generate_accounts(model: _AccountsParams, name: str, seed: int) -> Graph:
     """The accounts, as the module says.
 
     Args:
@@ -48,9 +48,9 @@ def _generate_accounts(model: AccountsParams, name: str, seed: int) -> Graph:
         seed: of its random stream.
 
     Returns:
-        A graph whose ``owner`` is the bank of each account; ``edge_owners`` name who pays and who is paid.
+        A graph whose ``owner`` is the bank of each account; ``adjacency_of_owners`` name who pays and who is paid.
     """
-    rng = seeds.generator(seed, "accounts", model.people)
+    rng = seeds.seeded_generator(seed, "accounts", model.people)
     shops, firms = max(_SEGMENTS * _REGIONS, model.people // 5), max(_REGIONS, model.people // 15)
     several = np.concatenate([1 + rng.binomial(2, 0.4, size=model.people), np.ones(shops + firms, dtype=int)])
     person = np.repeat(np.arange(several.size), several)
@@ -66,7 +66,7 @@ def _generate_accounts(model: AccountsParams, name: str, seed: int) -> Graph:
         ]
     )
     ends = np.concatenate([_records(what, model.records, person, kind, region, segment, rng) for what in model.edges])
-    found = undirected(ends[:, 0], ends[:, 1], person.size).adjacency
+    found = undirected_adjacency(ends[:, 0], ends[:, 1], person.size).adjacency
     columns = [_one_hot(np.where(rng.random(person.size) < _WRONG, rng.integers(_REGIONS, size=person.size), region[person]))]
     columns += [_one_hot(rng.integers(_AGES, size=several.size)[person])]
     words = rng.random((person.size, WORDS)) < np.where(
@@ -78,14 +78,14 @@ def _generate_accounts(model: AccountsParams, name: str, seed: int) -> Graph:
         f"SYNTHETIC: {person.size} generated accounts of {several.size} owners at {model.banks} banks, {', '.join(model.edges)}"
     )
     graph = plain_graph(
-        name, found, sp.csr_array(np.concatenate(columns, axis=1)), labels, _SEGMENTS, Provenance("synthetic", said)
+        name, found, sp.csr_array(np.concatenate(columns, axis=1)), labels, _SEGMENTS, GraphProvenance("synthetic", said)
     )
     apart = ends[ends[:, 0] != ends[:, 1]]
     return replace(
         graph,
         owner=rng.integers(model.banks, size=person.size),
         owner_names=tuple(f"bank {place + 1}" for place in range(model.banks)),
-        edge_owners=edge_owners(np.concatenate([apart, apart]), person[apart.T.ravel()], person.size),
+        edge_owners=adjacency_of_owners(np.concatenate([apart, apart]), person[apart.T.ravel()], person.size),
     )
 
 
@@ -104,7 +104,7 @@ def _records(
         if what == "card":
             for segment_ in range(_SEGMENTS):
                 fitting = near[of[near] == segment_]
-                buys = own[(of[ones[own]] == segment_) & (rng.random(own.size) < TYPICAL)]
+                buys = own[(of[ones[own]] == segment_) & (rng.random(own.size) < _TYPICAL)]
                 others[buys] = fitting[rng.integers(fitting.size, size=buys.size)]
     if what == "transfer":  # a third of them between accounts of one person
         first, counts = np.searchsorted(person, person[ones]), np.bincount(person)[person[ones]]
@@ -119,7 +119,7 @@ def _one_hot(values: np.ndarray) -> np.ndarray:
     return np.eye(int(values.max()) + 1, dtype=np.float32)[values]
 
 
-class BlockModelParams(Settings):
+class _BlockModelParams(Settings):
     """One graph; classes are of equal size up to one node."""
 
     nodes: int = Field(500, ge=1, description="nodes (count)")
@@ -137,7 +137,7 @@ class BlockModelParams(Settings):
     zipf: float = Field(1.0, ge=0, description="exponent of word popularity (no unit); 0 makes all words equally common")
 
     @model_validator(mode="after")
-    def _fits(self) -> BlockModelParams:
+    def _fits(self) -> _BlockModelParams:
         if self.classes > self.nodes:
             raise ValueError(f"{self.classes} classes but only {self.nodes} nodes; allowed: at most one class per node")
         if self.edges > self.nodes * (self.nodes - 1) // 4:
@@ -149,7 +149,7 @@ class BlockModelParams(Settings):
         return self
 
 
-class RedditSizedParams(BlockModelParams):
+class _RedditSizedParams(_BlockModelParams):
     """The size of the Reddit graph of GAP and DPAR (116,713 nodes, 46,233,380 directed edges, 602 features, 8 classes).
 
     Reddit's features are dense embeddings and are not published with the papers; here they are binary words.
@@ -167,7 +167,7 @@ class RedditSizedParams(BlockModelParams):
     topic_share: float = Field(0.3, ge=0, le=1, description="mean share of a node's words that come from its class (0 … 1)")
 
 
-class AccountsParams(Settings):
+class _AccountsParams(Settings):
     """Accounts of people, shops and firms at several banks."""
 
     people: int = Field(600, ge=30, description="private people (count); shops and firms come beside them")
@@ -181,21 +181,21 @@ class AccountsParams(Settings):
     )
 
 
-class MoleculesParams(Settings):
+class _MoleculesParams(Settings):
     """A collection of molecule-like graphs."""
 
     graphs: int = Field(60, ge=2, description="graphs (count), half of each class")
 
 
-DATASETS: dict[str, type[BlockModelParams] | type[AccountsParams] | type[MoleculesParams]] = {
-    "block_model": BlockModelParams,
-    "reddit_sized": RedditSizedParams,
-    "accounts": AccountsParams,
-    "molecules": MoleculesParams,
+DATASETS: dict[str, type[_BlockModelParams] | type[_AccountsParams] | type[_MoleculesParams]] = {
+    "block_model": _BlockModelParams,
+    "reddit_sized": _RedditSizedParams,
+    "accounts": _AccountsParams,
+    "molecules": _MoleculesParams,
 }
 
 
-def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
+def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollection:
     """A generated graph, or collection of graphs, drawn with ``request.seed``.
 
     Args:
@@ -209,14 +209,14 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
     key = f"synthetic/{dataset}"
     if request.path is not None:
         raise ScenarioError(f"data set {key!r} takes no path; use own/npz or own/csv for a file")
-    params = base.validated(DATASETS[dataset], request.parameters, key)
-    if isinstance(params, AccountsParams):
+    params = base.validate_data_parameters(DATASETS[dataset], request.parameters, key)
+    if isinstance(params, _AccountsParams):
         return _generate_accounts(params, key, request.seed)
-    if isinstance(params, MoleculesParams):
+    if isinstance(params, _MoleculesParams):
         detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
         sizes = (params.graphs - params.graphs // 2, params.graphs // 2)
-        return small_graphs.collect_small_graphs(
-            small_graphs.molecule, sizes, key, request.seed, Provenance("synthetic", detail)
+        return drawn_graphs.draw_collection(
+            drawn_graphs.draw_molecule, sizes, key, request.seed, GraphProvenance("synthetic", detail)
         )
     chosen = params.model_dump()
     nodes, classes = chosen.pop("nodes"), chosen.pop("classes")
@@ -227,4 +227,4 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
         **chosen,
     )
     detail = f"SYNTHETIC: a generated block model of {nodes} nodes and {model.num_edges} edges (seed {request.seed})"
-    return generate(model, key, request.seed, Provenance("synthetic", detail))
+    return draw_block_model(model, key, request.seed, GraphProvenance("synthetic", detail))

@@ -13,7 +13,7 @@ Every error is a ``DataError`` of lines ``file:line: found; allowed``. Empty lin
 
 Node features are the node attributes, then the node labels one-hot (the column order of
 PyG's ``TUDataset`` with ``use_node_attr=True``); edge labels are left out. IMDB-BINARY has neither: its feature matrices are
-[n, 0], and :func:`degree_features` makes some. Labels belong to the graphs; the ``labels`` of their nodes are -1.
+[n, 0], and :func:`tu_degree_features` makes some. Labels belong to the graphs; the ``labels`` of their nodes are -1.
 """
 
 from dataclasses import dataclass, replace
@@ -21,15 +21,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import arrays, published, small_graphs
-from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.structure import diagonal_blocks, feature_matrix, undirected
+from fedgraph.data.base import drawn_graphs, number_files, published
+from fedgraph.data.base.adjacencies import adjacency_blocks, feature_matrix, undirected_adjacency
+from fedgraph.data.base.files import FileFaults, RawFiles
 from fedgraph.errors import DataError
-from fedgraph.types import GraphCollection, Provenance, plain_graph
+from fedgraph.types import GraphCollection, GraphProvenance, plain_graph
 
 
 @dataclass(frozen=True)
-class Counts:
+class TuCounts:
     """Published counts of a collection.
 
     Attributes:
@@ -48,17 +48,21 @@ class Counts:
 
 
 _COUNTS = {
-    "mutag": Counts(188, 3371, 3721, 7, (63, 125)),
-    "proteins": Counts(1113, 43471, 81044, 4, (663, 450)),
-    "imdb-binary": Counts(1000, 19773, 96531, 0, (500, 500)),
+    "mutag": TuCounts(188, 3371, 3721, 7, (63, 125)),
+    "proteins": TuCounts(1113, 43471, 81044, 4, (663, 450)),
+    "imdb-binary": TuCounts(1000, 19773, 96531, 0, (500, 500)),
 }
-_DRAWS = {"mutag": small_graphs.molecule, "proteins": small_graphs.contact_map, "imdb-binary": small_graphs.circles}
+_DRAWS = {
+    "mutag": drawn_graphs.draw_molecule,
+    "proteins": drawn_graphs.draw_contact_map,
+    "imdb-binary": drawn_graphs.draw_circles,
+}
 _KINDS = {"mutag": 7, "proteins": 3}  # node labels
 
-DATASETS = published.records("tu")
+DATASETS = published.published_records("tu")
 
 
-def stand_in(data: published.Published, seed: int) -> GraphCollection:
+def stand_in(data: published.PublishedData, seed: int) -> GraphCollection:
     """Generated graphs with the published number of graphs per class and about the published mean sizes."""
     detail = (
         f"SYNTHETIC stand-in for {data.title}: generated graphs with its number of graphs per class and about its mean "
@@ -66,25 +70,25 @@ def stand_in(data: published.Published, seed: int) -> GraphCollection:
     )
     dataset = data.key.partition("/")[2]
     sizes = _COUNTS[dataset].class_sizes
-    return small_graphs.collect_small_graphs(_DRAWS[dataset], sizes, data.key, seed, Provenance("synthetic", detail))
+    return drawn_graphs.draw_collection(_DRAWS[dataset], sizes, data.key, seed, GraphProvenance("synthetic", detail))
 
 
-def read(data: published.Published, raw: RawFiles) -> GraphCollection:
+def read(data: published.PublishedData, raw: RawFiles) -> GraphCollection:
     """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
     dataset = data.key.partition("/")[2]
     prefix = dataset.upper()
-    owner = graph_indicator(raw, f"{prefix}_graph_indicator.txt")
+    owner = read_tu_indicator(raw, f"{prefix}_graph_indicator.txt")
     num_graphs = int(owner[-1]) + 1
-    ends = read_arcs(raw, f"{prefix}_A.txt", owner)
-    values, labels = np.unique(graph_classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
+    ends = read_tu_arcs(raw, f"{prefix}_A.txt", owner)
+    values, labels = np.unique(read_tu_classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
     columns = [np.zeros((owner.size, 0))]
     if (file := f"{prefix}_node_attributes.txt") in data.files:
-        columns.append(node_attributes(raw, file, owner.size, 1))
+        columns.append(read_tu_attributes(raw, file, owner.size, 1))
     if (file := f"{prefix}_node_labels.txt") in data.files:
-        columns.append(np.eye(_KINDS[dataset])[node_kinds(raw, file, owner.size, _KINDS[dataset])])
+        columns.append(np.eye(_KINDS[dataset])[read_tu_node_kinds(raw, file, owner.size, _KINDS[dataset])])
     features = feature_matrix(sp.csr_array(np.concatenate(columns, axis=1)))
-    adjacency = undirected(ends[:, 0], ends[:, 1], owner.size).adjacency
-    found = Counts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))
+    adjacency = undirected_adjacency(ends[:, 0], ends[:, 1], owner.size).adjacency
+    found = TuCounts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))
     if found != _COUNTS[dataset]:
         raise DataError(f"{data.key!r} is not the published collection: found {found}, expected {_COUNTS[dataset]}")
     provenance = raw.provenance(data.title)
@@ -94,15 +98,15 @@ def read(data: published.Published, raw: RawFiles) -> GraphCollection:
     rows = np.split(np.arange(adjacency.shape[0]), np.cumsum(sizes)[:-1])
     graphs = tuple(
         plain_graph(f"{name}#{i}", block, sp.csr_array(features[own]), np.full(own.size, -1, dtype=np.int64), 0, provenance)
-        for i, (block, own) in enumerate(zip(diagonal_blocks(adjacency, sizes), rows, strict=True))
+        for i, (block, own) in enumerate(zip(adjacency_blocks(adjacency, sizes), rows, strict=True))
     )
     return GraphCollection(data.key, graphs, labels.astype(np.int64), values.size, provenance)
 
 
-load = published.loader(DATASETS, read, stand_in)
+load = published.published_loader(DATASETS, read, stand_in)
 
 
-def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:
+def tu_degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:
     """A collection with degrees as features, in the place of those that it has.
 
     Args:
@@ -126,12 +130,12 @@ def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollec
     return replace(collection, graphs=tuple(graphs))
 
 
-def read_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
-    """int64 [m, 2], counted from 0. owner: of :func:`graph_indicator`."""
-    given = arrays.numbers(raw, file, 2, blanks=True)
-    found = arrays.whole(given, owner.size + 1, raw, file, least=1, what="nodes of the graph indicator")
+def read_tu_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
+    """int64 [m, 2], counted from 0. owner: of :func:`read_tu_indicator`."""
+    given = number_files.read_number_file(raw, file, 2, blanks=True)
+    found = number_files.check_whole_numbers(given, owner.size + 1, raw, file, least=1, what="nodes of the graph indicator")
     ends = found - 1
-    faults = Faults()
+    faults = FileFaults()
     for line in np.flatnonzero(owner[ends[:, 0]] != owner[ends[:, 1]]):
         one, two = found[line]
         graphs = f"{owner[one - 1] + 1} and {owner[two - 1] + 1}"
@@ -140,9 +144,11 @@ def read_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
     return ends
 
 
-def graph_indicator(raw: RawFiles, file: str) -> np.ndarray:
+def read_tu_indicator(raw: RawFiles, file: str) -> np.ndarray:
     """int64 [nodes]: each node's graph, counted from 0, never falling and without a gap."""
-    found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=1)
+    found = number_files.check_whole_numbers(
+        number_files.read_number_file(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=1
+    )
     if not found.size:
         raise DataError(f"{raw.folder / file}: empty; allowed: one line per node")
     steps = np.diff(found, prepend=0)
@@ -154,22 +160,26 @@ def graph_indicator(raw: RawFiles, file: str) -> np.ndarray:
     return found - 1
 
 
-def graph_classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
+def read_tu_classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
     """int64 [graphs]: each graph's class, as written."""
-    found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=None)
+    found = number_files.check_whole_numbers(
+        number_files.read_number_file(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=None
+    )
     return _as_many(raw, file, found, num_graphs, "graphs")
 
 
-def node_kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
+def read_tu_node_kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
     """int64 [nodes] in 0 … num_kinds − 1; any whole numbers where nobody knows how many kinds there are."""
-    given = arrays.numbers(raw, file, 1, blanks=True)[:, 0]
-    found = arrays.whole(given, num_kinds, raw, file, least=None if num_kinds is None else 0, what="kinds of nodes")
+    given = number_files.read_number_file(raw, file, 1, blanks=True)[:, 0]
+    found = number_files.check_whole_numbers(
+        given, num_kinds, raw, file, least=None if num_kinds is None else 0, what="kinds of nodes"
+    )
     return _as_many(raw, file, found, num_nodes, "nodes")
 
 
-def node_attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
+def read_tu_attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
     """float64 [nodes, width], finite. width: None: as in the first line."""
-    return _as_many(raw, file, arrays.numbers(raw, file, width, blanks=True), num_nodes, "nodes")
+    return _as_many(raw, file, number_files.read_number_file(raw, file, width, blanks=True), num_nodes, "nodes")
 
 
 def _as_many(raw: RawFiles, file: str, found: np.ndarray, wanted: int, what: str) -> np.ndarray:

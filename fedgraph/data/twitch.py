@@ -16,47 +16,47 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays, owner_parts, published, tables
-from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.structure import feature_matrix
+from fedgraph.data.base import csv_tables, number_files, owner_parts, published
+from fedgraph.data.base.adjacencies import feature_matrix
+from fedgraph.data.base.files import FileFaults, RawFiles
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, Provenance
+from fedgraph.types import Graph, GraphProvenance
 
 _NUM_FEATURES = 3170
-_LANGUAGES = published.records("twitch")
-DATASETS = _LANGUAGES | {"federation": base.Published("twitch/federation", "Twitch, seven languages", "twitch", (), True)}
+_LANGUAGES = published.published_records("twitch")
+DATASETS = _LANGUAGES | {"federation": base.PublishedData("twitch/federation", "Twitch, seven languages", "twitch", (), True)}
 
 
-def load(dataset: str, request: base.Request) -> Graph:
+def load(dataset: str, request: base.PublishedRequest) -> Graph:
     """A language (``de``, ``engb``, ``es``, ``fr``, ``ptbr``, ``ru``, ``tw``) or ``federation``; see
     :func:`fedgraph.data.load`.
     """
     return _federation(request) if dataset == "federation" else _language(dataset, request)
 
 
-def _federation(request: base.Request) -> Graph:
+def _federation(request: base.PublishedRequest) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
     graphs = [_language(name, request) for name in _LANGUAGES]
     owners = [name.upper() for name in _LANGUAGES]
-    graph = owner_parts.union_of_graphs("twitch/federation", graphs, owners)
+    graph = owner_parts.join_owner_graphs("twitch/federation", graphs, owners)
     sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}
     if sources != {"real"}:
         detail = f"SYNTHETIC stand-in for Twitch: {', '.join(owners)} generated (seed {request.seed})"
-        return replace(graph, provenance=Provenance("synthetic", detail))
-    return replace(graph, provenance=Provenance("real", "Twitch, seven languages, published files", checksums))
+        return replace(graph, provenance=GraphProvenance("synthetic", detail))
+    return replace(graph, provenance=GraphProvenance("real", "Twitch, seven languages, published files", checksums))
 
 
-def read(data: published.Published, raw: RawFiles) -> Graph:
+def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     """The graph of one language. Raises ``DataError`` naming file, line or node, what was found and what is allowed."""
     edges, words, target = data.files
     features = _features(raw, words)
     # int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such).
     num_nodes = features.shape[0]
-    file, faults = str(raw.folder / target), Faults()
+    file, faults = str(raw.folder / target), FileFaults()
     labels = np.full(num_nodes, -1, dtype=np.int64)
-    head, lines = tables.headed(raw.read(target), file, ("mature", "new_id"))
+    head, lines = csv_tables.read_headed_csv(raw.read(target), file, ("mature", "new_id"))
     mature, node = head.index("mature"), head.index("new_id")
     for line, cells in lines:
         which, said = cells[node], cells[mature]
@@ -68,15 +68,17 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         else:
             labels[int(which)] = said == "True"
     faults.refuse()
-    arcs = arrays.whole(arrays.numbers(raw, edges, 2, skip=1), features.shape[0], raw, edges, skip=1)
-    return published.graph(data, raw, (arcs[:, 0], arcs[:, 1]), features, labels, features_from_edges=False)
+    arcs = number_files.check_whole_numbers(
+        number_files.read_number_file(raw, edges, 2, skip=1), features.shape[0], raw, edges, skip=1
+    )
+    return published.published_graph(data, raw, (arcs[:, 0], arcs[:, 1]), features, labels, features_from_edges=False)
 
 
-_language = published.loader(_LANGUAGES, read, published.Published.generated)
+_language = published.published_loader(_LANGUAGES, read, published.PublishedData.generated)
 
 
 def _features(raw: RawFiles, name: str) -> sp.csr_array:
-    file, table = raw.folder / name, arrays.json_mapping(raw, name)
+    file, table = raw.folder / name, number_files.read_number_json(raw, name)
     if not table:
         raise DataError(f"{file}: holds no node; expected a mapping: node → list of feature numbers")
     rows: list[int] = []

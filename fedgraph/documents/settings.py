@@ -3,13 +3,13 @@
 Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. Here
 
 - ``true`` and ``false`` are never numbers;
-- NaN is never a value, and infinity only where the field says so (``Infinite``);
-- a count has a largest value: its field's own (``le``), else that of its name in ``MOST``, else ``MOST_COUNT``;
+- NaN is never a value, and infinity only where the field says so (``InfiniteSetting``);
+- a count has a largest value: its field's own (``le``), else that of its name in ``MOST``, else ``MOST_SETTING_COUNT``;
 - a finite number lies between ``_LEAST_NUMBER`` and ``_MOST_NUMBER`` in size, or is 0;
 - a list names nothing twice.
 
 What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], Infinite]``. A key or a word that
-an earlier version used is refused with one line that says what to write (``Says.formerly``, ``renamed``).
+an earlier version used is refused with one line that says what to write (``SettingNotes.formerly``, ``renamed_setting``).
 
 Plain data as a described model; the first problem becomes one line that names place, found and allowed.
 """
@@ -25,11 +25,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Va
 from pydantic_core import ErrorDetails
 
 from fedgraph import plugins
-from fedgraph.documents.lines import SHOWN, Location, Source, one_line
+from fedgraph.documents.sources import SHOWN, SourceLocation, YamlSource, shorten_source_value
 
 Spec: TypeAlias = dict[str, Any]  # a plugin as a scenario writes it: its name, and its settings before they are read
 
-MOST_COUNT = 1_000_000
+MOST_SETTING_COUNT = 1_000_000
 _MOST_NUMBER = 1e12
 _LEAST_NUMBER = 1e-100
 
@@ -45,7 +45,7 @@ MOST = {
 
 
 @dataclass(frozen=True)
-class Says:
+class SettingNotes:
     """What a field says about its values, beside its type.
 
     Attributes:
@@ -59,11 +59,13 @@ class Says:
     formerly: str = ""
 
 
-Infinite = Says(infinite=True)  # ∞ is a value here
-PerDataset = Says(per_dataset=True)  # where the value is a mapping, its keys are names of the scenario's data sets
+InfiniteSetting = SettingNotes(infinite=True)  # ∞ is a value here
+PerDatasetSetting = SettingNotes(
+    per_dataset=True
+)  # where the value is a mapping, its keys are names of the scenario's data sets
 
 
-def renamed(words: Mapping[str, str]) -> BeforeValidator:
+def renamed_setting(words: Mapping[str, str]) -> BeforeValidator:
     """A validator that refuses a word which has another name now.
 
     Args:
@@ -90,9 +92,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def says(cls, field: str) -> Says:
-        """What a field says about its values; the defaults of ``Says`` where it says nothing."""
-        return next((m for m in cls.model_fields[field].metadata if isinstance(m, Says)), Says())
+    def says(cls, field: str) -> SettingNotes:
+        """What a field says about its values; the defaults of ``SettingNotes`` where it says nothing."""
+        return next((m for m in cls.model_fields[field].metadata if isinstance(m, SettingNotes)), SettingNotes())
 
     @field_validator("*", mode="before")
     @classmethod
@@ -129,7 +131,7 @@ def _check(number: int | float, infinite: bool, most: float | None) -> None:
         if not (infinite and number > 0):
             raise ValueError("an infinite number is not allowed here; allowed: finite numbers")
         return
-    limit = most if most is not None else MOST_COUNT if isinstance(number, int) else _MOST_NUMBER
+    limit = most if most is not None else MOST_SETTING_COUNT if isinstance(number, int) else _MOST_NUMBER
     if abs(number) > limit:
         raise ValueError(f"too large; allowed: at most {limit:,.12g}")
     if 0 < abs(number) < _LEAST_NUMBER:
@@ -158,7 +160,7 @@ def _mentions(annotation: object, wanted: tuple[object, ...]) -> bool:
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def validate(model: type[Model], data: object, source: Source, at: Location) -> Model:
+def validate_settings(model: type[Model], data: object, source: YamlSource, at: SourceLocation) -> Model:
     """Plain data as settings.
 
     Args:
@@ -181,15 +183,18 @@ def validate(model: type[Model], data: object, source: Source, at: Location) -> 
         raise source.error((*at, *where), _explain(model, where, problem)) from None
 
 
-def _explain(model: type[BaseModel], where: Location, problem: ErrorDetails) -> str:
+def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetails) -> str:
     key = ".".join(str(p) for p in where)
     if problem["type"] == "extra_forbidden":
         nearest = _nearest(model, where[:-1])
         allowed = list(nearest.model_fields)
         earlier = {nearest.says(name).formerly: name for name in allowed} if issubclass(nearest, Settings) else {}
         if now := earlier.get(str(where[-1])):
-            return f"the key {one_line(key)} is called {now!r} now: write {now}: …"
-        return f"unknown key {one_line(key)}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
+            return f"the key {shorten_source_value(key)} is called {now!r} now: write {now}: …"
+        return (
+            f"unknown key {shorten_source_value(key)}{plugins.suggest_plugin_name(str(where[-1]), allowed)}; allowed: "
+            f"{', '.join(allowed)}"
+        )
     if problem["type"] == "missing" and isinstance(where[-1], int):
         return f"{'.'.join(str(p) for p in where[:-1])}: entry {where[-1] + 1} of the list is missing"
     if problem["type"] == "missing":
@@ -205,7 +210,7 @@ def _explain(model: type[BaseModel], where: Location, problem: ErrorDetails) -> 
     return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
 
 
-def _nearest(model: type[BaseModel], where: Location) -> type[BaseModel]:
+def _nearest(model: type[BaseModel], where: SourceLocation) -> type[BaseModel]:
     """The described model that holds the keys at ``where``, or the nearest one above."""
     current = model
     for part in where:

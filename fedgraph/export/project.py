@@ -20,21 +20,27 @@ import numpy as np
 
 from fedgraph import data as datasets
 from fedgraph import pricing, runtime, seeds
-from fedgraph.cells.cell import Cell, Context
-from fedgraph.cells.entry import RowKey
+from fedgraph.cells.cell import Cell, CellContext
+from fedgraph.cells.entry import EntryRowKey
 from fedgraph.errors import ScenarioError
-from fedgraph.export import packing
-from fedgraph.export.manifest import MODEL, Manifest, planned_sums, require_deployable, shared_training
+from fedgraph.export import site
+from fedgraph.export.deployable import (
+    DEPLOYABLE_PATH,
+    Manifest,
+    deployable_training,
+    list_deployable_sums,
+    require_deployable_plan,
+)
 from fedgraph.export.site import Site
-from fedgraph.federation.participation import Participation
-from fedgraph.methods.base import Plan, kinds
-from fedgraph.pricing.readers.exported import layouts, read_template
+from fedgraph.federation.round_attendance import Participation
+from fedgraph.methods.base import Plan, method_kinds
+from fedgraph.pricing.readers.exported import exported_layouts, exported_template
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Viewer
-from fedgraph.report.report_rows import Row
-from fedgraph.report.saved_run import SavedRun, load_run
-from fedgraph.report.scores import row_anchor
+from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.saved_run import SavedRun, load_saved_run
+from fedgraph.report.scores import name_score_anchor
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read
@@ -42,16 +48,16 @@ from fedgraph.tasks import base as tasks
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.node_classification import attendance
 from fedgraph.types import Partition
-from fedgraph.worlds.protocols import without_labels
+from fedgraph.worlds.protocols import graph_without_labels
 
 _AGREES = 1e-4  # the price of the files may differ from the ledger's ε by at most this
-PLAN = "plan.json"
-MOST_BYTES = 9_000_000  # of the plan: Flower sends at most 10 MB
-MANIFEST = "fedgraph_export.json"
+_PLAN = "plan.json"
+_MOST_BYTES = 9_000_000  # of the plan: Flower sends at most 10 MB
+_MANIFEST = "fedgraph_export.json"
 
 
 @dataclass(frozen=True, eq=False)
-class Deployable:
+class ProjectSource:
     """A row that can be deployed, and the clients of the run it was proven on.
 
     Attributes:
@@ -64,14 +70,14 @@ class Deployable:
     """
 
     run: SavedRun
-    row: Row
+    row: ReportRow
     epsilon: float
     plan: Plan
     partition: Partition
     cohorts: list[list[int]]
 
 
-def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployable:
+def open_project_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectSource:
     """The row of a finished run with its plan, made again, and its clients.
 
     Args:
@@ -83,41 +89,41 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
         DataError: the folder holds no finished run, no such row, or its data are not there.
         ScenarioError: the row cannot be deployed; the sentence says why.
     """
-    saved = load_run(folder)
+    saved = load_saved_run(folder)
     row = saved.find(name)
     head = row.head
     if head.protection is None or not math.isfinite(row.provable):
-        raise ScenarioError(f"{folder}: {row_anchor(row)} guarantees nothing (ε = ∞), so there is no noise to deploy")
-    ready = read.load(folder / "scenario.yaml")
-    datasets.look_in(data_root)
+        raise ScenarioError(f"{folder}: {name_score_anchor(row)} guarantees nothing (ε = ∞), so there is no noise to deploy")
+    ready = read.read_scenario_file(folder / "scenario.yaml")
+    datasets.set_data_search_root(data_root)
     with runtime.start("serial") as engine:
-        root = seeds.public(ready.scenario.seed)
-        graphs = [experiment.load(d, data_root, root) for d in ready.scenario.datasets]
-        for stage in experiment.stages_of(ready, graphs, engine, Console(quiet=True)):
-            cell = next((c for c in stage.cells if c.seed == head.seed and RowKey.of_cell(c) == head.row_key), None)
+        root = seeds.public_seed(ready.scenario.seed)
+        graphs = [experiment.load_experiment_data(d, data_root, root) for d in ready.scenario.datasets]
+        for stage in experiment.stage_experiment(ready, graphs, engine, Console(quiet=True)):
+            cell = next((c for c in stage.cells if c.seed == head.seed and EntryRowKey.of_cell(c) == head.row_key), None)
             if cell is None:
                 continue
-            clients, params = tasks.task(stage.task.kind).TASK.clients, stage.task.params
-            whole = experiment.plan_of_cell(ready, stage, cell)
+            clients, params = tasks.load_task(stage.task.kind).TASK.clients, stage.task.params
+            whole = experiment.plan_experiment_cell(ready, stage, cell)
             if whole is None or clients is None:
                 raise ScenarioError(f"{folder}: rows of {stage.task.kind} train no model together; there is nothing to deploy")
-            plan, partition = shared_training(whole), clients(params, cell, stage.context)
-            require_deployable(plan)
+            plan, partition = deployable_training(whole), clients(params, cell, stage.context)
+            require_deployable_plan(plan)
             cohorts = _round_cohorts(params.federation, plan, cell, stage.context) if isinstance(params, Params) else []
             again = settle(plan.guarantee, _attended(plan, cohorts)).epsilon
-            said = head.epsilon_provable if plan is whole else head.paths[MODEL]
+            said = head.epsilon_provable if plan is whole else head.paths[DEPLOYABLE_PATH]
             if not math.isclose(again, said, abs_tol=_AGREES / 10):
                 raise ScenarioError(
                     f"{folder}: made again, the plan costs ε = {again:.6g}; the ledger of the run says {said:.6g}: its data or "
                     "this version of fedgraph are others; run it again"
                 )
-            return Deployable(saved, row, said, plan, partition, cohorts)
-    raise ScenarioError(f"{folder}: its scenario.yaml has no row {row_anchor(row)} any more; run it again")
+            return ProjectSource(saved, row, said, plan, partition, cohorts)
+    raise ScenarioError(f"{folder}: its scenario.yaml has no row {name_score_anchor(row)} any more; run it again")
 
 
-def _round_cohorts(settings: Participation, plan: Plan, cell: Cell, context: Context) -> list[list[int]]:
+def _round_cohorts(settings: Participation, plan: Plan, cell: Cell, context: CellContext) -> list[list[int]]:
     """The clients of each round, as the run drew them. ``ScenarioError`` where a round could be short of one."""
-    if (who := attendance.drawn_attendance(settings, plan, cell, context)) is None:
+    if (who := attendance.draw_task_attendance(settings, plan, cell, context)) is None:
         return []
     if settings.sample != "fixed" or settings.drop_out or settings.deadline_s is not None:
         raise ScenarioError(f"{plan.method} cannot be exported: a project asks a fixed number of clients, who all answer")
@@ -135,7 +141,7 @@ def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:
     return [dataclasses.replace(r, client=k, rounds=rounds) for r, k, rounds in own]
 
 
-def export(found: Deployable, framework: str, out: Path, force: bool = False) -> float:
+def export_project(found: ProjectSource, framework: str, out: Path, force: bool = False) -> float:
     """Write the project.
 
     Args:
@@ -150,20 +156,20 @@ def export(found: Deployable, framework: str, out: Path, force: bool = False) ->
     Raises:
         ScenarioError: ``out`` is there and may not be overwritten, or the files are not worth the ledger's ε.
     """
-    if out.exists() and not (force and (out / MANIFEST).is_file()):
+    if out.exists() and not (force and (out / _MANIFEST).is_file()):
         raise ScenarioError(f"{out}: exists already; allowed: a new folder, or --force in the place of an earlier export")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
         made = Path(place) / "project"
         _write_files(found, framework, made)
-        epsilon = price_of_project(made, found.epsilon)
+        epsilon = _price_project(made, found.epsilon)
         if out.exists():
             shutil.rmtree(out)
         os.replace(made, out)
     return epsilon
 
 
-def price_of_project(folder: Path, expected: float) -> float:
+def _price_project(folder: Path, expected: float) -> float:
     """What ``fedgraph price`` finds in the files. ``ScenarioError`` where it is not ``expected``, to within ``_AGREES``."""
     total = pricing.price(folder).headline.total
     if total is None or not abs(total.epsilon - expected) <= _AGREES:
@@ -174,34 +180,36 @@ def price_of_project(folder: Path, expected: float) -> float:
     return total.epsilon
 
 
-def _write_files(found: Deployable, framework: str, folder: Path) -> None:
+def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     """Every file of the project, all from one manifest."""
-    layout = layouts()[framework]
+    layout = exported_layouts()[framework]
     home = folder / Path(layout["shared/planned.py.j2"]).parent
     home.mkdir(parents=True)
-    packing.write(home / PLAN, _public(found.plan))
-    if (size := (home / PLAN).stat().st_size) > MOST_BYTES:
-        raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {MOST_BYTES:,}")
-    manifest = _make_manifest(found, framework, hashlib.sha256((home / PLAN).read_bytes()).hexdigest())
-    (folder / MANIFEST).write_text(json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    site.write_site_file(home / _PLAN, _public(found.plan))
+    if (size := (home / _PLAN).stat().st_size) > _MOST_BYTES:
+        raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {_MOST_BYTES:,}")
+    manifest = _make_manifest(found, framework, hashlib.sha256((home / _PLAN).read_bytes()).hexdigest())
+    (folder / _MANIFEST).write_text(
+        json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False) + "\n", encoding="utf-8"
+    )
     writer = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     for template, place in layout.items():
-        text = read_template(template)
+        text = exported_template(template)
         if template.endswith(".j2"):
             text = writer.from_string(text).render(m=manifest, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph")
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text, encoding="utf-8")
 
 
-def _make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manifest:
+def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> Manifest:
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
     secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     clients = plan.facts.sizes.num_clients
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
-    named = {"run": found.run.title, "row": row_anchor(found.row), "method": head.method, "variant": head.variant}
+    named = {"run": found.run.title, "row": name_score_anchor(found.row), "method": head.method, "variant": head.variant}
     whole = math.isclose(found.epsilon, head.epsilon_provable)
     named |= {"dataset": head.dataset, "trust": head.world.words, "part": "all of it" if whole else "training, on its path"}
     return Manifest(
@@ -215,7 +223,7 @@ def _make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manif
         colluders=plan.facts.colluders if secure else 0,
         masked=secure,
         rounds=plan.schedule.rounds,
-        releases=planned_sums(plan, _dimensions(found)),
+        releases=list_deployable_sums(plan, _dimensions(found)),
         ledger_sha256=hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
         plan_sha256=plan_sha256,
         cohorts=found.cohorts,
@@ -229,11 +237,11 @@ def _carried_out(protection: Protection) -> Protection:
     return dataclasses.replace(protection, assumptions=tuple(masked if a is ideal else a for a in protection.assumptions))
 
 
-def _dimensions(found: Deployable) -> dict[str, int]:
+def _dimensions(found: ProjectSource) -> dict[str, int]:
     """How many numbers one value of each path has: read off the first client's, of which only the size is looked at."""
     plan, subgraph = found.plan, found.partition.subgraphs[0]
-    site = Site(plan, subgraph, kinds.method(plan.method).prepare(plan, subgraph))
-    model = kinds.method(plan.method).start(plan, np.random.default_rng(0)).model
+    site = Site(plan, subgraph, method_kinds.load_method(plan.method).prepare(plan, subgraph))
+    model = method_kinds.load_method(plan.method).start(plan, np.random.default_rng(0)).model
     rounds = {r.rounds[0] for r in plan.schedule.releases}
     return {path: int(np.size(v)) for k in sorted(rounds) for path, v in site.bounded(model, k).values()}
 
@@ -241,11 +249,11 @@ def _dimensions(found: Deployable) -> dict[str, int]:
 def _public(plan: Plan) -> Plan:
     """The plan without the answers of public test nodes, which nobody needs who deploys it."""
     public = plan.facts.public
-    graph = None if public.graph is None else without_labels(public.graph)
+    graph = None if public.graph is None else graph_without_labels(public.graph)
     return dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=dataclasses.replace(public, graph=graph)))
 
 
-def write_clients(found: Deployable, folder: Path) -> list[Path]:
+def write_project_clients(found: ProjectSource, folder: Path) -> list[Path]:
     """The private graph of each client of the run, for a rehearsal on one machine only.
 
     Args:
@@ -260,5 +268,5 @@ def write_clients(found: Deployable, folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=False)
     for subgraph in found.partition.subgraphs:
-        packing.write(folder / f"client-{subgraph.client}.json", subgraph)
+        site.write_site_file(folder / f"client-{subgraph.client}.json", subgraph)
     return sorted(folder.iterdir())

@@ -11,18 +11,17 @@ from fedgraph.federation.messages import (
     BlockMessage,
     ClientMessage,
     Job,
-    adds_up,
-    block_sum,
-    cut_into_blocks,
-    merged_branches,
-    union,
+    adds_up_messages,
+    cut_message_blocks,
+    merge_message_branches,
+    sum_block_messages,
+    unite_message_block,
 )
-from fedgraph.federation.participation import Stale
-from fedgraph.federation.secure.client import Board, mask_message, merge_boards
-from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
-from fedgraph.privacy.desk import Desk, Released, alternatives, summed
-from fedgraph.privacy.ledger import account_name
-from fedgraph.privacy.lines import Line, Release, fewest_lines
+from fedgraph.federation.round_attendance import StaleAttendance
+from fedgraph.federation.secure.masking import MaskingBoard, apply_masking, merge_masking_boards
+from fedgraph.methods.base import Plan, PlanStreams, method_kinds, plan_block_path, plan_client_path
+from fedgraph.privacy.desk import Desk, Released, add_desk_values, alternatives_at_desk
+from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, ledger_account_name, merge_ledger_lines
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.units import Viewer
@@ -33,13 +32,13 @@ from fedgraph.types import Subgraph
 _workspaces: dict[str, dict[Hashable, Any]] = {}
 # Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
 _digests: dict[str, dict[Hashable, Any]] = {}
-_KEEP = 64  # jobs, where those that ended never said so: ``forget_client`` ends one
-Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
-Model: TypeAlias = dict[str, np.ndarray] | Stale
+_KEEP = 64  # jobs, where those that ended never said so: ``forget_federation_client`` ends one
+_Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
+_Model: TypeAlias = dict[str, np.ndarray] | StaleAttendance
 
 
-def run_blocks(
-    blocks: Sequence[int], held: Held, job: Job, model: Model, round_: int, *boards: Board
+def run_client_blocks(
+    blocks: Sequence[int], held: _Held, job: Job, model: _Model, round_: int, *boards: MaskingBoard
 ) -> list[ClientMessage] | list[BlockMessage]:
     """What the clients of some blocks send in one round: a message each, or sums over as many blocks as can be.
 
@@ -54,63 +53,69 @@ def run_blocks(
     Raises:
         FedgraphError: a client failed; the message names method, client and round.
     """
-    board = merge_boards(boards)
-    cut = cut_into_blocks(job.plan.facts.sizes.num_clients)
-    if not adds_up(job.plan):
+    board = merge_masking_boards(boards)
+    cut = cut_message_blocks(job.plan.facts.sizes.num_clients)
+    if not adds_up_messages(job.plan):
         return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_, board)]
-    return merged_branches([_run_block(block, cut[block], held, job, model, round_, board) for block in blocks])
+    return merge_message_branches([_run_block(block, cut[block], held, job, model, round_, board) for block in blocks])
 
 
-def run_stale(
-    blocks: Sequence[int], held: Held, job: Job, round_: int, *models: dict[str, np.ndarray]
+def run_stale_clients(
+    blocks: Sequence[int], held: _Held, job: Job, round_: int, *models: dict[str, np.ndarray]
 ) -> list[ClientMessage] | list[BlockMessage]:
-    """As ``run_blocks``, where each client has the model with which it began. models: of ``Attendance.needed``, in order."""
+    """As ``run_client_blocks``, where each client has the model with which it began. models: of ``Attendance.needed``, in
+    order.
+    """
     if job.attendance is None or job.attendance.versions is None:
         raise RuntimeFailure(f"round {round_}: nobody knows which client began with which model")
     since = job.attendance.versions[round_]
-    stale = Stale(dict(zip(job.attendance.needed(round_), models, strict=True)), since, round_)
-    return run_blocks(blocks, held, job, stale, round_)
+    stale = StaleAttendance(dict(zip(job.attendance.needed(round_), models, strict=True)), since, round_)
+    return run_client_blocks(blocks, held, job, stale, round_)
 
 
-def forget_client(blocks: Sequence[int], job: Job) -> None:
+def forget_federation_client(blocks: Sequence[int], job: Job) -> None:
     """After the last round: forget what was kept for the clients of the job."""
     for by_job in (_workspaces, _digests):
         by_job.pop(job.key, None)
 
 
-def computes_together(plan: Plan) -> bool:
+def clients_compute_together(plan: Plan) -> bool:
     """Whether the clients of a block are computed, and noised, at once: where their sum is all that anybody sees of them.
 
     A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
     """
     if any(isinstance(r.mechanism, IntegerShare) for r in plan.schedule.releases):
         return False  # each client hides its own numbers
-    able = plan.sums.additive or kinds.method(plan.method).OFFERS.together is not None
+    able = plan.sums.additive or method_kinds.load_method(plan.method).OFFERS.together is not None
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     hidden = plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return able and adds_up(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
+    return able and adds_up_messages(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
 
 
-def _one_by_one(clients: range, held: Held, job: Job, model: Model, round_: int, board: Board) -> Iterator[ClientMessage]:
+def _one_by_one(
+    clients: range, held: _Held, job: Job, model: _Model, round_: int, board: MaskingBoard
+) -> Iterator[ClientMessage]:
     """The messages of those of ``clients`` that answer in the round."""
     answering = clients if job.attendance is None else job.attendance.clients(round_, clients)
     return (_run_client(client, held, job, model, round_, board) for client in answering)
 
 
-def _run_block(block: int, clients: range, held: Held, job: Job, model: Model, round_: int, board: Board) -> BlockMessage:
+def _run_block(
+    block: int, clients: range, held: _Held, job: Job, model: _Model, round_: int, board: MaskingBoard
+) -> BlockMessage:
     one_by_one = _one_by_one(clients, held, job, model, round_, board)
     try:
         work = _together(job, held, block, clients) if job.attendance is None else None
-        at_once = None if work is None or isinstance(model, Stale) else _at_once(clients, work, job, model, round_)
+        at_once = None if work is None or isinstance(model, StaleAttendance) else _at_once(clients, work, job, model, round_)
     except Exception as error:
         for _ in one_by_one:  # the client that fails is named; the messages of the others are dropped
             pass
         raise _named(error, f"{job.plan.method}, clients {clients[0]} … {clients[-1]}, round {round_}") from error
     if at_once is None:
-        return block_sum(block, one_by_one, round_)
+        return sum_block_messages(block, one_by_one, round_)
     entries, released = at_once
-    sums = {name: summed(None, value) for name, value in released.items()}
-    return BlockMessage(block, 1, round_, sums, len(clients), fewest_lines(entries))
+    sums = {name: add_desk_values(None, value) for name, value in released.items()}
+    return BlockMessage(block, 1, round_, sums, len(clients), merge_ledger_lines(entries))
 
 
 def _named(error: Exception, where: str) -> FedgraphError:
@@ -122,12 +127,12 @@ def _named(error: Exception, where: str) -> FedgraphError:
 
 def _at_once(
     clients: range, work: Any, job: Job, model: dict[str, np.ndarray], round_: int
-) -> tuple[list[Release | Line], dict[str, Released]]:
+) -> tuple[list[LedgerRelease | LedgerLine], dict[str, Released]]:
     """(ledger lines, what all ``clients`` release together)."""
-    method = kinds.method(job.plan.method)
-    streams = Streams(job.root, block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
+    method = method_kinds.load_method(job.plan.method)
+    streams = PlanStreams(job.root, plan_block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
     own, noise = job.plan.schedule.of_client(clients[0]), streams.generator("noise")
-    desk = Desk(account_name(job.stream), clients[0], round_, own, noise, together=clients)
+    desk = Desk(ledger_account_name(job.stream), clients[0], round_, own, noise, together=clients)
     released = (method.OFFERS.together or method.client)(job.plan, work, model, round_, streams, desk)
     return desk.entries, released
 
@@ -138,46 +143,46 @@ def _plans_alike(plan: Plan, clients: range) -> bool:
     return all(releases == own[0] for releases in own)
 
 
-def _together(job: Job, held: Held, block: int, clients: range) -> Any:
+def _together(job: Job, held: _Held, block: int, clients: range) -> Any:
     """What is prepared for all of ``clients`` at once; None where each works alone."""
-    kept, method = _kept(_workspaces, job.key), kinds.method(job.plan.method)
+    kept, method = _kept(_workspaces, job.key), method_kinds.load_method(job.plan.method)
     key = ("block", block)
     if key not in kept:
         kept[key] = None
-        if computes_together(job.plan) and _plans_alike(job.plan, clients):
-            joint, starts = union([held[client] for client in clients])
+        if clients_compute_together(job.plan) and _plans_alike(job.plan, clients):
+            joint, starts = unite_message_block([held[client] for client in clients])
             as_one = method.OFFERS.prepare_together
             kept[key] = method.prepare(job.plan, joint) if as_one is None else as_one(job.plan, joint, starts)
     return kept[key]
 
 
-def _run_client(client: int, held: Held, job: Job, model: Model, round_: int, board: Board) -> ClientMessage:
+def _run_client(client: int, held: _Held, job: Job, model: _Model, round_: int, board: MaskingBoard) -> ClientMessage:
 
-    def streams_of(which: int) -> Streams:
-        return Streams(job.root, client_path(job.stream, client, which), job.fingerprint)
+    def streams_of(which: int) -> PlanStreams:
+        return PlanStreams(job.root, plan_client_path(job.stream, client, which), job.fingerprint)
 
-    method = kinds.method(job.plan.method)
+    method = method_kinds.load_method(job.plan.method)
     streams = streams_of(round_)
     scale = 1.0
     try:
         kept = _kept(_workspaces, job.key)
         if client not in kept:
             kept[client] = method.prepare(job.plan, held[client])
-        if isinstance(model, Stale):
+        if isinstance(model, StaleAttendance):
             model, scale = model.of(client)
         desk = Desk(
-            account_name(job.stream),
+            ledger_account_name(job.stream),
             client,
             round_,
             job.plan.schedule.of_client(client),
             streams.generator("noise"),
             earlier=lambda before: streams_of(before).generator("noise"),
-            released=_kept(_digests, job.key).setdefault(client, alternatives(job.taken, client)),
+            released=_kept(_digests, job.key).setdefault(client, alternatives_at_desk(job.taken, client)),
             scale=scale,
         )
         released = method.client(job.plan, kept[client], model, round_, streams, desk)
         if job.masks is not None:
-            released = mask_message(job, client, round_, released, board)
+            released = apply_masking(job, client, round_, released, board)
         return ClientMessage(client, round_, released, tuple(desk.entries))
     except Exception as error:
         raise _named(error, f"{job.plan.method}, client {client}, round {round_}") from error

@@ -6,8 +6,8 @@ Clients 0 … n − 1 are cut into blocks whose borders follow from n alone. A w
 of each block released, and adds block sums along one binary tree as far as it holds whole branches; the server adds the rest.
 A sum of floats depends on its order, and this order is always the same: serial, or Ray with any number of workers.
 
-A federation of at most ``FEW`` clients has one client per block, and every message travels: there is nothing to save.
-``FEW`` is also the least number of blocks beyond it.
+A federation of at most ``FEW_SEEN_CLIENTS`` clients has one client per block, and every message travels: there is nothing to
+save. ``FEW_SEEN_CLIENTS`` is also the least number of blocks beyond it.
 """
 
 import itertools
@@ -18,11 +18,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.federation.participation import Attendance
+from fedgraph.federation.round_attendance import Attendance
 from fedgraph.methods.base import Plan
-from fedgraph.methods.base.seen import FEW, colluding
-from fedgraph.privacy.desk import Released, Summed, summed
-from fedgraph.privacy.lines import Line, Release, fewest_lines
+from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS, seen_colluders
+from fedgraph.privacy.desk import DeskSum, Released, add_desk_values
+from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, merge_ledger_lines
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition, Subgraph
 
@@ -67,7 +67,7 @@ class Job:
     attendance: Attendance | None = None
     masks: Masks | None = None
     starts: tuple[str | int | float, ...] | None = None
-    taken: tuple[Line, ...] = ()
+    taken: tuple[LedgerLine, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +87,10 @@ class ClientMessage:
     client: int
     round: int
     released: Mapping[str, Released]
-    entries: tuple[Release | Line, ...] = ()
+    entries: tuple[LedgerRelease | LedgerLine, ...] = ()
 
     @property
-    def lines(self) -> tuple[Release | Line, ...]:
+    def lines(self) -> tuple[LedgerRelease | LedgerLine, ...]:
         """What this round adds to the ledger."""
         return self.entries or tuple(r.entry for r in self.released.values())
 
@@ -131,13 +131,13 @@ class BlockMessage:
     first: int
     width: int
     round: int
-    released: Mapping[str, Summed]
+    released: Mapping[str, DeskSum]
     num_clients: int
-    lines: tuple[Line, ...]
+    lines: tuple[LedgerLine, ...]
 
     def __post_init__(self) -> None:
         for name, value in self.released.items():
-            if not isinstance(value, Summed):
+            if not isinstance(value, DeskSum):
                 raise PrivacyError(
                     f"blocks {self.first} … {self.first + self.width - 1} tried to send {name!r} as a bare "
                     f"{type(value).__name__}; only sums of released values may leave a block"
@@ -145,7 +145,7 @@ class BlockMessage:
 
 
 @dataclass(frozen=True, eq=False)
-class Receipt:
+class MessageReceipt:
     """What the driver learns of a round.
 
     Attributes:
@@ -157,63 +157,63 @@ class Receipt:
     """
 
     round: int
-    releases: tuple[Line, ...]
+    releases: tuple[LedgerLine, ...]
     down: int = 0
     up: int = 0
     messages: int = 0
 
 
-MOST, CLIENTS_PER_BLOCK = 256, 256
+_MOST_BLOCKS, _CLIENTS_PER_BLOCK = 256, 256
 
 
-def cut_into_blocks(num_clients: int) -> tuple[range, ...]:
-    """The clients of each block. Beyond ``FEW`` clients the number of blocks is a power of two.
+def cut_message_blocks(num_clients: int) -> tuple[range, ...]:
+    """The clients of each block. Beyond ``FEW_SEEN_CLIENTS`` clients the number of blocks is a power of two.
 
     >>> cut_into_blocks(3), len(cut_into_blocks(17)), len(cut_into_blocks(10_000))
     ((range(0, 1), range(1, 2), range(2, 3)), 16, 32)
     """
     count = num_clients
-    if num_clients > FEW:
-        count = FEW
-        while count < MOST and 2 * count * CLIENTS_PER_BLOCK <= num_clients:
+    if num_clients > FEW_SEEN_CLIENTS:
+        count = FEW_SEEN_CLIENTS
+        while count < _MOST_BLOCKS and 2 * count * _CLIENTS_PER_BLOCK <= num_clients:
             count *= 2
     edges = [num_clients * i // count for i in range(count + 1)]
     return tuple(range(a, b) for a, b in itertools.pairwise(edges))
 
 
-def block_piece(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
+def message_block_subgraphs(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
     """What the actor that has these blocks of clients holds: their subgraphs, by their numbers, and no other client's."""
-    cut = cut_into_blocks(partition.num_clients)
+    cut = cut_message_blocks(partition.num_clients)
     return {client: partition.subgraphs[client] for block in blocks for client in cut[block]}
 
 
-def adds_up(plan: Plan) -> bool:
+def adds_up_messages(plan: Plan) -> bool:
     """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
-    if plan.facts.sizes.num_clients <= FEW:
+    if plan.facts.sizes.num_clients <= FEW_SEEN_CLIENTS:
         return False
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        return not (plan.watch.keeps_rounds and colluding(plan))
+        return not (plan.watch.keeps_rounds and seen_colluders(plan))
     return (plan.sums.suffice or plan.sums.additive) and not plan.watch.keeps_rounds
 
 
-def block_sum(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
+def sum_block_messages(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
     """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
-    released: dict[str, Summed] | None = None
-    lines: list[Release | Line] = []
+    released: dict[str, DeskSum] | None = None
+    lines: list[LedgerRelease | LedgerLine] = []
     count = 0
     for message in messages:
         lines += message.lines
         count += 1
         if released is None:
-            released = {name: summed(None, value) for name, value in message.released.items()}
+            released = {name: add_desk_values(None, value) for name, value in message.released.items()}
             continue
         _require_alike(message, released)
         for name, value in message.released.items():
-            released[name] = summed(released[name], value)
-    return BlockMessage(block, 1, round_, released or {}, count, fewest_lines(lines))
+            released[name] = add_desk_values(released[name], value)
+    return BlockMessage(block, 1, round_, released or {}, count, merge_ledger_lines(lines))
 
 
-def merged_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
+def merge_message_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
     """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
     done: list[BlockMessage] = []
     for part in parts:
@@ -224,9 +224,9 @@ def merged_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
     return done
 
 
-def tree_total(parts: Sequence[BlockMessage]) -> BlockMessage:
+def sum_message_tree(parts: Sequence[BlockMessage]) -> BlockMessage:
     """The sum of all ``parts``: along the tree, and from left to right where a branch is missing."""
-    first, *rest = merged_branches(parts)
+    first, *rest = merge_message_branches(parts)
     for part in rest:
         first = _together(first, part)
     return first
@@ -243,13 +243,13 @@ def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
         )
     names = left.released or right.released
     one, two = left.released, right.released
-    both = {n: summed(one[n], two[n]) if n in one and n in two else names[n] for n in names}
+    both = {n: add_desk_values(one[n], two[n]) if n in one and n in two else names[n] for n in names}
     width = right.first + right.width - left.first
     clients = left.num_clients + right.num_clients
-    return BlockMessage(left.first, width, left.round, both, clients, fewest_lines((*left.lines, *right.lines)))
+    return BlockMessage(left.first, width, left.round, both, clients, merge_ledger_lines((*left.lines, *right.lines)))
 
 
-def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
+def _require_alike(message: ClientMessage, known: dict[str, DeskSum]) -> None:
     """``RuntimeFailure`` where a client sent other parts, or other shapes, than those before it: its noise would be missing."""
     if set(message.released) != set(known):
         raise RuntimeFailure(
@@ -264,7 +264,7 @@ def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
             )
 
 
-def union(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
+def unite_message_block(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
     """Many clients' subgraphs as one, for methods that compute the clients of a block together.
 
     Returns: (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.

@@ -10,24 +10,23 @@ from typing import Any, Protocol
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
-from fedgraph.federation.messages import Job, Masks, Receipt, block_piece, cut_into_blocks
-from fedgraph.federation.participation import Attendance
-from fedgraph.federation.secure import client as masks_at_client
-from fedgraph.federation.secure import server as masks_at_server
+from fedgraph.federation.messages import Job, Masks, MessageReceipt, cut_message_blocks, message_block_subgraphs
+from fedgraph.federation.round_attendance import Attendance
+from fedgraph.federation.secure import masking as masks_at_client
+from fedgraph.federation.secure import unmasking as masks_at_server
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.events import PartOf
-from fedgraph.privacy.ledger import account_name
-from fedgraph.privacy.lines import Line, fewest_lines
+from fedgraph.privacy.ledger import LedgerLine, ledger_account_name, merge_ledger_lines
 from fedgraph.privacy.mechanisms.noise import Disclose
 
 _runs = itertools.count()  # makes every run's workspace at the workers its own
-ONE_DRAW = (
+_ONE_DRAW = (
     "Noise is drawn once for all clients of a block, from the law of the sum of their shares: only sums are seen, and these "
     "have the law that one draw per client gives them."
 )
 
 
-class Engine(Protocol):
+class _Engine(Protocol):
     """What the loop needs of ``fedgraph.runtime.base.Runtime``.
 
     ``deal`` gives every client actor its piece of a shared value, and ``federate`` runs a function at the server.
@@ -39,8 +38,8 @@ class Engine(Protocol):
     ) -> Any: ...
 
 
-class Clients(Protocol):
-    """What the server needs of ``fedgraph.runtime.base.Clients``.
+class _Clients(Protocol):
+    """What the server needs of ``fedgraph.runtime.base.RuntimeClients``.
 
     ``share`` sends a value to every client actor, ``ask`` calls a function at each of them, ``seal`` gives a value as the
     next round may see it, and ``count`` tells what travelled.
@@ -53,7 +52,7 @@ class Clients(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class RoundsOutcome:
     """The final state and every release on the way.
 
     Attributes:
@@ -65,53 +64,53 @@ class Outcome:
     """
 
     state: State[Any]
-    releases: tuple[Line, ...]
+    releases: tuple[LedgerLine, ...]
     notes: tuple[str, ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
     kept: tuple[tuple[int, State], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Advanced:
+class _Advanced:
     """Where a training stands after some rounds.
 
     Attributes:
         state: after the last of them.
         receipts: of each of them.
-        kept: as ``Outcome.kept``.
+        kept: as ``RoundsOutcome.kept``.
     """
 
     state: State
-    receipts: tuple[Receipt, ...]
+    receipts: tuple[MessageReceipt, ...]
     kept: tuple[tuple[int, State], ...]
 
 
 @dataclass(eq=False)
-class Prefixes:
+class RoundPrefixes:
     """States after the rounds that plans with several budgets share; kept for one process's life.
 
     Attributes:
         known: name of what is shared → where it stands.
     """
 
-    known: dict[str, Advanced] = field(default_factory=dict)
+    known: dict[str, _Advanced] = field(default_factory=dict)
 
 
-def run(
-    runtime: Engine,
+def run_rounds(
+    runtime: _Engine,
     partition: Any,
     plan: Plan,
     root: int,
     stream: tuple[str | int | float, ...],
     shared_stream: tuple[str | int | float, ...],
-    prefixes: Prefixes,
+    prefixes: RoundPrefixes,
     on_round: Callable[[int, int], None] = lambda done, total: None,
     *,
     attendance: Attendance | None = None,
     masks: Masks | None = None,
     starts: tuple[str | int | float, ...] | None = None,
     keep: frozenset[int] = frozenset(),
-) -> Outcome:
+) -> RoundsOutcome:
     """All rounds of ``plan`` on the shared ``partition``, at its clients and its server.
 
     Args:
@@ -132,21 +131,21 @@ def run(
     Raises:
         RuntimeFailure: rounds are shared, and clients may be absent; or a round failed.
     """
-    name = account_name(stream)
+    name = ledger_account_name(stream)
     public = dataclasses.replace(plan.facts.public, graph=None)  # clients need it no more
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=public))
-    held = runtime.deal(partition, block_piece, len(cut_into_blocks(plan.facts.sizes.num_clients)))
+    held = runtime.deal(partition, message_block_subgraphs, len(cut_message_blocks(plan.facts.sizes.num_clients)))
 
-    def on_the_way(job: Job, before: Advanced | None, rounds: range) -> Advanced:
+    def on_the_way(job: Job, before: _Advanced | None, rounds: range) -> _Advanced:
         path = tuple(str(part) for part in job.stream)
-        found: Advanced = runtime.federate(advance_rounds, held, job, before, rounds, keep, path=path, on_round=on_round)
+        found: _Advanced = runtime.federate(_advance_rounds, held, job, before, rounds, keep, path=path, on_round=on_round)
         return found
 
-    first: Advanced | None = None
+    first: _Advanced | None = None
     if plan.schedule.shared_key and attendance is not None:
         raise RuntimeFailure("rounds that several budgets share need every client in every round")
     if plan.schedule.shared_key:
-        key = account_name((*shared_stream, "shared", plan.schedule.shared_key))
+        key = ledger_account_name((*shared_stream, "shared", plan.schedule.shared_key))
         if key not in prefixes.known:
             digest = hashlib.sha256(plan.schedule.shared_key.encode()).hexdigest()[
                 :16
@@ -157,27 +156,27 @@ def run(
     job = Job(name, root, stream, plan, plan.fingerprint, attendance, masks, starts)
     last = on_the_way(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
     receipts = (*(first.receipts if first is not None else ()), *last.receipts)
-    releases = fewest_lines(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
-    together = attendance is None and client.computes_together(plan)
+    releases = merge_ledger_lines(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
+    together = attendance is None and client.clients_compute_together(plan)
     noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
-    notes = (ONE_DRAW,) if noisy and together else ()
+    notes = (_ONE_DRAW,) if noisy and together else ()
     sizes = tuple((receipt.down, receipt.up) for receipt in receipts)
-    return Outcome(last.state, releases, notes, sizes, last.kept)
+    return RoundsOutcome(last.state, releases, notes, sizes, last.kept)
 
 
-def advance_rounds(
-    clients: Clients, partition: Any, job: Job, before: Advanced | None, rounds: range, keep: frozenset[int]
-) -> Advanced:
+def _advance_rounds(
+    clients: _Clients, partition: Any, job: Job, before: _Advanced | None, rounds: range, keep: frozenset[int]
+) -> _Advanced:
     """At the server: ``rounds`` of one training, from ``before`` or from the beginning.
 
     A round is one call of every client actor and one merge. What does not change travels once, before the first round.
     """
     named = dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}")
     handle = clients.share("job", named)
-    num_blocks = len(cut_into_blocks(job.plan.facts.sizes.num_clients))
-    state = clients.seal(server.begin(job)) if before is None else before.state
+    num_blocks = len(cut_message_blocks(job.plan.facts.sizes.num_clients))
+    state = clients.seal(server.begin_at_server(job)) if before is None else before.state
     begun: dict[int, Any] = {}  # models with which some client may have begun
-    receipts: list[Receipt] = []
+    receipts: list[MessageReceipt] = []
     kept: list[tuple[int, State]] = []
     for round_ in rounds:
         if job.masks is not None:
@@ -186,10 +185,10 @@ def advance_rounds(
             if job.attendance is not None and job.attendance.versions is not None:
                 begun[round_] = state.model
                 models = [begun[version] for version in job.attendance.needed(round_)]
-                sent = clients.ask(client.run_stale, num_blocks, partition, handle, round_, *models)
+                sent = clients.ask(client.run_stale_clients, num_blocks, partition, handle, round_, *models)
             else:
-                sent = clients.ask(client.run_blocks, num_blocks, partition, handle, state.model, round_)
-            after, receipt = server.merge(job, state, round_, sent)
+                sent = clients.ask(client.run_client_blocks, num_blocks, partition, handle, state.model, round_)
+            after, receipt = server.merge_at_server(job, state, round_, sent)
         state = clients.seal(after)
         receipts.append(receipt)
         chosen = tuple(line for line in receipt.releases if isinstance(line.event, PartOf))
@@ -200,16 +199,16 @@ def advance_rounds(
             kept.append((round_ + 1, state))
         many = receipt.messages
         clients.count(round_ + 1, rounds.stop, many, many * receipt.up, many * receipt.down)
-    clients.ask(client.forget_client, num_blocks, handle)
-    return Advanced(state, tuple(receipts), tuple(kept))
+    clients.ask(client.forget_federation_client, num_blocks, handle)
+    return _Advanced(state, tuple(receipts), tuple(kept))
 
 
 def _behind_masks(
-    clients: Clients, num_blocks: int, partition: Any, handle: Any, job: Job, state: State, round_: int
-) -> tuple[State, Receipt]:
+    clients: _Clients, num_blocks: int, partition: Any, handle: Any, job: Job, state: State, round_: int
+) -> tuple[State, MessageReceipt]:
     """One round whose sums are hidden: keys, shares, hidden values, and shares given back (``federation.secure``)."""
-    boards = clients.ask(masks_at_client.advertise, num_blocks, handle, round_)
-    letters = clients.ask(masks_at_client.share, num_blocks, handle, round_, *boards)
-    sent = clients.ask(client.run_blocks, num_blocks, partition, handle, state.model, round_, *boards)
-    answers = clients.ask(masks_at_client.answer, num_blocks, handle, round_, len(boards), *boards, *letters)
-    return masks_at_server.merge(job, state, round_, sent, boards, answers)
+    boards = clients.ask(masks_at_client.advertise_masking_keys, num_blocks, handle, round_)
+    letters = clients.ask(masks_at_client.share_masking_secrets, num_blocks, handle, round_, *boards)
+    sent = clients.ask(client.run_client_blocks, num_blocks, partition, handle, state.model, round_, *boards)
+    answers = clients.ask(masks_at_client.answer_masking_shares, num_blocks, handle, round_, len(boards), *boards, *letters)
+    return masks_at_server.merge_unmasking(job, state, round_, sent, boards, answers)

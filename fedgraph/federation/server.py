@@ -8,26 +8,26 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Receipt, tree_total
-from fedgraph.methods.base import Inbox, State, kinds, seen
-from fedgraph.privacy.lines import fewest_lines
+from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, MessageReceipt, sum_message_tree
+from fedgraph.methods.base import PlanInbox, State, method_kinds, seen
+from fedgraph.privacy.ledger import merge_ledger_lines
 from fedgraph.privacy.units import Viewer
 
 
-def begin(job: Job) -> State:
+def begin_at_server(job: Job) -> State:
     """The state before round 0; its model is broadcast."""
-    method = kinds.method(job.plan.method)
-    state: State = method.start(job.plan, seeds.generator(job.root, *(job.starts or job.stream), "start"))
+    method = method_kinds.load_method(job.plan.method)
+    state: State = method.start(job.plan, seeds.seeded_generator(job.root, *(job.starts or job.stream), "start"))
     return state
 
 
-def merge(
+def merge_at_server(
     job: Job,
     state: State,
     round_: int,
     parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
     opened: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda sums: sums,
-) -> tuple[State, Receipt]:
+) -> tuple[State, MessageReceipt]:
     """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
@@ -41,22 +41,22 @@ def merge(
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
     if not finished and job.attendance is not None:
-        return state, Receipt(round_, (), _bytes(state.model.values()))
+        return state, MessageReceipt(round_, (), _bytes(state.model.values()))
     least = job.plan.schedule.min_clients
     if finished < least:
         raise RuntimeFailure(f"round {round_}: {finished} clients finished, {least} are needed; round aborted")
     sums = [m for m in messages if isinstance(m, BlockMessage)]
     if sums:
-        whole = tree_total(sums)  # what the server sees where sums over blocks travelled
+        whole = sum_message_tree(sums)  # what the server sees where sums over blocks travelled
         for path, fewest in job.plan.sums.paths:
             if path in whole.released and whole.released[path].num_clients < fewest:
                 raise _too_few(round_, path, fewest)
-        inbox = Inbox(round_, {path: s.value for path, s in whole.released.items()}, {}, whole.num_clients)
+        inbox = PlanInbox(round_, {path: s.value for path, s in whole.released.items()}, {}, whole.num_clients)
     else:
         sums_only = job.plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
     inbox = replace(inbox, sums=opened(inbox.sums))
-    method = kinds.method(job.plan.method)
+    method = method_kinds.load_method(job.plan.method)
     after = method.server(job.plan, state, inbox)
     # ``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy.
     for name, value in after.model.items():
@@ -64,13 +64,13 @@ def merge(
             raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
     if job.plan.watch.keeps_rounds:
         # What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off.
-        theirs = [m.released for m in messages if isinstance(m, ClientMessage) and m.client in seen.colluding(job.plan)]
+        theirs = [m.released for m in messages if isinstance(m, ClientMessage) and m.client in seen.seen_colluders(job.plan)]
         names = sorted({name for released in theirs for name in released})
         own = {name: np.sum([released[name].value for released in theirs if name in released], axis=0) for name in names}
         after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)
-    released = fewest_lines(entry for m in messages for entry in m.lines)
-    receipt = Receipt(round_, released, _bytes(state.model.values()), up, finished)
+    released = merge_ledger_lines(entry for m in messages for entry in m.lines)
+    receipt = MessageReceipt(round_, released, _bytes(state.model.values()), up, finished)
     return after, receipt
 
 
@@ -82,7 +82,9 @@ def _too_few(round_: int, name: str, least: int) -> RuntimeFailure:
     return RuntimeFailure(f"round {round_}: the sum of {name!r} needs {least} clients, fewer finished; round aborted")
 
 
-def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool, summed: Sequence[tuple[str, int]] = ()) -> Inbox:
+def _inbox(
+    messages: Sequence[ClientMessage], round_: int, sums_only: bool, summed: Sequence[tuple[str, int]] = ()
+) -> PlanInbox:
     """summed: parts of which the method receives the sum alone, and how many clients must be in it."""
     names = sorted({name for m in messages for name in m.released})
     for m in messages:
@@ -101,4 +103,4 @@ def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool, summ
     for name, least in summed:
         if name in each and len(each.pop(name)) < least:
             raise _too_few(round_, name, least)
-    return Inbox(round_, sums, {} if sums_only else each, len(messages))
+    return PlanInbox(round_, sums, {} if sums_only else each, len(messages))

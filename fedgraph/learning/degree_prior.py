@@ -11,13 +11,13 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-Rule = Literal["hard", "hybrid", "soft"]
-MOST_STEPS, SETTLED = 200, 1e-9  # of the fixed point, as in the paper; the relative change at which it is done
-LEAST, MOST = 1e-9, 1e9  # of a propensity; degrees after noise need not have a maximum-likelihood estimate
-BYTES_PER_PAIR = 24  # peak memory of ``likely_links`` for one ordered pair
+DegreePriorRule = Literal["hard", "hybrid", "soft"]
+_MOST_STEPS, _SETTLED = 200, 1e-9  # of the fixed point, as in the paper; the relative change at which it is done
+_LEAST, _MOST = 1e-9, 1e9  # of a propensity; degrees after noise need not have a maximum-likelihood estimate
+DEGREE_PRIOR_BYTES = 24  # peak memory of ``links_by_degree_prior`` for one ordered pair
 
 
-def propensities(degrees: np.ndarray) -> np.ndarray:
+def _propensities(degrees: np.ndarray) -> np.ndarray:
     """float64 [n], x of every node, by the fixed point x_i ← d_i / Σ_{j≠i} x_j/(1 + x_i x_j).
 
     degrees: [n], rounded and moved into 1 … n − 2 first. Nodes of equal degree have equal propensity.
@@ -27,16 +27,18 @@ def propensities(degrees: np.ndarray) -> np.ndarray:
         return np.ones(n)
     values, place, counts = np.unique(np.clip(np.rint(degrees), 1, n - 2), return_inverse=True, return_counts=True)
     x = np.ones(values.size)
-    for _ in range(MOST_STEPS):
+    for _ in range(_MOST_STEPS):
         pulls = x / (1 + np.outer(x, x))
-        after = np.clip(values / (pulls @ counts - np.diag(pulls)), LEAST, MOST)
+        after = np.clip(values / (pulls @ counts - np.diag(pulls)), _LEAST, _MOST)
         change, x = np.max(np.abs(after - x) / x), after
-        if change < SETTLED:
+        if change < _SETTLED:
             break
     return np.asarray(x[place])
 
 
-def likely_links(degrees: np.ndarray, yeses: sp.csr_array, answers: int, strength: float, rule: Rule) -> sp.csr_array:
+def links_by_degree_prior(
+    degrees: np.ndarray, yeses: sp.csr_array, answers: int, strength: float, rule: DegreePriorRule
+) -> sp.csr_array:
     """The graph that noisy answers and noisy degrees make likely.
 
     Args:
@@ -51,9 +53,9 @@ def likely_links(degrees: np.ndarray, yeses: sp.csr_array, answers: int, strengt
             * ``soft``: every pair with its probability, float32.
 
     Returns:
-        Symmetric CSR [n, n] without loops. At its peak it takes ``BYTES_PER_PAIR`` bytes for each of the n² ordered pairs.
+        Symmetric CSR [n, n] without loops. At its peak it takes ``DEGREE_PRIOR_BYTES`` bytes for each of the n² ordered pairs.
     """
-    x, n = np.log(propensities(degrees)), degrees.size
+    x, n = np.log(_propensities(degrees)), degrees.size
     odds = x[:, None] + x[None, :] - strength * answers
     entries = yeses.tocoo()
     odds[entries.coords] += 2 * strength * entries.data

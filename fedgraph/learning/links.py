@@ -1,7 +1,7 @@
 """Pairs of nodes: drawn, split by public coins, scored, and measured against held-out edges.
 
 A pair is an int64 row (u, v) with u < v. An undirected edge is one pair. It is scored by what released rows of both nodes say
-(similarities, a discriminant), or in clear by heuristics or an encoder (``fit_encoder``).
+(similarities, a discriminant), or in clear by heuristics or an encoder (``fit_link_encoder``).
 
 **Encoder.** A graph convolutional encoder for links, without privacy: GCN or GraphSAGE layers, inner products, negatives drawn
 in every step.
@@ -19,16 +19,16 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import device, seed_torch
-from fedgraph.learning.propagation.aggregation import unit_length
-from fedgraph.learning.sampling import hashed_keys
+from fedgraph.learning.layers.torch_matrices import seed_torch, torch_device
+from fedgraph.learning.neighbour_limits import hash_neighbour_limit_keys
+from fedgraph.learning.propagation.aggregation import scale_for_aggregation
 from fedgraph.types import Graph, Subgraph
 
 _HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
-RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogbl-citation2
+_RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogbl-citation2
 
 
-def edges_of(adjacency: sp.csr_array) -> np.ndarray:
+def list_links(adjacency: sp.csr_array) -> np.ndarray:
     """Every undirected edge once.
 
     Args:
@@ -42,7 +42,7 @@ def edges_of(adjacency: sp.csr_array) -> np.ndarray:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def known_pairs(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
+def list_known_links(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
     """The edges that a client knows, by global ids.
 
     Args:
@@ -51,13 +51,13 @@ def known_pairs(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         (int64 [m, 2], the edges among its own nodes; int64 [k, 2], those that lead to nodes of others, smaller id first).
     """
-    own, nodes = edges_of(subgraph.graph.adjacency), subgraph.nodes
+    own, nodes = list_links(subgraph.graph.adjacency), subgraph.nodes
     cut = np.zeros((0, 2), dtype=np.int64) if subgraph.cut is None else subgraph.cut
     away = np.sort(np.column_stack([nodes[cut[:, 0]], cut[:, 1]]), axis=1).astype(np.int64)
     return nodes[own] if len(own) else own, away
 
 
-def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
+def link_adjacency(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
     """The symmetric matrix of pairs.
 
     Args:
@@ -74,7 +74,7 @@ def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
     return found
 
 
-def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
+def _owners_of_links(graph: Graph, pairs: np.ndarray) -> np.ndarray:
     """int64 [m, k], the owners of the edges ``pairs``; −1 where there is no further one. k is 0 where the data name none."""
     if not graph.edge_owners or not len(pairs):
         return np.zeros((len(pairs), len(graph.edge_owners)), dtype=np.int64)
@@ -82,7 +82,7 @@ def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+def list_link_records(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """The records of a graph. A record is an edge with all its owners.
 
     Where each owner has a record of its own (``graph.one_owner_a_record``), an edge is there once for each owner. One owner's
@@ -92,17 +92,17 @@ def records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
         graph: The graph that says who owns which edge.
 
     Returns:
-        (int64 [r, 2], the edge of each record; int64 [r, k], its owners as in ``owners_of``).
+        (int64 [r, 2], the edge of each record; int64 [r, k], its owners as in ``_owners_of_links``).
     """
-    pairs = edges_of(graph.adjacency)
-    owners = owners_of(graph, pairs)
+    pairs = list_links(graph.adjacency)
+    owners = _owners_of_links(graph, pairs)
     if not graph.one_owner_a_record:
         return pairs, owners
     records, place = np.nonzero(owners >= 0)
     return pairs[records], owners[records, place][:, None]
 
 
-def require_free_pair(num_nodes: int, without: sp.csr_array | None = None) -> None:
+def require_unlinked_pair(num_nodes: int, without: sp.csr_array | None = None) -> None:
     """Refuse a graph without a pair that could be drawn as a non-edge.
 
     Args:
@@ -117,7 +117,9 @@ def require_free_pair(num_nodes: int, without: sp.csr_array | None = None) -> No
         raise DataError(f"there is no pair without an edge among {num_nodes} nodes with {taken} edges; allowed: one or more")
 
 
-def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None) -> np.ndarray:
+def draw_possible_links(
+    num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None
+) -> np.ndarray:
     """Pairs of different nodes, drawn uniformly with replacement.
 
     Args:
@@ -133,7 +135,7 @@ def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: 
         DataError: There is no such pair.
     """
     if count:
-        require_free_pair(num_nodes, without)
+        require_unlinked_pair(num_nodes, without)
     drawn = np.zeros((0, 2), dtype=np.int64)
     while len(drawn) < count:
         more = np.sort(rng.integers(num_nodes, size=(2 * count + 16, 2)), axis=1)
@@ -144,7 +146,7 @@ def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: 
     return drawn[:count]
 
 
-def pair_coins(pairs: np.ndarray, key: int) -> np.ndarray:
+def draw_link_coins(pairs: np.ndarray, key: int) -> np.ndarray:
     """A public coin for each pair. Whether an edge exists changes nobody's coin, so a split by coins costs no privacy.
 
     Args:
@@ -154,10 +156,10 @@ def pair_coins(pairs: np.ndarray, key: int) -> np.ndarray:
     Returns:
         float64 [m] in [0, 1), a hash of both ids and the key (SplitMix64).
     """
-    return (hashed_keys(pairs[:, 0], pairs[:, 1], key % 2**63) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (hash_neighbour_limit_keys(pairs[:, 0], pairs[:, 1], key % 2**63) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
+def measure_link_scores(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
     """How well scores tell held-out edges from pairs without an edge.
 
     Args:
@@ -170,7 +172,7 @@ def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
         * ``auc``;
         * ``hits_at_K``, the share of positives above the K-th best negative, for each K of 20, 50, 100 that q allows
           (Hu et al. 2020, Open Graph Benchmark);
-        * ``mrr``, the mean of 1 / rank among the first ``RANKED`` negatives; equal scores share their ranks.
+        * ``mrr``, the mean of 1 / rank among the first ``_RANKED`` negatives; equal scores share their ranks.
     """
     from sklearn.metrics import roc_auc_score  # not before it is used: every run lists all tasks
 
@@ -178,13 +180,13 @@ def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
     found = {"auc": float(roc_auc_score(truth, np.concatenate([positives, negatives])))}
     best = np.sort(negatives)[::-1]
     found |= {f"hits_at_{k}": float((positives > best[k - 1]).mean()) for k in _HITS if k <= negatives.size}
-    some = np.sort(negatives[:RANKED])
+    some = np.sort(negatives[:_RANKED])
     above = some.size - np.searchsorted(some, positives, side="right")
     equal = np.searchsorted(some, positives, side="right") - np.searchsorted(some, positives, side="left")
     return found | {"mrr": float((1.0 / (1.0 + above + equal / 2)).mean())}
 
 
-def shares_below(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+def rank_link_scores(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
     """Of each positive the share of negatives below it; equal ones count by half. Their mean is the AUC.
 
     Args:
@@ -200,11 +202,11 @@ def shares_below(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
 
 
 _RIDGE = 1e-2  # added to the diagonal of a correlation matrix before it is inverted
-BLOCK = 200_000  # pairs that are held in memory at once
-LONGEST = 2.0  # rows of what is known of a pair are scaled down to this length
+_BLOCK = 200_000  # pairs that are held in memory at once
+LINK_ROW_LENGTH = 2.0  # rows of what is known of a pair are scaled down to this length
 
 
-def public_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
+def public_link_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
     """Directions of public features, by a truncated singular value decomposition where there are more than ``width`` features.
 
     Args:
@@ -218,14 +220,14 @@ def public_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
     if not features.shape[1] or not features.nnz:
         return np.zeros((features.shape[0], 0), dtype=np.float32)
     if features.shape[1] <= width:
-        return unit_length(np.asarray(features.toarray(), dtype=np.float32))
+        return scale_for_aggregation(np.asarray(features.toarray(), dtype=np.float32))
     from sklearn.decomposition import TruncatedSVD  # not before it is used: every run lists all methods
 
     svd = TruncatedSVD(width, random_state=seed % 2**32)
-    return unit_length(svd.fit_transform(sp.csr_matrix(features)).astype(np.float32))
+    return scale_for_aggregation(svd.fit_transform(sp.csr_matrix(features)).astype(np.float32))
 
 
-def random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
+def random_link_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
     """Rows of random signs: sums of neighbours' rows keep inner products (Johnson-Lindenstrauss).
 
     Args:
@@ -237,11 +239,11 @@ def random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
         float32 [n, width], rows of length one.
     """
     signs = np.random.default_rng(seed).integers(0, 2, size=(num_nodes, width)) * 2 - 1
-    return unit_length(signs.astype(np.float32))
+    return scale_for_aggregation(signs.astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class LinkRows:
     """Released rows of every node, hop by hop.
 
     Attributes:
@@ -264,7 +266,7 @@ class Blocks:
         Returns:
             float64 [m, d].
         """
-        parts = [self._known(pairs[first : first + BLOCK]) for first in range(0, max(1, len(pairs)), BLOCK)]
+        parts = [self._known(pairs[first : first + _BLOCK]) for first in range(0, max(1, len(pairs)), _BLOCK)]
         return np.concatenate(parts)
 
     def _known(self, pairs: np.ndarray) -> np.ndarray:
@@ -272,7 +274,7 @@ class Blocks:
         columns: list[np.ndarray] = []
         last = len(self.hops)
         if self.split:
-            rows = [unit_length(h[:, : self.split]).astype(np.float64) for h in self.hops]
+            rows = [scale_for_aggregation(h[:, : self.split]).astype(np.float64) for h in self.hops]
             columns += [_inner(rows[i], rows[j], one, two) for i in range(last) for j in range(i, last)]
         if self.hops[0].shape[1] > self.split:
             random = [h[:, self.split :].astype(np.float64) for h in self.hops]
@@ -289,7 +291,7 @@ def _inner(left: np.ndarray, right: np.ndarray, one: np.ndarray, two: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class LinkScale:
     """Where similarities of random pairs lie; these are public given released rows.
 
     Attributes:
@@ -301,30 +303,30 @@ class Scale:
     spread: np.ndarray
 
     @staticmethod
-    def of_random(known: np.ndarray) -> Scale:
+    def of_random(known: np.ndarray) -> LinkScale:
         """The scale of the similarities ``known``, float64 [q, d], of random pairs."""
         spread = known.std(axis=0)
-        return Scale(known.mean(axis=0), np.where(spread > 1e-9, spread, 1.0))
+        return LinkScale(known.mean(axis=0), np.where(spread > 1e-9, spread, 1.0))
 
     def apply(self, known: np.ndarray) -> np.ndarray:
-        """Similarities [m, d], standardised, tails drawn in (arsinh), and at most ``LONGEST`` long."""
+        """Similarities [m, d], standardised, tails drawn in (arsinh), and at most ``LINK_ROW_LENGTH`` long."""
         rows = np.arcsinh((known - self.centre) / self.spread) / np.sqrt(max(1, known.shape[1]))
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows * np.minimum(1.0, LONGEST / np.maximum(lengths, 1e-12)))
+        return np.asarray(rows * np.minimum(1.0, LINK_ROW_LENGTH / np.maximum(lengths, 1e-12)))
 
 
-def fisher_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.ndarray:
+def fit_link_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.ndarray:
     """Fisher's direction between edges and random pairs.
 
     Args:
-        known: float64 [q, d], scaled similarities of random pairs (``Scale``).
+        known: float64 [q, d], scaled similarities of random pairs (``LinkScale``).
         sums: [1 + d], noisy: how many edges there are, and the sum of their scaled rows.
         std: Of the noise in each sum; a difference is drawn towards zero by its share of noise (James & Stein 1961).
 
     Returns:
         float64 [d].
     """
-    own = Scale.of_random(known)
+    own = LinkScale.of_random(known)
     rows = (known - own.centre) / own.spread
     away = (sums[1:] / max(float(sums[0]), 1.0) - own.centre) / own.spread
     if std:
@@ -334,7 +336,7 @@ def fisher_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> n
     return np.asarray(np.linalg.solve(alike, away) / own.spread)
 
 
-def heuristic_scores(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
+def score_links_heuristically(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
     """Scores of pairs in clear, by a heuristic that reads the graph.
 
     Args:
@@ -357,8 +359,8 @@ def heuristic_scores(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> n
     }[name]
     weighed = sp.csr_array(adjacency.astype(np.float64) @ sp.diags_array(weights))
     parts = []
-    for first in range(0, len(pairs), BLOCK):
-        some = pairs[first : first + BLOCK]
+    for first in range(0, len(pairs), _BLOCK):
+        some = pairs[first : first + _BLOCK]
         parts.append(np.asarray(weighed[some[:, 0]].multiply(adjacency[some[:, 1]]).sum(axis=1)).ravel())
     return np.concatenate(parts) if parts else np.zeros(0)
 
@@ -376,7 +378,7 @@ def _network(model: str, width: int) -> torch.nn.Module:
     return found
 
 
-def fit_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
+def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
     """Rows whose inner products score pairs, of an encoder that is trained on the graph's own edges. Nothing of it is private.
 
     Args:
@@ -388,20 +390,20 @@ def fit_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
         float32 [n, 64].
     """
     rng = np.random.default_rng(seed)
-    pairs = edges_of(graph.adjacency)
+    pairs = list_links(graph.adjacency)
     both = np.concatenate([pairs, pairs[:, ::-1]]).T
-    edges = torch.tensor(np.ascontiguousarray(both), device=device())
-    dense = graph.features.toarray() if graph.num_features else random_rows(graph.num_nodes, UNITS, seed)
-    x = torch.nn.functional.normalize(torch.tensor(np.asarray(dense, dtype=np.float32), device=device()), dim=1)
+    edges = torch.tensor(np.ascontiguousarray(both), device=torch_device())
+    dense = graph.features.toarray() if graph.num_features else random_link_rows(graph.num_nodes, UNITS, seed)
+    x = torch.nn.functional.normalize(torch.tensor(np.asarray(dense, dtype=np.float32), device=torch_device()), dim=1)
     with torch.random.fork_rng(devices=[]):
         seed_torch(int(rng.integers(2**31)))
-        network = _network(model, x.shape[1]).to(device())
+        network = _network(model, x.shape[1]).to(torch_device())
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE, weight_decay=5e-4)
     for _ in range(STEPS if len(pairs) else 0):
         rows = network(x, edges)
-        against = torch.tensor(random_pairs(graph.num_nodes, len(pairs), rng, graph.adjacency), device=device())
-        both_kinds = torch.cat([torch.tensor(pairs, device=device()), against])
-        wanted = torch.cat([torch.ones(len(pairs)), torch.zeros(len(against))]).to(device())
+        against = torch.tensor(draw_possible_links(graph.num_nodes, len(pairs), rng, graph.adjacency), device=torch_device())
+        both_kinds = torch.cat([torch.tensor(pairs, device=torch_device()), against])
+        wanted = torch.cat([torch.ones(len(pairs)), torch.zeros(len(against))]).to(torch_device())
         scores = (rows[both_kinds[:, 0]] * rows[both_kinds[:, 1]]).sum(dim=1)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(scores, wanted)
         optimiser.zero_grad()

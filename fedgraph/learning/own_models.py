@@ -1,14 +1,14 @@
 """What a client learns for itself from the shared model, and keeps: nothing here is private, it is for its own eyes.
 
-**A head of its own** (``fitted_head``) corrects the shared model's scores. For a row x with shared scores s = log P(class |
-shared model) and a = the mean of exp(s) over its neighbours,
+**A head of its own** (``fit_own_model_head``) corrects the shared model's scores. For a row x with shared scores s = log
+P(class | shared model) and a = the mean of exp(s) over its neighbours,
 
     logits = s + xW + aV,
 
 W and V start at zero, so the head begins as the shared model. They follow Adam on the cross-entropy of the client's own
 labelled rows.
 
-**Fine-tuning** (``tuned``) goes on from all of the shared weights w₀, by Adam on
+**Fine-tuning** (``tune_own_model``) goes on from all of the shared weights w₀, by Adam on
 
     mean cross-entropy of its own labelled rows + (PULL / 2) · ‖w − w₀‖²,
 
@@ -27,20 +27,20 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import Rows, device, unit_rows
-from fedgraph.learning.layers.models import Layout, logits
+from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
-MOST_STEPS = 60  # of Adam, for a head and for fine-tuning
-EVERY = 5  # steps after which the held-out labels judge
-RATE, DECAY = 0.1, 1e-4  # of a head: step size, and weight of its L2 penalty
+_MOST_STEPS = 60  # of Adam, for a head and for fine-tuning
+OWN_MODEL_EVERY = 5  # steps after which the held-out labels judge
+_RATE, _DECAY = 0.1, 1e-4  # of a head: step size, and weight of its L2 penalty
 _HELD_OUT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class OwnModelInputs:
     """What a head reads of a graph's nodes.
 
     Attributes:
@@ -53,14 +53,14 @@ class Inputs:
     shared: np.ndarray
     around: np.ndarray
 
-    def at(self, rows: np.ndarray) -> Inputs:
+    def at(self, rows: np.ndarray) -> OwnModelInputs:
         """The given rows, by number."""
-        return Inputs(self.x[rows], self.shared[rows], self.around[rows])
+        return OwnModelInputs(self.x[rows], self.shared[rows], self.around[rows])
 
 
-def stack_inputs(parts: Sequence[Inputs]) -> Inputs:
+def stack_own_model_inputs(parts: Sequence[OwnModelInputs]) -> OwnModelInputs:
     """The rows of several graphs, one after another."""
-    return Inputs(
+    return OwnModelInputs(
         sp.csr_array(sp.vstack([p.x for p in parts], format="csr")),
         np.concatenate([p.shared for p in parts]),
         np.concatenate([p.around for p in parts]),
@@ -68,7 +68,7 @@ def stack_inputs(parts: Sequence[Inputs]) -> Inputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
+class _Head:
     """A client's own correction of the shared scores.
 
     Attributes:
@@ -81,12 +81,12 @@ class Head:
     around: np.ndarray
     steps: int
 
-    def scores(self, given: Inputs) -> np.ndarray:
+    def scores(self, given: OwnModelInputs) -> np.ndarray:
         """float64 [n, c], logits of the nodes of ``given``."""
         return np.asarray(given.shared + given.x @ self.own + given.around @ self.around)
 
 
-def inputs(graph: Graph, chances: np.ndarray) -> Inputs:
+def prepare_own_model_inputs(graph: Graph, chances: np.ndarray) -> OwnModelInputs:
     """What a head reads of the nodes of a graph.
 
     Args:
@@ -95,10 +95,10 @@ def inputs(graph: Graph, chances: np.ndarray) -> Inputs:
     """
     degrees = np.maximum(graph.degrees, 1)[:, None]
     around = np.asarray(graph.adjacency @ chances) / degrees
-    return Inputs(unit_rows(graph.features), np.log(np.maximum(chances, 1e-9)), around)
+    return OwnModelInputs(unit_matrix_rows(graph.features), np.log(np.maximum(chances, 1e-9)), around)
 
 
-def fitted_head(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
+def fit_own_model_head(given: OwnModelInputs, labels: np.ndarray, rng: np.random.Generator) -> _Head:
     """The client's head, after the number of steps that a held-out fifth chooses; without a step where there are too few
     labels.
 
@@ -112,14 +112,14 @@ def fitted_head(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> 
     if held < 1 or known.size - held < 1:
         return _heads(given.at(known), labels[known], 0)[-1]
     judged, trained = known[:held], known[held:]
-    tried = _heads(given.at(trained), labels[trained], MOST_STEPS)
+    tried = _heads(given.at(trained), labels[trained], _MOST_STEPS)
     seen = given.at(judged)
     losses = [_head_loss(head.scores(seen), labels[judged]) for head in tried]
     return _heads(given.at(known), labels[known], tried[int(np.argmin(losses))].steps)[-1]
 
 
-def _heads(given: Inputs, labels: np.ndarray, steps: int) -> list[Head]:
-    """The heads after 0, ``EVERY``, 2·``EVERY`` … steps."""
+def _heads(given: OwnModelInputs, labels: np.ndarray, steps: int) -> list[_Head]:
+    """The heads after 0, ``OWN_MODEL_EVERY``, 2·``OWN_MODEL_EVERY`` … steps."""
     d, c = given.x.shape[1], given.shared.shape[1]
     turned, target = sp.csr_array(given.x.T), np.eye(c)[labels]
 
@@ -128,15 +128,15 @@ def _heads(given: Inputs, labels: np.ndarray, steps: int) -> list[Head]:
         chances = np.exp(logits - logits.max(axis=1, keepdims=True))
         chances /= chances.sum(axis=1, keepdims=True)
         wrong = (chances - target) / max(labels.size, 1)
-        return np.asarray(np.concatenate([turned @ wrong, given.around.T @ wrong]) + DECAY * weights)
+        return np.asarray(np.concatenate([turned @ wrong, given.around.T @ wrong]) + _DECAY * weights)
 
-    return [Head(found[:d], found[d:], step) for step, found in _followed(slope, np.zeros((d + c, c)), RATE, steps)]
+    return [_Head(found[:d], found[d:], step) for step, found in _followed(slope, np.zeros((d + c, c)), _RATE, steps)]
 
 
 def _followed(
     slope: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, rate: float, steps: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """(steps taken, float64 weights) at first and after every ``EVERY`` of Adam's ``steps`` (a multiple of it)."""
+    """(steps taken, float64 weights) at first and after every ``OWN_MODEL_EVERY`` of Adam's ``steps`` (a multiple of it)."""
     first, second = np.zeros_like(weights), np.zeros_like(weights)
     yield 0, weights
     for step in range(1, steps + 1):
@@ -144,7 +144,7 @@ def _followed(
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         weights = weights - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        if step % EVERY == 0:
+        if step % OWN_MODEL_EVERY == 0:
             yield step, weights
 
 
@@ -155,10 +155,12 @@ def _head_loss(logits: np.ndarray, labels: np.ndarray) -> float:
 
 
 _PULL = 1e-4
-RATES = (0.1, 0.02)  # of a linear model, and of a network with hidden units
+_RATES = (0.1, 0.02)  # of a linear model, and of a network with hidden units
 
 
-def tuned(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def tune_own_model(
+    layout: Layout, shared: np.ndarray, x: TorchMatrix, labels: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """The client's own weights, fine-tuned from the shared ones.
 
     Args:
@@ -175,10 +177,10 @@ def tuned(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, rng: 
     def descended(fitted: np.ndarray, steps: int) -> list[np.ndarray]:
         return _descended(layout, shared, x, fitted, steps)
 
-    return held_out_choice(descended, lambda vector: logits(layout, vector, x), shared, labels, rng)
+    return choose_own_model_steps(descended, lambda vector: layout_logits(layout, vector, x), shared, labels, rng)
 
 
-def held_out_choice(
+def choose_own_model_steps(
     descended: Callable[[np.ndarray, int], list[np.ndarray]],
     scores: Callable[[np.ndarray], np.ndarray],
     shared: np.ndarray,
@@ -188,7 +190,7 @@ def held_out_choice(
     """The weights after the number of steps at which the held-out fifth is best; then all labelled nodes train.
 
     Args:
-        descended: (labels that train, steps) → weights after 0, ``EVERY``, 2·``EVERY`` … steps.
+        descended: (labels that train, steps) → weights after 0, ``OWN_MODEL_EVERY``, 2·``OWN_MODEL_EVERY`` … steps.
         scores: weights → float [n, c].
         shared: The weights to begin with.
         labels: int64 [n], −1 where unknown.
@@ -203,18 +205,18 @@ def held_out_choice(
         return shared
     fitted = labels.copy()
     fitted[held] = -1
-    losses = [_head_loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, MOST_STEPS)]
-    steps = EVERY * int(np.argmin(losses))
+    losses = [_head_loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, _MOST_STEPS)]
+    steps = OWN_MODEL_EVERY * int(np.argmin(losses))
     return descended(labels, steps)[-1] if steps else shared
 
 
-def _descended(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, steps: int) -> list[np.ndarray]:
-    rate = RATES[len(layout.shapes) > 1]
-    target = torch.tensor(labels, device=device())
+def _descended(layout: Layout, shared: np.ndarray, x: TorchMatrix, labels: np.ndarray, steps: int) -> list[np.ndarray]:
+    rate = _RATES[len(layout.shapes) > 1]
+    target = torch.tensor(labels, device=torch_device())
     count = max(int((labels >= 0).sum()), 1)
 
     def slope(weights: np.ndarray) -> np.ndarray:
-        fit = clipped_gradient_sum(layout, weights.astype(np.float32), x, target, None)
+        fit = clip_per_sample(layout, weights.astype(np.float32), x, target, None)
         return fit.astype(np.float64) / count + _PULL * (weights - shared)
 
     return [found.astype(np.float32) for _, found in _followed(slope, shared.astype(np.float64), rate, steps)]

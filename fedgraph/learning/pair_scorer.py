@@ -17,16 +17,16 @@ from fedgraph.learning import links
 from fedgraph.learning.optimisers.descents import Descended, Descent
 
 # Tried on Cora and Simmons81 at ε = 1, 4 and without privacy, on other hidden edges than those of the tables.
-RANK, SHARPNESS = 16, 8.0  # rows of W; τ
+_RANK, _SHARPNESS = 16, 8.0  # rows of W; τ
 _AGAINST = 2000  # random pairs of a step
-_FASTEST, WALK = 3.0, 8.0  # step size; how far noise alone may lead W, whose length is √RANK at first
-MOMENTUM, AVERAGED = 0.9, 0.5
-COUNTED = 0.3  # of a clip of 1: the entry that counts a pair; its gradient has the rest
+_FASTEST, _WALK = 3.0, 8.0  # step size; how far noise alone may lead W, whose length is √RANK at first
+_MOMENTUM, _AVERAGED = 0.9, 0.5
+_COUNTED = 0.3  # of a clip of 1: the entry that counts a pair; its gradient has the rest
 _ROOM = 1e-9  # of a clip: what rounding of a long sum may add
 _CANCELLED = 1e-4  # of its two parts: a squared norm that is less is taken as this much, so that rounding hides no part of it
 
 
-def start(blocks: int, width: int) -> np.ndarray:
+def start_pair_scorer(blocks: int, width: int) -> np.ndarray:
     """W and b before the first step: W is the mean of the first directions of all blocks, b is 0.
 
     Args:
@@ -36,11 +36,11 @@ def start(blocks: int, width: int) -> np.ndarray:
     Returns:
         float32 [RANK·blocks·width + 1].
     """
-    one = np.eye(RANK, width, dtype=np.float32)
+    one = np.eye(_RANK, width, dtype=np.float32)
     return np.append(np.tile(one, blocks).ravel() / math.sqrt(blocks), np.float32(0.0))
 
 
-def scores(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def score_by_pair_scorer(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """The score s of each pair.
 
     Args:
@@ -52,10 +52,10 @@ def scores(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarra
         float64 [m].
     """
     found = rows.astype(np.float64) @ _weights(vector, rows).T
-    return np.asarray(SHARPNESS * np.einsum("ij,ij->i", found[pairs[:, 0]], found[pairs[:, 1]]) - float(vector[-1]))
+    return np.asarray(_SHARPNESS * np.einsum("ij,ij->i", found[pairs[:, 0]], found[pairs[:, 1]]) - float(vector[-1]))
 
 
-def clipped_gradient_sum(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray, wanted: float) -> np.ndarray:
+def clip_pair_scorer_gradients(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray, wanted: float) -> np.ndarray:
     """Σ over ``pairs`` of (COUNTED, gradient of the pair clipped to √(1 − COUNTED²)).
 
     **Guarantee.** One pair more or less changes it by at most 1 in L2 norm, whatever vector and rows are, as long as they are
@@ -74,23 +74,23 @@ def clipped_gradient_sum(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray
     one, two = many[pairs[:, 0]], many[pairs[:, 1]]
     left, right = one @ weights.T, two @ weights.T
     inner = np.einsum("ij,ij->i", left, right)
-    error = 1 / (1 + np.exp(-np.clip(SHARPNESS * inner - float(vector[-1]), -30.0, 30.0))) - wanted
+    error = 1 / (1 + np.exp(-np.clip(_SHARPNESS * inner - float(vector[-1]), -30.0, 30.0))) - wanted
     squares = [np.einsum("ij,ij->i", part, part) for part in (left, two, right, one)]
     along = squares[0] * squares[1] + squares[2] * squares[3] + 2 * inner * np.einsum("ij,ij->i", one, two)
     along = np.maximum(along, _CANCELLED * (squares[0] * squares[1] + squares[2] * squares[3]))
-    norms = np.abs(error) * np.sqrt(1 + SHARPNESS**2 * along)
-    error *= np.minimum(1.0, math.sqrt(1 - COUNTED**2) * (1 - _ROOM) / np.maximum(norms, 1e-300))
-    weighed = SHARPNESS * error[:, None]
+    norms = np.abs(error) * np.sqrt(1 + _SHARPNESS**2 * along)
+    error *= np.minimum(1.0, math.sqrt(1 - _COUNTED**2) * (1 - _ROOM) / np.maximum(norms, 1e-300))
+    weighed = _SHARPNESS * error[:, None]
     gradient = (weighed * left).T @ two + (weighed * right).T @ one
-    return np.concatenate([[COUNTED * (1 - _ROOM) * len(pairs)], gradient.ravel(), [-error.sum()]])
+    return np.concatenate([[_COUNTED * (1 - _ROOM) * len(pairs)], gradient.ravel(), [-error.sum()]])
 
 
 def _weights(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    return vector[:-1].reshape(RANK, rows.shape[1]).astype(np.float64)
+    return vector[:-1].reshape(_RANK, rows.shape[1]).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class PairScorerState:
     """Where the learner is.
 
     Attributes:
@@ -103,7 +103,7 @@ class Learnt:
 
 
 @dataclass(frozen=True)
-class Learner:
+class PairScorer:
     """Follows noisy sums. All of it is post-processing of them, of public rows and of public coins.
 
     Attributes:
@@ -116,15 +116,15 @@ class Learner:
     std: float
     key: int
 
-    def start(self, vector: np.ndarray) -> Learnt:
-        """Before the first step; ``vector`` as ``start`` gives it."""
-        return Learnt(self._descent(0.0).start(vector), 0.0)
+    def start(self, vector: np.ndarray) -> PairScorerState:
+        """Before the first step; ``vector`` as ``start_pair_scorer`` gives it."""
+        return PairScorerState(self._descent(0.0).start(vector), 0.0)
 
-    def step(self, before: Learnt, rows: np.ndarray, total: np.ndarray, number: int) -> Learnt:
+    def step(self, before: PairScorerState, rows: np.ndarray, total: np.ndarray, number: int) -> PairScorerState:
         """One step along a noisy sum and the exact mean gradient of fresh random pairs.
 
         Noise alone leads W by about rate · √(steps · p) · std / (1 − momentum) / (pairs of a step); the rate keeps that at
-        ``WALK``.
+        ``_WALK``.
 
         Args:
             before: Where the learner is.
@@ -135,13 +135,13 @@ class Learner:
         Returns:
             Where it is afterwards.
         """
-        counted = before.counted + float(total[0]) / COUNTED
+        counted = before.counted + float(total[0]) / _COUNTED
         drawn = max(1.0, counted / (number + 1))
-        walk = math.sqrt(self.steps * total.size) * self.std / (1 - MOMENTUM) / drawn
-        against = links.random_pairs(len(rows), _AGAINST, np.random.default_rng((self.key, number)))
-        mean = clipped_gradient_sum(before.descended.parameters, rows, against, 0.0) / _AGAINST + total / drawn
-        descent = self._descent(min(_FASTEST, WALK / max(walk, 1e-12)))
-        return Learnt(descent.step(before.descended, mean[1:], number), counted)
+        walk = math.sqrt(self.steps * total.size) * self.std / (1 - _MOMENTUM) / drawn
+        against = links.draw_possible_links(len(rows), _AGAINST, np.random.default_rng((self.key, number)))
+        mean = clip_pair_scorer_gradients(before.descended.parameters, rows, against, 0.0) / _AGAINST + total / drawn
+        descent = self._descent(min(_FASTEST, _WALK / max(walk, 1e-12)))
+        return PairScorerState(descent.step(before.descended, mean[1:], number), counted)
 
     def _descent(self, rate: float) -> Descent:
-        return Descent(rate, MOMENTUM, self.steps, AVERAGED)
+        return Descent(rate, _MOMENTUM, self.steps, _AVERAGED)

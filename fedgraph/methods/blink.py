@@ -28,24 +28,26 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import degree_prior
 from fedgraph.learning.layers import gcn
-from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.learning.propagation.aggregation import require_simple
+from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
+from fedgraph.learning.propagation.aggregation import require_simple_aggregation
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Laplace, RandomizedResponse
-from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle
+from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_EDGE_CELL, EdgeRand, EdgeTriangle
 from fedgraph.privacy.mechanisms.noise import LaplaceNoise
-from fedgraph.privacy.neighbour_sums import Degrees
+from fedgraph.privacy.neighbour_sums import NeighbourCounts
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("zhu2023blink", "chatterjee2011random")
+REFERENCE = base.method_bibtex("zhu2023blink", "chatterjee2011random")
 
-LITTLE = 4.0  # ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the
-_DEGREES_BELOW, DEGREES_ABOVE = 0.9, 0.1  # released code found best for a GCN on Cora (scripts/output/best_hp.json)
-ENDS = 2  # lists and degrees that hold an undirected edge
+_LITTLE = (
+    4.0  # ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the
+)
+_DEGREES_BELOW, _DEGREES_ABOVE = 0.9, 0.1  # released code found best for a GCN on Cora (scripts/output/best_hp.json)
+_ENDS = 2  # lists and degrees that hold an undirected edge
 
 
 class Params(Settings):
@@ -68,7 +70,7 @@ class Params(Settings):
 
 
 @dataclass(frozen=True)
-class Split:
+class _Split:
     """How the budget is divided.
 
     Attributes:
@@ -94,7 +96,7 @@ class Made:
     """
 
     attributes: Graph
-    split: Split
+    split: _Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +121,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Answers and degrees of every client; refuses what does not fit into memory, from public numbers alone."""
-    attributes = base.require_attributes("blink", facts)
+    attributes = base.require_attribute_facts("blink", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("blink asks about pairs within a client: write cut_edges: dropped")
     whole_graphs = 3 if params.links == "soft" else 1  # the guessed graph is then as large as all pairs are
-    needed = whole_graphs * degree_prior.BYTES_PER_PAIR * max(facts.sizes.clients) ** 2 / 1e9
+    needed = whole_graphs * degree_prior.DEGREE_PRIOR_BYTES * max(facts.sizes.clients) ** 2 / 1e9
     if params.links != "none" and needed > params.memory_gb:
         raise ScenarioError(
             f"blink looks at all pairs of {max(facts.sizes.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "
@@ -133,42 +135,42 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     relation = Relation.EDGE_UNDIRECTED
     several = facts.sizes.num_clients > 1
     assumed = (
-        *base.ATTRIBUTES_PUBLIC,
-        *base.setting_assumptions(replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED), relation),
+        *base.FACTS_ATTRIBUTES_PUBLIC,
+        *base.assume_setting_facts(replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED), relation),
     )
     made = Made(attributes, split)
     published = (split.of_list if params.links != "none" else 0.0) if budget.private else None
     guarantee = Guarantee(Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False)
-    schedule = base.Schedule(
+    schedule = base.PlanSchedule(
         1, tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client)), 1
     )
     return base.Plan("blink", params, facts, guarantee, schedule, made, published)
 
 
-def _split(params: Params, budget: base.Budget) -> Split:
+def _split(params: Params, budget: base.Budget) -> _Split:
     """An edge costs r·ε_a + 2ε_d, provably; published: one list, ε_a + ε_d."""
-    answers = ENDS if params.reports == "both" else 1
+    answers = _ENDS if params.reports == "both" else 1
     if not budget.private:
-        return Split(answers, np.inf, np.inf, np.inf)
+        return _Split(answers, np.inf, np.inf, np.inf)
     published = budget.calibrated_by == "published"
-    of_list = budget.epsilon if published else budget.epsilon / ENDS
+    of_list = budget.epsilon if published else budget.epsilon / _ENDS
     share = params.degree_share
     if share == "auto":
-        share = _DEGREES_BELOW if of_list < LITTLE else DEGREES_ABOVE
+        share = _DEGREES_BELOW if of_list < _LITTLE else _DEGREES_ABOVE
     degree = share * of_list
-    return Split(answers, of_list - degree if published else (budget.epsilon - ENDS * degree) / answers, degree, of_list)
+    return _Split(answers, of_list - degree if published else (budget.epsilon - _ENDS * degree) / answers, degree, of_list)
 
 
-def _releases(params: Params, facts: base.PublicFacts, split: Split, client: int) -> tuple[PlannedRelease, ...]:
+def _releases(params: Params, facts: base.PublicFacts, split: _Split, client: int) -> tuple[PlannedRelease, ...]:
     if params.links == "none":
         return ()
     n, now = facts.sizes.clients[client], range(1)
-    cells, degrees = UpperTriangle(n), Degrees(n)
+    cells, degrees = EdgeTriangle(n), NeighbourCounts(n)
     if np.isinf(split.answer):
         return (PlannedRelease("answers", cells, *base.NO_NOISE, now, per_round=split.answers, client=client),)
-    flips = EdgeRand(split.answer, n, int(params.memory_gb * 1e9 / BYTES_PER_CELL))
+    flips = EdgeRand(split.answer, n, int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL))
     said = RandomizedResponse(split.answer, 2)
-    noise, price = LaplaceNoise(1 / split.degree), Laplace(1 / (ENDS * split.degree))
+    noise, price = LaplaceNoise(1 / split.degree), Laplace(1 / (_ENDS * split.degree))
     return (
         PlannedRelease("answers", cells, flips, said, now, per_round=split.answers, client=client),
         PlannedRelease("degrees", degrees, noise, price, now, client=client),
@@ -184,11 +186,13 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> sp.csr_array:
-    require_simple(subgraph.graph.adjacency)
+    require_simple_aggregation(subgraph.graph.adjacency)
     return subgraph.graph.adjacency
 
 
-def client(plan: Planned, work: sp.csr_array, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(
+    plan: Planned, work: sp.csr_array, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+) -> base.PlanSent:
     """What the client's nodes answer, once or twice for each pair, and their degrees."""
     if plan.params.links == "none":
         return {}
@@ -199,7 +203,7 @@ def client(plan: Planned, work: sp.csr_array, model: base.Model, round_: int, st
     return sent
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Guess the graph of every client, put them together, and train on them."""
     split, links = plan.made.split, plan.params.links
     if links == "none":
@@ -217,7 +221,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
             guessed.append(sp.csr_array((yeses > 0).astype(np.int8)))
             continue
         degrees[nodes] = inbox.each["degrees"][place]
-        guessed.append(degree_prior.likely_links(degrees[nodes], yeses, split.answers, split.answer, links))
+        guessed.append(degree_prior.links_by_degree_prior(degrees[nodes], yeses, split.answers, split.answer, links))
     adjacency = _placed(guessed, members, n)
     scores = _learnt(plan, adjacency, state.memory.seed)
     return base.State({}, Memory(state.memory.seed, scores, _placed(parts, members, n), degrees))
@@ -233,13 +237,13 @@ def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_node
 
 def _learnt(plan: Planned, adjacency: sp.csr_array, seed: int) -> np.ndarray:
     """[n, c], scores of a GCN that was trained on the guessed graph."""
-    how = Fitting(plan.params.epochs, plan.params.training_rate, plan.params.weight_decay)
-    return gcn.trained_scores(plan.made.attributes, adjacency, plan.params.hidden, how, np.random.default_rng(seed))
+    how = PublicTrainingSteps(plan.params.epochs, plan.params.training_rate, plan.params.weight_decay)
+    return gcn.train_gcn_scores(plan.made.attributes, adjacency, plan.params.hidden, how, np.random.default_rng(seed))
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the guessed graph; ``graph`` is not read."""
-    return base.require_received(plan, state.memory.scores)
+    return base.require_plan_received(plan, state.memory.scores)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
@@ -264,10 +268,10 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
 OFFERS: base.Offers[Params, Made, sp.csr_array, Memory] = base.Offers(
     units=(Unit.EDGE,),
-    reads=lambda plan: base.Reads.NOTHING,
+    reads=lambda plan: base.MethodReads.NOTHING,
     situations=(
-        base.Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"epochs": 40}),
-        base.Situation("transductive", (Trust.CURATOR,), {"epochs": 40, "links": "hybrid", "reports": "one"}),
+        base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"epochs": 40}),
+        base.MethodSituation("transductive", (Trust.CURATOR,), {"epochs": 40, "links": "hybrid", "reports": "one"}),
     ),
     trusts_nobody=True,
     evidence=evidence,

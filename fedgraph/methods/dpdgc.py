@@ -30,27 +30,27 @@ from scipy.special import softmax
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
-from fedgraph.learning.layers.models import Layout, logits
+from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.methods.base.node_caps import descent_of
+from fedgraph.methods.base.node_caps import node_caps_descent
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
-from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, kernel_name, sensitivity_l2
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
+from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensitivity_kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("chien2023differentially")
+REFERENCE = base.method_bibtex("chien2023differentially")
 
-ENDS = 2  # rows that one edge turns
-_CLAIMED_GRADIENT, CLAIMED_ROWS = 2.0, 1.0  # Δ₂ as published: in clips, and in norms of a released row
+_ENDS = 2  # rows that one edge turns
+_CLAIMED_GRADIENT, _CLAIMED_ROWS = 2.0, 1.0  # Δ₂ as published: in clips, and in norms of a released row
 
 
 _K_EDGES = (
@@ -125,25 +125,25 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """T gradients and one release of rows, priced at 4C and 2."""
-    attributes = base.require_attributes("dpdgc", facts)
+    attributes = base.require_attribute_facts("dpdgc", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
     relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
-    bounds = (EndsClippedSum(params.clip, n, kernel_name(clipped_gradient_sum)), EndsSimplexRows(n))
-    noised: tuple[tuple[Mechanism, Event], ...] = (base.NO_NOISE,) * 2
+    bounds = (EndsClippedSum(params.clip, n, sensitivity_kernel_name(clip_per_sample)), EndsSimplexRows(n))
+    noised: tuple[tuple[NoiseMechanism, Event], ...] = (base.NO_NOISE,) * 2
     published, min_clients = None, 1
     if budget.private and steps:
-        whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+        whole = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
         wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
         true = tuple(sensitivity_l2(bound, relation) for bound in bounds)
-        claimed = (_CLAIMED_GRADIENT * params.clip, CLAIMED_ROWS)
-        rows = (1 + params.neighbours) / ENDS  # so many times those that one edge turns
+        claimed = (_CLAIMED_GRADIENT * params.clip, _CLAIMED_ROWS)
+        rows = (1 + params.neighbours) / _ENDS  # so many times those that one edge turns
         of = [
             c * f
             for c, f in zip(claimed if budget.calibrated_by == "published" else true, (rows, math.sqrt(rows)), strict=True)
         ]
         stds = [multiplier * change for multiplier, change in zip(wanted, of, strict=True)]
-        shares = [base.gradient_std(1.0, std, facts) for std in stds]
+        shares = [base.plan_gradient_std(1.0, std, facts) for std in stds]
         min_clients = shares[0][1]
         priced = zip(shares, stds, true, strict=True)
         noised = tuple((GaussianNoise(share), Gaussian(std / change)) for (share, _), std, change in priced)
@@ -155,23 +155,23 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     made = Made(attributes, Layout((n, facts.sizes.num_classes)))
     if budget.private and not steps:
         published = 0.0
-    guarantee = base.guarantee_of(facts, relation, base.ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
-    schedule = base.Schedule(steps + 1 if steps else 0, releases if steps else (), min_clients)
+    guarantee = base.guarantee_from_facts(facts, relation, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(steps + 1 if steps else 0, releases if steps else (), min_clients)
     return base.Plan("dpdgc", params, facts, guarantee, schedule, made, published, notes=_notes(params, noised, budget))
 
 
-def _notes(params: Params, noised: tuple[tuple[Mechanism, Event], ...], budget: base.Budget) -> tuple[str, ...]:
+def _notes(params: Params, noised: tuple[tuple[NoiseMechanism, Event], ...], budget: base.Budget) -> tuple[str, ...]:
     """What k edges of one node cost together."""
     one, two = (event for _, event in noised)
     if params.neighbours == 1 or not isinstance(one, Gaussian) or not isinstance(two, Gaussian):
         return ()
-    rows = (1 + params.neighbours) / ENDS
+    rows = (1 + params.neighbours) / _ENDS
     mu = math.hypot(math.sqrt(params.steps) * rows / one.noise_multiplier, math.sqrt(rows) / two.noise_multiplier)
     return (_K_EDGES.format(k=params.neighbours, epsilon=gaussian.epsilon(mu, budget.delta), rows=1 + params.neighbours),)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    descended = descent_of(plan.params).start(plan.made.layout.start(rng))
+    descended = node_caps_descent(plan.params).start(plan.made.layout.start(rng))
     memory = Memory(int(rng.integers(2**63)), descended)
     if not plan.params.steps:
         return base.State({}, replace(memory, scores=_learnt(plan, memory)))
@@ -182,18 +182,18 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     own, labels = subgraph.graph.adjacency.tocoo(), plan.made.attributes.labels[subgraph.nodes]
     there = (np.ones(own.nnz, np.float32), (own.coords[0], subgraph.nodes[own.coords[1]]))
     rows = sp.csr_array(there, shape=(subgraph.nodes.size, plan.facts.sizes.num_nodes))
-    return Work(FeatureMatrix(unit_rows(rows)), torch.tensor(labels, device=device()), subgraph.nodes)
+    return Work(FeatureMatrix(unit_matrix_rows(rows)), torch.tensor(labels, device=torch_device()), subgraph.nodes)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy gradient sum; in round T the noisy probabilities of the client's nodes."""
     if round_ < plan.params.steps:
         at = (plan.made.layout, model["parameters"], work.x, work.labels, plan.params.clip)
-        return {"gradient": desk.release("gradient", lambda: clipped_gradient_sum(*at))}
+        return {"gradient": desk.release("gradient", lambda: clip_per_sample(*at))}
 
     def rows() -> np.ndarray:
-        found = _probabilities(logits(plan.made.layout, model["parameters"], work.x))
-        return noisy_hops.sent_rows(plan, work.nodes, found)
+        found = _probabilities(layout_logits(plan.made.layout, model["parameters"], work.x))
+        return noisy_hops.send_noisy_rows(plan, work.nodes, found)
 
     return {"rows": desk.release("rows", rows)}
 
@@ -202,14 +202,14 @@ def _probabilities(scores: np.ndarray) -> np.ndarray:
     return np.asarray(softmax(scores.astype(np.float64), axis=1))
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """One step; the averaged parameters before the last round; then the classifier."""
     memory, steps = state.memory, plan.params.steps
     if inbox.round == steps:
-        memory = replace(memory, released=noisy_hops.received_hops(plan, inbox, "rows"))
+        memory = replace(memory, released=noisy_hops.receive_noisy_hops(plan, inbox, "rows"))
         return base.State(state.model, replace(memory, scores=_learnt(plan, memory)))
     labelled = np.float32((plan.made.attributes.labels >= 0).sum())
-    after = descent_of(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)
+    after = node_caps_descent(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)
     shown = after.average if inbox.round == steps - 1 else after.parameters
     return base.State({"parameters": shown}, replace(memory, descended=after))
 
@@ -217,18 +217,20 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
     """float [n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
     p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.sizes.num_classes
-    encoder = public.Encoder("classes", p.hidden, p.folds, public.Fitting(p.epochs, 0.01, 5e-4))
-    inputs = [public.encode_nodes(plan.made.attributes, encoder).own]
+    encoder = public.PublicTrainingEncoder("classes", p.hidden, p.folds, public.PublicTrainingSteps(p.epochs, 0.01, 5e-4))
+    inputs = [public.encode_by_public_training(plan.made.attributes, encoder).own]
     if memory.released is not None:
         inputs.append((memory.released - 1 / classes).astype(np.float32))
     widths = (*((p.classifier,) if p.classifier else ()), classes)
-    how = public.Fitting(2 * p.epochs, 0.02, 1e-3)
-    return public.classifier(inputs, labels, widths, how, True, np.random.default_rng(memory.seed)).scores(inputs)
+    how = public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3)
+    return public.classify_by_public_training(inputs, labels, widths, how, True, np.random.default_rng(memory.seed)).scores(
+        inputs
+    )
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores from what was released; ``graph`` is not read."""
-    return base.require_received(plan, state.memory.scores)
+    return base.require_plan_received(plan, state.memory.scores)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
@@ -246,15 +248,15 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
             without[0, known.rows[end]] = 1
             with_it = without.copy()
             with_it[0, other] = 1
-            both = FeatureMatrix(unit_rows(sp.csr_array(np.concatenate([without, with_it]))))
-            zero, there = _probabilities(logits(plan.made.layout, state.model["parameters"], both))
+            both = FeatureMatrix(unit_matrix_rows(sp.csr_array(np.concatenate([without, with_it]))))
+            zero, there = _probabilities(layout_logits(plan.made.layout, state.model["parameters"], both))
             ratios[place] += (state.memory.released[end] - (zero + there) / 2) @ (there - zero)
     return ratios
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
-    reads=lambda plan: base.Reads.NOTHING,
-    situations=(base.Situation("transductive", settings={"steps": 5}),),
+    reads=lambda plan: base.MethodReads.NOTHING,
+    situations=(base.MethodSituation("transductive", settings={"steps": 5}),),
     evidence=evidence,
 )

@@ -18,17 +18,17 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.learning.baselines.shapes import HopNetwork
+from fedgraph.learning.baselines.network_shapes import HopNetworkShape
 from fedgraph.learning.optimisers import public_training as public
-from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_for_aggregation
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.methods.base.noisy_hops import HopMemory, HopSettings, Made, Work
+from fedgraph.methods.base.noisy_hops import Made, NoisyHopMemory, NoisyHopSettings, Work
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph
 
 
-class Params(HopSettings):
+class Params(NoisyHopSettings):
     """Settings of ``gap_edge``."""
 
     encoder: Literal["classes", "published", "hidden", "none"] = Field(
@@ -68,9 +68,9 @@ class Params(HopSettings):
         return self.encoder == "hidden" or (self.encoder == "classes" and self.folds == 1)
 
 
-REFERENCE = base.bibtex("sajadmanesh2023gap")
+REFERENCE = base.method_bibtex("sajadmanesh2023gap")
 
-ALL_HOPS = (
+_ALL_HOPS = (
     "All hops are read: the encoder saw the labels on which their number would be chosen. Rows of the classes out of fold "
     "(folds: 2 or more) are chosen on honestly, and neighbours count for more."
 )
@@ -80,7 +80,7 @@ prepare, client = noisy_hops.prepare, noisy_hops.client
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Memory(HopMemory):
+class Memory(NoisyHopMemory):
     """What the server remembers: released sums and what followed from them.
 
     Attributes:
@@ -94,7 +94,7 @@ class Memory(HopMemory):
     seed: int
     encoder: np.ndarray
     inputs: tuple[np.ndarray, ...]
-    classifier: public.Chosen | HopNetwork | None = None
+    classifier: public.PublicTrainingClassifier | HopNetworkShape | None = None
     scores: np.ndarray | None = None
 
 
@@ -104,24 +104,26 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop, priced."""
     unread = params.hops and params.depth == "chosen" and params.in_sample
-    return noisy_hops.plan_noisy_hops("gap_edge", params, facts, budget, (ALL_HOPS,) if unread else ())
+    return noisy_hops.plan_noisy_hops("gap_edge", params, facts, budget, (_ALL_HOPS,) if unread else ())
 
 
-def _encoder(params: Params) -> public.Encoder:
-    return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
+def _encoder(params: Params) -> public.PublicTrainingEncoder:
+    return public.PublicTrainingEncoder(
+        params.encoder, params.hidden, params.folds, public.PublicTrainingSteps(params.epochs, 0.01, 5e-4)
+    )
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder, from public features and labels."""
-    encoded = public.encode_nodes(plan.made.attributes, _encoder(plan.params))
+    encoded = public.encode_by_public_training(plan.made.attributes, _encoder(plan.params))
     memory = Memory(seed=int(rng.integers(2**63)), encoder=encoded.parameters, inputs=(encoded.own,), sent=(encoded.message,))
     return _after_hop(plan, memory, encoded.message)
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
-    sums = noisy_hops.received_hops(plan, inbox)
-    rows = unit_length(sums)
+    sums = noisy_hops.receive_noisy_hops(plan, inbox)
+    rows = scale_for_aggregation(sums)
     m = state.memory
     return _after_hop(plan, replace(m, inputs=(*m.inputs, rows), sent=(*m.sent, rows), sums=(*m.sums, sums)), rows)
 
@@ -133,9 +135,9 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         raise RuntimeFailure("gap_edge was asked for predictions before its last hop")
     if not plan.made.new_nodes:
         return memory.scores
-    inputs = [public.rows_of(memory.encoder, _encoder(plan.params), graph)]
+    inputs = [public.encode_after_public_training(memory.encoder, _encoder(plan.params), graph)]
     for _ in range(plan.params.hops):
-        inputs.append(unit_length(hop(graph.adjacency, inputs[-1])))
+        inputs.append(scale_for_aggregation(aggregate_hop(graph.adjacency, inputs[-1])))
     return _scores(memory.classifier, inputs)
 
 
@@ -145,37 +147,43 @@ def _after_hop(plan: Planned, memory: Memory, rows: np.ndarray) -> base.State[Me
     if len(inputs) <= p.hops:
         return base.State({"rows": rows}, memory)
     labels, rng = plan.made.attributes.labels, np.random.default_rng(memory.seed)
-    chosen: HopNetwork | public.Chosen
+    chosen: HopNetworkShape | public.PublicTrainingClassifier
     if p.encoder == "published":
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
-        chosen = gap_networks.classifier(inputs, labels, p.hidden, plan.facts.sizes.num_classes, p.epochs, rng)
+        chosen = gap_networks.train_gap_network_classifier(
+            inputs, labels, p.hidden, plan.facts.sizes.num_classes, p.epochs, rng
+        )
     else:
         widths = (*((p.classifier,) if p.classifier else ()), plan.facts.sizes.num_classes)
-        chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.chooses, rng)
+        chosen = public.classify_by_public_training(
+            inputs, labels, widths, public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3), p.chooses, rng
+        )
     return base.State({}, replace(memory, classifier=chosen, scores=_scores(chosen, inputs)))
 
 
-def _scores(chosen: HopNetwork | public.Chosen, inputs: Sequence[np.ndarray]) -> np.ndarray:
+def _scores(chosen: HopNetworkShape | public.PublicTrainingClassifier, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """[n, c]."""
-    if isinstance(chosen, public.Chosen):
+    if isinstance(chosen, public.PublicTrainingClassifier):
         return chosen.scores(inputs)
     from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
-    return gap_networks.scores(chosen, inputs)
+    return gap_networks.score_with_gap_network(chosen, inputs)
 
 
 _NO_EDGES = "reads no edge: a private method has to be better than this"
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.made.new_nodes else base.Reads.NOTHING,
-    situations=(base.Situation("transductive"), base.Situation("inductive-edges")),
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING,
+    situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
     reads_stand_ins=True,
     drafts=(
-        base.Draft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
-        base.Draft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),
-        base.Draft("federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick={"epochs": 30}),
-        base.Draft(
+        base.MethodDraft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
+        base.MethodDraft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),
+        base.MethodDraft(
+            "federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick={"epochs": 30}
+        ),
+        base.MethodDraft(
             "federation", "edge", {"label": "no edges", "hops": 0, "folds": 2}, _NO_EDGES, compared=True, quick={"epochs": 30}
         ),
     ),

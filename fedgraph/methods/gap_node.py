@@ -16,45 +16,50 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
+from fedgraph.learning.clipping.per_sample import (
+    clip_per_sample,
+    multiply_per_sample,
+    multiply_per_sample_rest,
+    overlap_per_sample,
+)
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device
-from fedgraph.learning.layers.models import Layout, logits
-from fedgraph.learning.optimisers.descents import Descended, masked, poisson_mask
-from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
-from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device
+from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
+from fedgraph.learning.optimisers.public_training import centre_public_training_probabilities, public_training_hidden_units
+from fedgraph.learning.propagation.aggregation import scale_for_aggregation
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
 from fedgraph.methods.base.node_caps import (
-    Caps,
-    CapSettings,
-    Hops,
+    NodeCapHops,
+    NodeCaps,
+    NodeCapSettings,
     Work,
-    aggregate,
-    descent_of,
-    directions,
-    hop_key,
-    plan_capped_hops,
-    release_hop,
-    rows_of,
+    aggregate_node_caps,
+    node_caps_descent,
+    node_caps_directions,
+    node_caps_key,
+    node_caps_rows,
+    plan_node_caps,
+    release_node_caps_hop,
 )
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.sensitivity import kernel_name
+from fedgraph.privacy.sensitivity import sensitivity_kernel_name
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("sajadmanesh2023gap")
+REFERENCE = base.method_bibtex("sajadmanesh2023gap")
 
 
-DISPUTED = (
+_DISPUTED = (
     "GAP's node level is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888) find privacy flaws in it, and "
     "show that private embeddings of single nodes cannot be useful. Here nobody is shown a node's own row."
 )
 
-Stage = Literal["encoder", "classifier"]
+_Stage = Literal["encoder", "classifier"]
 
 
-class Params(CapSettings):
+class Params(NodeCapSettings):
     """Settings of ``gap_node``."""
 
     encoder: Literal["classes", "hidden", "none"] = Field("classes", description="what is aggregated")
@@ -78,12 +83,12 @@ class Made:
     """
 
     first: int
-    caps: Caps
+    caps: NodeCaps
     basis: np.ndarray | None
     encoder: Layout
     classifier: Layout
 
-    def layout(self, stage: Stage) -> Layout:
+    def layout(self, stage: _Stage) -> Layout:
         return self.encoder if stage == "encoder" else self.classifier
 
 
@@ -106,21 +111,21 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise multipliers of both stages and of the hops, and every release."""
     first = 0 if params.encoder == "none" else params.steps
-    return plan_capped_hops(
+    return plan_node_caps(
         "gap_node",
         params,
         facts,
         budget,
         {"classifier": range(first, first + params.steps), "encoder": range(first)},
-        (Hops("aggregate", first, params.hops),),
-        kernel_name(clipped_gradient_sum),
+        (NodeCapHops("aggregate", first, params.hops),),
+        sensitivity_kernel_name(clip_per_sample),
         lambda capped: _made(params, facts, first, capped),
-        DISPUTED,
+        _DISPUTED,
     )
 
 
-def _made(params: Params, facts: base.PublicFacts, first: int, capped: Caps) -> Made:
-    basis, inputs = directions(params.projection, facts)
+def _made(params: Params, facts: base.PublicFacts, first: int, capped: NodeCaps) -> Made:
+    basis, inputs = node_caps_directions(params.projection, facts)
     classes = facts.sizes.num_classes
     widths = (inputs, params.hidden, classes) if params.encoder == "hidden" else (inputs, classes)
     sent = {"none": inputs, "hidden": params.hidden, "classes": classes}[params.encoder]
@@ -128,25 +133,27 @@ def _made(params: Params, facts: base.PublicFacts, first: int, capped: Caps) -> 
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    descent = descent_of(plan.params)
+    descent = node_caps_descent(plan.params)
     memory = Memory(descent.start(plan.made.encoder.start(rng)), descent.start(plan.made.classifier.start(rng)))
     return base.State({"encoder": memory.encoder.parameters, "classifier": memory.classifier.parameters}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return node_caps.prepared(plan.made.caps, plan.made.basis, subgraph)
+    return node_caps.prepare_node_caps(plan.made.caps, plan.made.basis, subgraph)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
-    stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
+    stage: _Stage = "encoder" if round_ < plan.made.first else "classifier"
     hops: dict[str, Released] = {}
     shown = hops if plan.watch.opened else None
     x = work.x if stage == "encoder" else _noisy_rows(plan, work, model, round_, streams, desk, shown)
 
     def gradient() -> np.ndarray:
-        mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        return clipped_gradient_sum(plan.made.layout(stage), model[stage], x, masked(work.labels, mask), plan.params.clip)
+        mask = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        return clip_per_sample(
+            plan.made.layout(stage), model[stage], x, mask_descent_labels(work.labels, mask), plan.params.clip
+        )
 
     return {"gradient": desk.release(stage, gradient), **hops}
 
@@ -156,19 +163,19 @@ def _noisy_rows(
     work: Work,
     model: base.Model,
     round_: int,
-    streams: base.Streams,
+    streams: base.PlanStreams,
     desk: Desk,
     shown: dict[str, Released] | None = None,
 ) -> DenseMatrix:
     """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there. shown: takes the noisy hops of round T, for an
     attack that reads all that is priced (``Watch.opened``).
     """
-    key, first = hop_key(streams, model["encoder"]), plan.made.first
+    key, first = node_caps_key(streams, model["encoder"]), plan.made.first
     if key not in work.hops or round_ == first:
-        rows = [unit_length(sent(plan, model["encoder"], work.x))]
+        rows = [scale_for_aggregation(_sent(plan, model["encoder"], work.x))]
         for number in range(plan.params.hops):
-            sums = aggregate(work.adjacency, rows[-1])
-            rows.append(release_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
+            sums = aggregate_node_caps(work.adjacency, rows[-1])
+            rows.append(release_node_caps_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
         work.hops.clear()
         work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
     return work.hops[key]
@@ -179,22 +186,22 @@ def _hop_name(number: int) -> str:
     return f"hop {number}"
 
 
-def sent(plan: Planned, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
+def _sent(plan: Planned, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
     """What a node's neighbours will sum, before scaling: [n, h]."""
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()
     if plan.params.encoder == "hidden":
-        return hidden_units(plan.made.encoder, encoder, x)
-    return centred_probabilities(logits(plan.made.encoder, encoder, x))
+        return public_training_hidden_units(plan.made.encoder, encoder, x)
+    return centre_public_training_probabilities(layout_logits(plan.made.encoder, encoder, x))
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes; the encoder is frozen at its averaged iterate."""
     first, before = plan.made.first, state.memory
     number = inbox.round if inbox.round < first else inbox.round - first
     mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * plan.params.sampling_rate)
-    stage: Stage = "encoder" if inbox.round < first else "classifier"
-    after = descent_of(plan.params).step(before.encoder if stage == "encoder" else before.classifier, mean, number)
+    stage: _Stage = "encoder" if inbox.round < first else "classifier"
+    after = node_caps_descent(plan.params).step(before.encoder if stage == "encoder" else before.classifier, mean, number)
     memory = Memory(after, before.classifier) if stage == "encoder" else Memory(before.encoder, after)
     shown = after.average if number == plan.params.steps - 1 else after.parameters
     return base.State({**state.model, stage: shown}, memory)
@@ -202,22 +209,22 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
-    return logits(plan.made.classifier, state.model["classifier"], _in_clear(plan, state, graph))
+    return layout_logits(plan.made.classifier, state.model["classifier"], _in_clear(plan, state, graph))
 
 
 def _in_clear(plan: Planned, state: base.State[Memory], graph: Graph) -> DenseMatrix:
     """[H⁰ … Hᴷ] of ``graph`` without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
-    rows = [unit_length(sent(plan, state.model["encoder"], rows_of(graph, plan.made.basis)))]
+    rows = [scale_for_aggregation(_sent(plan, state.model["encoder"], node_caps_rows(graph, plan.made.basis)))]
     for _ in range(plan.params.hops):
-        rows.append(unit_length(aggregate(adjacency, rows[-1])))
+        rows.append(scale_for_aggregation(aggregate_node_caps(adjacency, rows[-1])))
     return DenseMatrix(np.concatenate(rows, axis=1))
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the classifier after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     x = _in_clear(plan, state, graph)
-    own = own_models.tuned(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
+    own = own_models.tune_own_model(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
     return replace(state, model={**state.model, "classifier": own})
 
 
@@ -225,7 +232,7 @@ def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: some message is a sum over rows that somebody who sees it knows."""
     size = max(plan.made.encoder.num_parameters, plan.made.classifier.num_parameters)
     readable = plan.made.first > 0 or plan.watch.opened
-    return readable and plan.params.sampling_rate == 1 and seen.worth_keeping(plan, size)
+    return readable and plan.params.sampling_rate == 1 and seen.seen_rounds_worth_keeping(plan, size)
 
 
 def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -240,24 +247,24 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
     as before. A canary without edges has the same hops in both versions, so they tell nothing of it by themselves, and cost the
     share of the budget that they have: of μ² it shows 1 − ``hop_share`` at most (``benchmarks.one_run_limits --rows``).
     """
-    weights = seen.known_shares(plan, state, units)
+    weights = seen.seen_known_shares(plan, state, units)
     if weights is None:
         return None
     found = np.zeros(weights.size)
     hops = _hops(plan, state)
-    for number, nodes in enumerate(seen.groups(plan)):
-        part, coins = graph.induced(nodes), seen.Coins.of(nodes, units[:, 0])
-        x, labels = rows_of(part, plan.made.basis), torch.tensor(part.labels, device=device())
-        of_stage: dict[Stage, tuple[Any, np.ndarray]] = {"encoder": (x, overlaps(x, coins.rows))}
+    for number, nodes in enumerate(seen.seen_groups(plan)):
+        part, coins = graph.induced(nodes), seen.SeenCoins.of(nodes, units[:, 0])
+        x, labels = node_caps_rows(part, plan.made.basis), torch.tensor(part.labels, device=torch_device())
+        of_stage: dict[_Stage, tuple[Any, np.ndarray]] = {"encoder": (x, overlap_per_sample(x, coins.rows))}
         for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
+            stage: _Stage = "encoder" if round_ < plan.made.first else "classifier"
             if stage == "classifier" and stage not in of_stage:
                 if not hops:
                     break
                 of_stage[stage] = _joined(plan, model, x, [hop[number] for hop in hops], coins.rows)
             rows, overlap = of_stage[stage]
             at = (plan.made.layout(stage), model[stage], rows, labels, plan.params.clip)
-            coins.add(products(*at, overlap, coins.rows), left_over_products(*at, message, weights[nodes]))
+            coins.add(multiply_per_sample(*at, overlap, coins.rows), multiply_per_sample_rest(*at, message, weights[nodes]))
         found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, "classifier", plan.params.clip))
     return found[units[:, 0]]
 
@@ -272,16 +279,16 @@ def _hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:
 
 def _joined(plan: Planned, model: base.Model, x: Any, hops: list[np.ndarray], of: np.ndarray) -> tuple[DenseMatrix, np.ndarray]:
     """(the classifier's rows of one client, products of those ``of``)."""
-    parts = [unit_length(sent(plan, model["encoder"], x)), *(unit_length(hop) for hop in hops)]
+    parts = [scale_for_aggregation(_sent(plan, model["encoder"], x)), *(scale_for_aggregation(hop) for hop in hops)]
     rows = DenseMatrix(np.concatenate(parts, axis=1))
-    return rows, overlaps(rows, of)
+    return rows, overlap_per_sample(rows, of)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
-    situations=(base.Situation("inductive", settings={"steps": 4, "projection": 16}),),
-    drafts=(base.Draft("graph", "node", {"label": "GAP-NDP"}, "noisy sums over neighbours, bounded without a promise"),),
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
+    situations=(base.MethodSituation("inductive", settings={"steps": 4, "projection": 16}),),
+    drafts=(base.MethodDraft("graph", "node", {"label": "GAP-NDP"}, "noisy sums over neighbours, bounded without a promise"),),
     tuned=tuned,
     reads_rounds=reads_rounds,
     evidence=evidence,

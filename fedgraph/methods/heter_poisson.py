@@ -29,26 +29,31 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
-from fedgraph.learning.clipping.subgraphs import with_neighbours
+from fedgraph.learning.clipping.per_sample import (
+    clip_per_sample,
+    multiply_per_sample,
+    multiply_per_sample_rest,
+    overlap_per_sample,
+)
+from fedgraph.learning.clipping.subgraphs import join_subgraph_inputs
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device
-from fedgraph.learning.layers.models import Layout, logits
-from fedgraph.learning.optimisers.descents import Descended, masked, poisson_mask
-from fedgraph.learning.sampling import bounded, require_limit
+from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
+from fedgraph.learning.neighbour_limits import limit_neighbours, require_neighbour_limit
+from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
-from fedgraph.methods.base.node_caps import COIN, descent_of, directions, sparse_rows
+from fedgraph.methods.base.node_caps import NODE_CAP_COIN, node_caps_descent, node_caps_directions, node_caps_sparse_rows
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.claims import heter_poisson as published
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, MentionedGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, SymmetricLaplaceNoise
-from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
+from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_kernel_name
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("xiang2024preserving")
+REFERENCE = base.method_bibtex("xiang2024preserving")
 
 
 class Params(Settings):
@@ -104,7 +109,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noisy sum a step; one noise multiplier, priced at each client's own size."""
-    base.require_test_graph("heter_poisson", facts)
+    base.require_test_graph_facts("heter_poisson", facts)
     others = [max(n - 1, 0) if params.cap == "all" else min(params.degree, n) for n in facts.sizes.clients]
     rates = tuple(min(1.0, params.mentions / max(m, 1)) for m in others)
     mechanism, free = base.NO_NOISE
@@ -116,21 +121,21 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             multiplier, params.sampling_rate, params.mentions, max(facts.sizes.clients), params.steps, budget.delta
         )
         events = [_event(params, multiplier, p, m) for p, m in zip(rates, others, strict=True)]
-        std, min_clients = base.gradient_std(multiplier, params.clip, facts)
+        std, min_clients = base.plan_gradient_std(multiplier, params.clip, facts)
         heavy = params.noise == "laplace"
         mechanism = SymmetricLaplaceNoise(multiplier * params.clip) if heavy else GaussianNoise(std)
-    basis, inputs = directions(params.projection, facts)
+    basis, inputs = node_caps_directions(params.projection, facts)
     promised, limit = (params.degree if params.cap == cap else None for cap in ("promised", "limit"))
-    assumed = base.TESTED_IN_PUBLIC
+    assumed = base.FACTS_TESTED_IN_PUBLIC
     if params.cap != "all":
         assumed += (Assumption.PROMISED_DEGREE if limit is None else Assumption.DEGREE_LIMIT_ENFORCED,)
-    bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
+    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
     made = Made(rates, basis, Layout((2 * inputs, facts.sizes.num_classes)))
-    sums = base.Sums(suffice=params.noise == "gaussian")
+    sums = base.PlanSums(suffice=params.noise == "gaussian")
     relation, steps = Relation.NODE_ZERO_OUT, range(params.steps)
-    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit)
+    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit)
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
-    schedule = base.Schedule(params.steps, tuple(releases), min_clients)
+    schedule = base.PlanSchedule(params.steps, tuple(releases), min_clients)
     return base.Plan("heter_poisson", params, facts, guarantee, schedule, made, claimed, sums=sums)
 
 
@@ -144,7 +149,7 @@ def _multiplier(params: Params, sizes: tuple[tuple[float, int], ...], units: int
         how = (params.sampling_rate, params.mentions, units, params.steps, budget.delta)
         return calibrate.calibrate_published(lambda m: published.epsilon(m, *how), budget.epsilon)
     return max(
-        calibrate.noise_multiplier(
+        calibrate.calibrate_noise(
             lambda s, rate=rate, others=others: Repeated(_event(params, s, rate, others), params.steps),  # type: ignore[misc]
             budget.epsilon,
             budget.delta,
@@ -154,32 +159,39 @@ def _multiplier(params: Params, sizes: tuple[tuple[float, int], ...], units: int
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
-    memory = descent_of(plan.params).start(plan.made.layout.start(rng))
+    memory = node_caps_descent(plan.params).start(plan.made.layout.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph, adjacency = subgraph.graph, subgraph.graph.adjacency
     if plan.params.cap == "promised":
-        adjacency = bounded(adjacency, plan.params.degree, subgraph.nodes, COIN)
+        adjacency = limit_neighbours(adjacency, plan.params.degree, subgraph.nodes, NODE_CAP_COIN)
     elif plan.params.cap == "limit":
-        require_limit(adjacency, plan.params.degree, subgraph.nodes)
-    return Work(sparse_rows(graph, plan.made.basis), adjacency, torch.tensor(graph.labels, device=device()), subgraph.client)
+        require_neighbour_limit(adjacency, plan.params.degree, subgraph.nodes)
+    return Work(
+        node_caps_sparse_rows(graph, plan.made.basis),
+        adjacency,
+        torch.tensor(graph.labels, device=torch_device()),
+        subgraph.client,
+    )
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy sum of clipped gradients of this step's drawn rows."""
 
     def gradient() -> np.ndarray:
-        drawn = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        kept = mentioned(work.adjacency, drawn, plan.made.rates[work.number], streams.generator("mentions"))
-        x = FeatureMatrix(with_neighbours(work.features, kept))
-        return clipped_gradient_sum(plan.made.layout, model["parameters"], x, masked(work.labels, drawn), plan.params.clip)
+        drawn = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        kept = _mentioned(work.adjacency, drawn, plan.made.rates[work.number], streams.generator("mentions"))
+        x = FeatureMatrix(join_subgraph_inputs(work.features, kept))
+        return clip_per_sample(
+            plan.made.layout, model["parameters"], x, mask_descent_labels(work.labels, drawn), plan.params.clip
+        )
 
     return {"gradient": desk.release("model", gradient)}
 
 
-def mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, rng: np.random.Generator) -> sp.csr_array:
+def _mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, rng: np.random.Generator) -> sp.csr_array:
     """CSR [n, n] of float32 ones: whom each drawn row mentions. drawn: bool [n]. rate: p. rng: secret coins, one an arc."""
     owner = np.repeat(np.arange(drawn.size), np.diff(adjacency.indptr))
     kept = drawn[owner] & ~drawn[adjacency.indices] & (rng.random(owner.size) < rate)
@@ -187,22 +199,24 @@ def mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, rng: np.r
     return sp.csr_array(arcs, shape=adjacency.shape)
 
 
-def server(plan: Planned, state: base.State[Descended], inbox: base.Inbox) -> base.State[Descended]:
+def server(plan: Planned, state: base.State[Descended], inbox: base.PlanInbox) -> base.State[Descended]:
     """One step on the mean over the public expected number of drawn rows."""
     rows = np.float32(plan.params.sampling_rate * plan.facts.sizes.num_nodes)
-    memory = descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / rows, inbox.round)
+    memory = node_caps_descent(plan.params).step(state.memory, inbox.sums["gradient"] / rows, inbox.round)
     return base.State({"parameters": memory.parameters}, memory)
 
 
 def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph; every neighbour is mentioned."""
-    rows = FeatureMatrix(with_neighbours(sparse_rows(graph, plan.made.basis), sp.csr_array(graph.adjacency.astype(np.float32))))
-    return logits(plan.made.layout, state.memory.average, rows)
+    rows = FeatureMatrix(
+        join_subgraph_inputs(node_caps_sparse_rows(graph, plan.made.basis), sp.csr_array(graph.adjacency.astype(np.float32)))
+    )
+    return layout_logits(plan.made.layout, state.memory.average, rows)
 
 
 def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: for a viewer who sees them."""
-    return seen.worth_keeping(plan, plan.made.layout.num_parameters)
+    return seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters)
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -216,18 +230,20 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     p, found = plan.params, np.zeros(plan.facts.sizes.num_nodes)
     weights = np.full(found.size, p.sampling_rate)
     weights[units[:, 0]] /= 2
-    for number, order in enumerate(seen.groups(plan)):
+    for number, order in enumerate(seen.seen_groups(plan)):
         part = graph.induced(order)
         x = FeatureMatrix(
-            with_neighbours(sparse_rows(part, plan.made.basis), sp.csr_array(part.adjacency.shape, dtype=np.float32))
+            join_subgraph_inputs(
+                node_caps_sparse_rows(part, plan.made.basis), sp.csr_array(part.adjacency.shape, dtype=np.float32)
+            )
         )
-        labels = torch.tensor(part.labels, device=device())
-        coins = seen.Coins.of(order, units[:, 0])
-        overlap = overlaps(x, coins.rows)
+        labels = torch.tensor(part.labels, device=torch_device())
+        coins = seen.SeenCoins.of(order, units[:, 0])
+        overlap = overlap_per_sample(x, coins.rows)
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
             one = (plan.made.layout, model["parameters"], x, labels, p.clip)
-            left = left_over_products(*one, message, weights[order])
-            coins.add(p.sampling_rate**2 * products(*one, overlap, coins.rows), p.sampling_rate * left)
+            left = multiply_per_sample_rest(*one, message, weights[order])
+            coins.add(p.sampling_rate**2 * multiply_per_sample(*one, overlap, coins.rows), p.sampling_rate * left)
         found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, "model", p.clip))
     return found[units[:, 0]]
 
@@ -236,10 +252,10 @@ _SMALL: Mapping[str, object] = {"steps": 5, "projection": 16}
 
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
     units=(Unit.NODE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
-        base.Situation("inductive", settings=_SMALL),
-        base.Situation("inductive", settings={**_SMALL, "cap": "promised", "noise": "laplace", "steps": 2}),
+        base.MethodSituation("inductive", settings=_SMALL),
+        base.MethodSituation("inductive", settings={**_SMALL, "cap": "promised", "noise": "laplace", "steps": 2}),
     ),
     answers_every_round=True,
     reads_rounds=reads_rounds,

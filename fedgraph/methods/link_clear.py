@@ -23,7 +23,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("liben2007link")
+REFERENCE = base.method_bibtex("liben2007link")
 
 
 class Params(Settings):
@@ -70,8 +70,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC)
     shown = PlannedRelease("edges", Unbounded(), Disclose("no privacy was asked for"), Unprotected("edges in clear"), range(1))
     made = Made(facts.public.attributes)
-    guarantee = base.guarantee_of(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False)
-    schedule = base.Schedule(1, (shown,), 1)
+    guarantee = base.guarantee_from_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(1, (shown,), 1)
     return base.Plan("link_clear", params, facts, guarantee, schedule, made)
 
 
@@ -81,18 +81,20 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """int64 [m, 2], the client's edges by global ids, with those to nodes of others where it knows them."""
-    return np.concatenate(links.known_pairs(subgraph))
+    return np.concatenate(links.list_known_links(subgraph))
 
 
-def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(
+    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+) -> base.PlanSent:
     return {"edges": desk.release("edges", work)}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The union of all edges, and the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
-    graph = replace(plan.made.attributes, adjacency=links.adjacency_of(every, plan.facts.sizes.num_nodes))
-    rows = links.fit_encoder(graph, state.memory.seed, plan.params.model) if plan.params.model in {"gcn", "sage"} else None
+    graph = replace(plan.made.attributes, adjacency=links.link_adjacency(every, plan.facts.sizes.num_nodes))
+    rows = links.fit_link_encoder(graph, state.memory.seed, plan.params.model) if plan.params.model in {"gcn", "sage"} else None
     return base.State({}, replace(state.memory, graph=graph, rows=rows))
 
 
@@ -103,17 +105,17 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
         raise RuntimeFailure("link_clear was asked for scores before it had the edges")
     if memory.rows is not None:
         return np.einsum("ij,ij->i", memory.rows[pairs[:, 0]], memory.rows[pairs[:, 1]]).astype(np.float64)
-    return links.heuristic_scores(plan.params.model, memory.graph.adjacency, pairs)
+    return links.score_links_heuristically(plan.params.model, memory.graph.adjacency, pairs)
 
 
 OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
     kind="linker",
-    reads=lambda plan: base.Reads.PRIVATE_EDGES,
+    reads=lambda plan: base.MethodReads.PRIVATE_EDGES,
     units=(Unit.EDGE,),
-    situations=(base.Situation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
+    situations=(base.MethodSituation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     ignores_budget={},
     drafts=(
-        base.Draft("links", "any", {"label": "shared neighbours"}, "without privacy: Adamic-Adar", compared=True),
-        base.Draft("links", "any", {"model": "gcn", "label": "GCN"}, "without privacy: a trained encoder", compared=True),
+        base.MethodDraft("links", "any", {"label": "shared neighbours"}, "without privacy: Adamic-Adar", compared=True),
+        base.MethodDraft("links", "any", {"model": "gcn", "label": "GCN"}, "without privacy: a trained encoder", compared=True),
     ),
 )

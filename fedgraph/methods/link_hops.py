@@ -17,9 +17,9 @@ Public coins split all pairs of nodes: edges of some pairs are summed over in ho
 edge that is in a hop looks more alike than an edge that is not.
 
 **Guarantee.** Edge level, for one undirected edge more or less (or one direction of it); features and who exists are public. An
-edge changes two rows of each hop by at most one unit row: Δ₂ = √2 (``neighbour_sums``). It is one row of the last sum: Δ₂ =
-``LONGEST`` and the 1 that counts it (``EdgeRows``), or one row of a step where its coin falls so: Δ₂ = 1 (``EdgeClippedSum``, a
-Gaussian with Poisson sampling). Hops and what follows are composed, although the coins put each edge in only one of them: the
+edge changes two rows of each hop by at most one unit row: Δ₂ = √2 (``aggregate_neighbours``). It is one row of the last sum: Δ₂
+= ``LONGEST`` and the 1 that counts it (``EdgeRows``), or one row of a step where its coin falls so: Δ₂ = 1 (``EdgeClippedSum``,
+a Gaussian with Poisson sampling). Hops and what follows are composed, although the coins put each edge in only one of them: the
 price is an upper bound. Of an edge between clients each counts half of a sum; a step draws it at one of them. A score is
 computed from released values, so any pair may be asked, and answers may be shown.
 """
@@ -35,24 +35,24 @@ from pydantic import Field, model_validator
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
-from fedgraph.learning.optimisers.descents import poisson_mask
-from fedgraph.learning.propagation.aggregation import require_simple, unit_length, with_cut
+from fedgraph.learning.optimisers.descents import draw_poisson_descent_mask
+from fedgraph.learning.propagation.aggregation import aggregation_with_cut, require_simple_aggregation, scale_for_aggregation
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.sensitivity import Bound, EdgeClippedSum, EdgeRows, kernel_name
+from fedgraph.privacy.sensitivity import EdgeClippedSum, EdgeRows, SensitivityBound, sensitivity_kernel_name
 from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Subgraph
 
-REFERENCE = base.bibtex("sajadmanesh2023gap", "huang2025relational")
+REFERENCE = base.method_bibtex("sajadmanesh2023gap", "huang2025relational")
 
-CLIP = math.hypot(1.0, links.LONGEST)  # the row of one edge: a 1 that counts it, and what is known of it
-RANDOM = 20_000  # random pairs that stand for pairs without an edge
+_CLIP = math.hypot(1.0, links.LINK_ROW_LENGTH)  # the row of one edge: a 1 that counts it, and what is known of it
+_RANDOM = 20_000  # random pairs that stand for pairs without an edge
 
 
 class Params(Settings):
@@ -122,11 +122,11 @@ class Memory:
     """
 
     direction: np.ndarray | None = None
-    learnt: pair_scorer.Learnt | None = None
+    learnt: pair_scorer.PairScorerState | None = None
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
-Priced: TypeAlias = tuple[Mechanism, Event]
+_Priced: TypeAlias = tuple[NoiseMechanism, Event]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -135,11 +135,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if attributes is None:
         raise ScenarioError("link_hops needs public features: use it in task: link_prediction")
     key = facts.sizes.num_nodes
-    features = links.public_rows(attributes.features, params.width, key)
+    features = links.public_link_rows(attributes.features, params.width, key)
     split = 0 if params.rows == "random" else features.shape[1]
     parts = [features] if split else []
     if params.hops and (params.rows in ("random", "both") or not split):
-        parts.append(links.random_rows(facts.sizes.num_nodes, params.width, key))
+        parts.append(links.random_link_rows(facts.sizes.num_nodes, params.width, key))
     if not parts:
         raise ScenarioError("link_hops with hops: 0 reads features, and these data have none: write hops: 1 or more")
     n, rounds, relation = facts.sizes.num_nodes, params.hops, Relation.EDGE_UNDIRECTED
@@ -150,27 +150,27 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     releases = (PlannedRelease("aggregate", NeighbourSums(n), *hops, range(rounds)),) if rounds else ()
     last = range(rounds, rounds + (1 if params.decoder == "sum" else params.steps))
     most = max(1, n * (n - 1) // 2)
-    bound: Bound = EdgeRows(CLIP, most)
+    bound: SensitivityBound = EdgeRows(_CLIP, most)
     if params.decoder == "steps":
-        bound = EdgeClippedSum(1.0, most, kernel_name(pair_scorer.clipped_gradient_sum))
+        bound = EdgeClippedSum(1.0, most, sensitivity_kernel_name(pair_scorer.clip_pair_scorer_gradients))
     supervision = PlannedRelease("supervision", bound, *teaching, last)
     whole = teaching[0].std * math.sqrt(facts.sizes.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
-    assumed = base.ATTRIBUTES_PUBLIC
+    assumed = base.FACTS_ATTRIBUTES_PUBLIC
     made = Made(np.concatenate(parts, axis=1), split, key, whole)
-    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=per_end)
-    schedule = base.Schedule(last.stop, (*releases, supervision), min_clients)
+    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=per_end)
+    schedule = base.PlanSchedule(last.stop, (*releases, supervision), min_clients)
     return base.Plan("link_hops", params, facts, guarantee, schedule, made)
 
 
-def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[Priced, Priced, int]:
+def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[_Priced, _Priced, int]:
     """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
     if not budget.private:
         return base.NO_NOISE, base.NO_NOISE, 1
-    whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    whole = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
     share = params.supervision_share if params.hops else 1.0
     of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
     of_last = whole / math.sqrt(share)
-    change = CLIP
+    change = _CLIP
     ends = math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
     hop_event, last_event = Gaussian(ends * of_hop), cast(Event, Gaussian(ends * of_last))
     if params.decoder == "steps":
@@ -181,10 +181,10 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
         def everything(multiplier: float) -> Event:
             return Composed((Repeated(hop_event, params.hops), Repeated(step(multiplier), params.steps)))
 
-        of_last, change = calibrate.noise_multiplier(everything, budget.epsilon, budget.delta), 1.0
+        of_last, change = calibrate.calibrate_noise(everything, budget.epsilon, budget.delta), 1.0
         last_event = step(of_last)
-    std, min_clients = base.gradient_std(of_last, change, facts)
-    hop_std = base.gradient_std(of_hop, neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED), facts)[0]
+    std, min_clients = base.plan_gradient_std(of_last, change, facts)
+    hop_std = base.plan_gradient_std(of_hop, neighbour_sums.neighbour_sum_sensitivity(Relation.EDGE_UNDIRECTED), facts)[0]
     hop_noise = (GaussianNoise(hop_std), hop_event) if params.hops else base.NO_NOISE
     return hop_noise, (GaussianNoise(std), last_event), min_clients
 
@@ -198,14 +198,16 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
     Steps draw such an edge at one client alone, which has the node of the smaller id.
     """
-    require_simple(subgraph.graph.adjacency)
-    nodes, own = subgraph.nodes, links.edges_of(subgraph.graph.adjacency)
-    inner, away = links.known_pairs(subgraph)
+    require_simple_aggregation(subgraph.graph.adjacency)
+    nodes, own = subgraph.nodes, links.list_links(subgraph.graph.adjacency)
+    inner, away = links.list_known_links(subgraph)
     everything = not plan.params.hops
-    teach, teach_away = (everything | (links.pair_coins(p, plan.made.key) < plan.params.supervision) for p in (inner, away))
-    adjacency = links.adjacency_of(own[~teach], nodes.size)
+    teach, teach_away = (
+        everything | (links.draw_link_coins(p, plan.made.key) < plan.params.supervision) for p in (inner, away)
+    )
+    adjacency = links.link_adjacency(own[~teach], nodes.size)
     if subgraph.cut is not None:
-        adjacency = with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
+        adjacency = aggregation_with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
     if plan.params.decoder == "steps":
         teach_away &= np.isin(away[:, 0], nodes)
     supervision = np.concatenate([inner[teach], away[teach_away]])
@@ -213,26 +215,26 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(adjacency, supervision, shares, nodes)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or what teaches."""
     if round_ >= plan.params.hops:
         if plan.params.decoder == "sum":
             return {"supervision": desk.release("supervision", lambda: _supervised(plan, work, model))}
         return {"supervision": desk.release("supervision", lambda: _gradient(plan, work, model, streams))}
     rows = model["rows"][:, -plan.made.public.shape[1] :]
-    return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_hop(plan, work.adjacency, work.nodes, rows))}
+    return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_noisy_hop(plan, work.adjacency, work.nodes, rows))}
 
 
-def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
+def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
     """float [1 + p], of the supervision edges that are drawn in this step."""
-    drawn = poisson_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
-    return pair_scorer.clipped_gradient_sum(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
+    drawn = draw_poisson_descent_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
+    return pair_scorer.clip_pair_scorer_gradients(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
 
 def _read(plan: Planned, model: base.Model) -> np.ndarray:
     """float32 [n, (K + 1)·w], what the scorer reads: unit rows of all hops."""
     hops = _blocks(plan, model["rows"]).hops
-    return np.concatenate([unit_length(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
+    return np.concatenate([scale_for_aggregation(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
 
 
 def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
@@ -241,45 +243,45 @@ def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
     return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
 
 
-def _blocks(plan: Planned, rows: np.ndarray) -> links.Blocks:
+def _blocks(plan: Planned, rows: np.ndarray) -> links.LinkRows:
     """rows: [n, (k + 1)·w], hop 0 and the k released ones beside each other."""
-    return links.Blocks(tuple(np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)), plan.made.split)
+    return links.LinkRows(tuple(np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)), plan.made.split)
 
 
 def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
     """[m, d], what the rows of ``model`` say of pairs, on the scale of random pairs."""
-    return links.Scale(model["centre"], model["spread"]).apply(_blocks(plan, model["rows"]).known_of(asked))
+    return links.LinkScale(model["centre"], model["spread"]).apply(_blocks(plan, model["rows"]).known_of(asked))
 
 
 def _random(plan: Planned) -> np.ndarray:
-    return links.random_pairs(plan.facts.sizes.num_nodes, RANDOM, np.random.default_rng(plan.made.key))
+    return links.draw_possible_links(plan.facts.sizes.num_nodes, _RANDOM, np.random.default_rng(plan.made.key))
 
 
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
     """All rows so far; of a sum how random pairs look in them, of steps the scorer, once all ``hops`` are there."""
     if plan.params.decoder == "sum":
-        scale = links.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
+        scale = links.LinkScale.of_random(_blocks(plan, rows).known_of(_random(plan)))
         return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
     if hops < plan.params.hops:
         return base.State({"rows": rows}, Memory())
-    learnt = _learner(plan).start(pair_scorer.start(hops + 1, plan.made.public.shape[1]))
+    learnt = _learner(plan).start(pair_scorer.start_pair_scorer(hops + 1, plan.made.public.shape[1]))
     return base.State({"rows": rows, "scorer": learnt.descended.parameters}, Memory(learnt=learnt))
 
 
-def _learner(plan: Planned) -> pair_scorer.Learner:
-    return pair_scorer.Learner(plan.params.steps, plan.made.std, plan.made.key)
+def _learner(plan: Planned) -> pair_scorer.PairScorer:
+    return pair_scorer.PairScorer(plan.params.steps, plan.made.std, plan.made.key)
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the noisy hop and broadcast it; then find the discriminant, or take one step with the scorer."""
     if inbox.round < plan.params.hops:
-        sums = noisy_hops.received_hops(plan, inbox)
+        sums = noisy_hops.receive_noisy_hops(plan, inbox)
         rows = np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32)
         return _broadcast(plan, rows, inbox.round + 1)
     each, before = inbox.each.get("supervision"), state.memory.learnt
     total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["supervision"])
     if before is None:
-        return base.State(state.model, Memory(links.fisher_direction(_known(plan, state.model, _random(plan)), total)))
+        return base.State(state.model, Memory(links.fit_link_direction(_known(plan, state.model, _random(plan)), total)))
     learnt = _learner(plan).step(before, _read(plan, state.model), total, inbox.round - plan.params.hops)
     return base.State({**state.model, "scorer": learnt.descended.parameters}, Memory(learnt=learnt))
 
@@ -287,21 +289,23 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], by the discriminant or the scorer: computed from released values alone."""
     if state.memory.learnt is not None:
-        return pair_scorer.scores(state.memory.learnt.descended.average, _read(plan, state.model), pairs)
-    return np.asarray(_known(plan, state.model, pairs) @ base.require_received(plan, state.memory.direction))
+        return pair_scorer.score_by_pair_scorer(state.memory.learnt.descended.average, _read(plan, state.model), pairs)
+    return np.asarray(_known(plan, state.model, pairs) @ base.require_plan_received(plan, state.memory.direction))
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="linker",
-    reads=lambda plan: base.Reads.NOTHING,
+    reads=lambda plan: base.MethodReads.NOTHING,
     units=(Unit.EDGE,),
     drafts=(
-        base.Draft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),
-        base.Draft("links", "edge", {"label": "pairs", "decoder": "steps", "hops": 0}, "learns which features join two ends"),
+        base.MethodDraft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),
+        base.MethodDraft(
+            "links", "edge", {"label": "pairs", "decoder": "steps", "hops": 0}, "learns which features join two ends"
+        ),
     ),
     situations=(
-        base.Situation("links"),
-        base.Situation("links", settings={"hops": 0, "rows": "features"}),
-        base.Situation("links", settings={"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 1.0}),
+        base.MethodSituation("links"),
+        base.MethodSituation("links", settings={"hops": 0, "rows": "features"}),
+        base.MethodSituation("links", settings={"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 1.0}),
     ),
 )

@@ -38,9 +38,9 @@ from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Subgraph
 
-REFERENCE = base.bibtex("kasiviswanathan2013node")
+REFERENCE = base.method_bibtex("kasiviswanathan2013node")
 
-RANDOM = 20_000  # random pairs that stand for pairs without an edge
+_RANDOM = 20_000  # random pairs that stand for pairs without an edge
 _COSINE = 128  # directions of features that the cosine reads
 _SPREADS = 2.0  # of random pairs, to either side, is what a column tells apart
 
@@ -112,26 +112,26 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             "link_owners protects all ties of one person, and an edge between clients is a tie of people at both: with them a "
             "person would be at several clients, which nobody has priced. Write cut_edges: dropped, or method: link_hops"
         )
-    rows = links.public_rows(attributes.features, _COSINE, n)
-    few = links.public_rows(attributes.features, params.width, n) if params.width else rows[:, :0]
+    rows = links.public_link_rows(attributes.features, _COSINE, n)
+    few = links.public_link_rows(attributes.features, params.width, n) if params.width else rows[:, :0]
     few = few[:, : params.width]
-    scale = links.Scale.of_random(_raw(rows, few, _random(n, n)))
+    scale = links.LinkScale.of_random(_raw(rows, few, _random(n, n)))
     bound = OwnedRows(params.limit, 1 + scale.centre.size)
     owned = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
     relation = Relation.EDGE_UNDIRECTED if facts.membership.cut_edges_shared else owned  # then no edge is read
     noise = base.NO_NOISE
     min_clients, whole = 1, 0.0
     if budget.private:
-        multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+        multiplier = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
         change = bound.sensitivity_l2(owned) * (_holders(facts) if entity else 1.0)
-        std, min_clients = base.gradient_std(multiplier, change, facts)
+        std, min_clients = base.plan_gradient_std(multiplier, change, facts)
         noise = (GaussianNoise(std), Gaussian(multiplier))
         whole = std * math.sqrt(facts.sizes.num_clients)
     releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
-    assumed = base.ATTRIBUTES_PUBLIC
+    assumed = base.FACTS_ATTRIBUTES_PUBLIC
     made = Made(rows, few, scale.centre, scale.spread, n, whole)
-    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False)
-    schedule = base.Schedule(1, releases, min_clients=min_clients)
+    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(1, releases, min_clients=min_clients)
     return base.Plan("link_owners", params, facts, guarantee, schedule, made)
 
 
@@ -149,7 +149,7 @@ def _raw(rows: np.ndarray, few: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def _random(num_nodes: int, key: int) -> np.ndarray:
-    return links.random_pairs(num_nodes, RANDOM, np.random.default_rng(key))
+    return links.draw_possible_links(num_nodes, _RANDOM, np.random.default_rng(key))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -160,7 +160,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """float64 [m, 1 + d + k], the client's edges, at entity level its records: a 1, what is said of them, and their owners."""
     entity = plan.params.unit == "entity"
-    own, owners = links.records_of(subgraph.graph) if entity else (links.edges_of(subgraph.graph.adjacency), None)
+    own, owners = links.list_link_records(subgraph.graph) if entity else (links.list_links(subgraph.graph.adjacency), None)
     ids = subgraph.nodes[own] if len(own) else own
     owners = ids if owners is None else owners
     if not subgraph.graph.edge_owners and entity:
@@ -168,33 +168,39 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     return np.concatenate([np.ones((len(own), 1)), plan.made.said_of(ids), owners], axis=1)
 
 
-def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(
+    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+) -> base.PlanSent:
     """The noisy sum over the client's edges."""
     return {"sum": desk.release("sum", work)} if plan.params.learns else {}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The discriminant of all clients' sums against random pairs."""
     if not plan.params.learns:
         return state
     each = inbox.each.get("sum")
     total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["sum"])
-    return base.State({}, Memory(links.fisher_direction(plan.made.random(), total, plan.made.std)))
+    return base.State({}, Memory(links.fit_link_direction(plan.made.random(), total, plan.made.std)))
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], the discriminant of each pair, tails drawn in (arsinh): from the released sum and public features."""
-    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_received(plan, state.memory.direction))
+    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_plan_received(plan, state.memory.direction))
 
 
 OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
     kind="linker",
-    reads=lambda plan: base.Reads.NOTHING,
+    reads=lambda plan: base.MethodReads.NOTHING,
     units=(Unit.NODE, Unit.ENTITY),
-    situations=(base.Situation("links"), base.Situation("links", settings={"limit": 3, "width": 2})),
+    situations=(base.MethodSituation("links"), base.MethodSituation("links", settings={"limit": 3, "width": 2})),
     drafts=(
-        base.Draft("links", "node", {"label": "per person"}, "all edges of a person are private"),
-        base.Draft("links", "entity", {"unit": "entity", "label": "per owner"}, "all edges of an owner, of all its nodes"),
-        base.Draft("links", "any", {"learns": False, "label": "public features"}, "no edge is read: ε = 0", compared=True),
+        base.MethodDraft("links", "node", {"label": "per person"}, "all edges of a person are private"),
+        base.MethodDraft(
+            "links", "entity", {"unit": "entity", "label": "per owner"}, "all edges of an owner, of all its nodes"
+        ),
+        base.MethodDraft(
+            "links", "any", {"learns": False, "label": "public features"}, "no edge is read: ε = 0", compared=True
+        ),
     ),
 )

@@ -25,12 +25,12 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
-from fedgraph.learning.optimisers.public_training import Fitting
+from fedgraph.learning.optimisers.noisy_graph import NoisyGraphChannel, NoisyGraphCorrection, train_on_noisy_graph
+from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import MultiBit, RandomizedResponse
-from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
+from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs_of_bits
 from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.settle import Guarantee
@@ -38,7 +38,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("sajadmanesh2021locally")
+REFERENCE = base.method_bibtex("sajadmanesh2021locally")
 
 
 _RANDOM_WIDTH = 64  # invented features of the ablation
@@ -61,7 +61,7 @@ class Params(Settings):
     high: float = Field(1.0, description="largest feature value (public); larger ones are clamped")
     feature_hops: int = Field(8, ge=0, description="K of the features' averaging")
     label_hops: int = Field(4, ge=0, description="K of the labels' averaging (drop)")
-    correction: Correction = Field("drop", description="drop | forward | none")
+    correction: NoisyGraphCorrection = Field("drop", description="drop | forward | none")
     hidden: int = Field(32, ge=1, description="hidden units")
     epochs: int = Field(100, ge=1, description="Adam steps")
     learning_rate: float = Field(0.01, gt=0, description="Adam step size")
@@ -124,7 +124,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         share = params.feature_share if params.features == "encoded" else 0.0
         for_features, for_labels = share * budget.epsilon, (1 - share) * budget.epsilon
         if for_features:
-            m = num_bits(params, for_features, facts.sizes.num_features)
+            m = _num_bits(params, for_features, facts.sizes.num_features)
             encoder = SampledBits(for_features / m, m, params.low, params.high)
             of_features = PlannedRelease("features", bound, encoder, MultiBit(for_features / m, m), range(1))
         response = KaryResponse(for_labels, facts.sizes.num_classes)
@@ -136,7 +136,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.EDGES_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
-        *base.derived_assumptions(facts, Relation.NODE_REPLACE, edges_private=False),
+        *base.assume_derived_facts(facts, Relation.NODE_REPLACE, edges_private=False),
     )
     made = Made(facts.public.attributes, keep)
     published = budget.epsilon if budget.private else None
@@ -144,11 +144,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     guarantee = Guarantee(
         Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
     )
-    schedule = base.Schedule(1, (of_features, of_labels) if params.features == "encoded" else (of_labels,), 1)
+    schedule = base.PlanSchedule(1, (of_features, of_labels) if params.features == "encoded" else (of_labels,), 1)
     return base.Plan("lpgnn", params, facts, guarantee, schedule, made, published, notes=notes)
 
 
-def num_bits(params: Params, epsilon: float, num_features: int) -> int:
+def _num_bits(params: Params, epsilon: float, num_features: int) -> int:
     """m* = max(1, min(d, ⌊ε/2.18⌋)) (Proposition 3.3), or the number asked for."""
     wanted = math.floor(epsilon / 2.18) if params.bits == "auto" else params.bits
     return max(1, min(num_features, wanted))
@@ -163,13 +163,13 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(subgraph.graph.features, labels[labels >= 0])
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The randomised features and labels of this client's nodes, each by its own coins."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
     return {r.path: desk.release(r.path, values[r.path]) for r in plan.schedule.releases}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Put the received rows at their nodes' places."""
     facts = plan.facts
     labels = np.full(facts.sizes.num_nodes, -1, dtype=np.int64)
@@ -186,7 +186,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 def _signed(plan: Planned, received: np.ndarray) -> sp.csr_array:
     """The received features as sparse rows, around the middle of their range; bits have unit mean square."""
     if isinstance(plan.schedule.releases[0].mechanism, SampledBits):
-        return _unit_square(signs(received, plan.facts.sizes.num_features))
+        return _unit_square(signs_of_bits(received, plan.facts.sizes.num_features))
     return sp.csr_array(received.astype(np.float32))
 
 
@@ -210,12 +210,20 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         features = sp.csr_array(rng.standard_normal((graph.num_nodes, _RANDOM_WIDTH)).astype(np.float32))
     elif params.features == "random-bits":
         sent = rng.integers(2 * graph.num_features, size=(graph.num_nodes, 1))
-        features = _unit_square(signs(sent, graph.num_features))
-    channel = Channel(plan.facts.sizes.num_classes, plan.made.keep, params.correction, params.label_hops)
-    how = Fitting(params.epochs, params.learning_rate, params.weight_decay)
+        features = _unit_square(signs_of_bits(sent, graph.num_features))
+    channel = NoisyGraphChannel(plan.facts.sizes.num_classes, plan.made.keep, params.correction, params.label_hops)
+    how = PublicTrainingSteps(params.epochs, params.learning_rate, params.weight_decay)
     hops = params.feature_hops
-    return train(
-        graph.adjacency, features, base.require_received(plan, memory.labels), channel, params.hidden, hops, how, rng, shift
+    return train_on_noisy_graph(
+        graph.adjacency,
+        features,
+        base.require_plan_received(plan, memory.labels),
+        channel,
+        params.hidden,
+        hops,
+        how,
+        rng,
+        shift,
     )
 
 
@@ -225,7 +233,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
     ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
     """
-    received = base.require_received(plan, state.memory.labels)[units[:, 0]]
+    received = base.require_plan_received(plan, state.memory.labels)[units[:, 0]]
     keep, c = plan.made.keep, plan.facts.sizes.num_classes
     size = math.log(keep * (c - 1) / (1 - keep)) if keep < 1 else 1.0
     found = size * ((received == units[:, 2]).astype(float) - (received == units[:, 1]))
@@ -250,7 +258,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
-    situations=(base.Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),),
+    situations=(base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     trusts_nobody=True,
     evidence=evidence,
 )

@@ -28,10 +28,10 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import unit_rows
-from fedgraph.learning.optimisers.descents import poisson_mask
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.learning.optimisers.descents import draw_poisson_descent_mask
 from fedgraph.methods import base
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -40,7 +40,7 @@ from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("olatunji2023releasing")
+REFERENCE = base.method_bibtex("olatunji2023releasing")
 
 _ONE_ANSWER = SimplexRows(1)
 
@@ -109,17 +109,19 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     published = None
     min_clients = 1
     if budget.private:
-        pipeline = aggregation_noise.NodePipeline(queries, params.sampling_rate, hops=0, replaced=False)
+        pipeline = aggregation_noise.NodeAggregation(queries, params.sampling_rate, hops=0, replaced=False)
         reading = budget.calibrated_by
-        found = aggregation_noise.node_level(pipeline, 0.0, budget.epsilon, budget.delta, reading, 1.0).gradient
+        found = aggregation_noise.node_aggregation_noise(pipeline, 0.0, budget.epsilon, budget.delta, reading, 1.0).gradient
         multiplier = found / delta2 if reading == "published" else found  # published: Δ = 1
-        std, min_clients = base.gradient_std(multiplier, delta2, facts)
+        std, min_clients = base.plan_gradient_std(multiplier, delta2, facts)
         mechanism, event = GaussianNoise(std), pipeline.gradient_event(multiplier)
-        published = aggregation_noise.claimed(pipeline, multiplier * delta2, 1.0, budget.delta)
-    assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.public_assumptions(facts))
-    made = Made(public, unit_rows(public.features))
-    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False)
-    schedule = base.Schedule(queries, (PlannedRelease("answer", _ONE_ANSWER, mechanism, event, range(queries)),), min_clients)
+        published = aggregation_noise.claimed_aggregation_epsilon(pipeline, multiplier * delta2, 1.0, budget.delta)
+    assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.assume_public_facts(facts))
+    made = Made(public, unit_matrix_rows(public.features))
+    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(
+        queries, (PlannedRelease("answer", _ONE_ANSWER, mechanism, event, range(queries)),), min_clients
+    )
     return base.Plan("privgnn", params, facts, guarantee, schedule, made, published)
 
 
@@ -130,15 +132,15 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(subgraph.graph, unit_rows(subgraph.graph.features))
+    return Work(subgraph.graph, unit_matrix_rows(subgraph.graph.features))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy posterior of this round's query."""
     query = int(model["queries"][round_, 0])
 
     def posterior() -> np.ndarray:
-        drawn = poisson_mask(work.graph.num_nodes, plan.params.sampling_rate, streams.generator("batch"))
+        drawn = draw_poisson_descent_mask(work.graph.num_nodes, plan.params.sampling_rate, streams.generator("batch"))
         taking = np.flatnonzero(drawn & (work.graph.labels >= 0))
         like = (work.rows[taking] @ plan.made.rows[[query]].T).toarray().ravel()
         nearest = taking[np.argsort(-like, kind="stable")[: plan.params.neighbours]]
@@ -153,18 +155,18 @@ def _posterior(plan: Planned, graph: Graph, nodes: np.ndarray, query: int) -> np
         return np.full(graph.num_classes, 1 / graph.num_classes)
     shape = _shape(plan)
     part = graph.induced(np.sort(nodes))
-    before, how = fitting.start(shape, 0), fitting.Steps(plan.params.teacher_epochs, 0, 0.01, 5e-4)
-    network = fitting.build_network(shape, 0)
-    after = fitting.trained(network, fitting.inputs(part), part.labels, before, how, lambda step: step)
-    scores = fitting.scores(network, after.vector, fitting.inputs(plan.made.public))
+    before, how = fitting.start_fitting(shape, 0), fitting.FittingSteps(plan.params.teacher_epochs, 0, 0.01, 5e-4)
+    network = fitting.build_network_for_fitting(shape, 0)
+    after = fitting.continue_fitting(network, fitting.prepare_fitting_inputs(part), part.labels, before, how, lambda step: step)
+    scores = fitting.score_after_fitting(network, after.vector, fitting.prepare_fitting_inputs(plan.made.public))
     return torch.softmax(torch.tensor(scores, dtype=torch.float64), dim=1).numpy()[query]
 
 
-def _shape(plan: Planned) -> Shape:
-    return Shape("gcn", plan.facts.sizes.num_features, plan.facts.sizes.num_classes, plan.params.hidden)
+def _shape(plan: Planned) -> NetworkShape:
+    return NetworkShape("gcn", plan.facts.sizes.num_features, plan.facts.sizes.num_classes, plan.params.hidden)
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the mean of the clients' answers."""
     answer = inbox.sums["answer"][0] / inbox.num_clients
     return base.State(state.model, Memory(state.memory.seed, (*state.memory.answers, answer)))
@@ -179,14 +181,21 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         raise RuntimeFailure("privgnn was asked for predictions before its last answer")
     labels = np.full(public.num_nodes, -1, dtype=np.int64)
     labels[state.model["queries"][:, 0]] = np.array(answers).argmax(axis=1)
-    seed, how = state.memory.seed, fitting.Steps(plan.params.student_epochs, 0, 0.01, 5e-4)
-    network = fitting.build_network(shape, seed)
-    after = fitting.trained(network, fitting.inputs(public), labels, fitting.start(shape, seed), how, lambda step: seed + step)
-    return fitting.scores(network, after.vector, fitting.inputs(graph))
+    seed, how = state.memory.seed, fitting.FittingSteps(plan.params.student_epochs, 0, 0.01, 5e-4)
+    network = fitting.build_network_for_fitting(shape, seed)
+    after = fitting.continue_fitting(
+        network,
+        fitting.prepare_fitting_inputs(public),
+        labels,
+        fitting.start_fitting(shape, seed),
+        how,
+        lambda step: seed + step,
+    )
+    return fitting.score_after_fitting(network, after.vector, fitting.prepare_fitting_inputs(graph))
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
-    situations=(base.Situation("inductive", settings={"queries": 4, "teacher_epochs": 5, "student_epochs": 20}),),
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
+    situations=(base.MethodSituation("inductive", settings={"queries": 4, "teacher_epochs": 5, "student_epochs": 20}),),
 )

@@ -18,19 +18,19 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning.propagation.aggregation import hop
+from fedgraph.learning.propagation.aggregation import aggregate_hop
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.methods.base.noisy_hops import HopMemory, HopSettings, Made, Work
+from fedgraph.methods.base.noisy_hops import Made, NoisyHopMemory, NoisyHopSettings, Work
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph
 
-REFERENCE = base.bibtex("sajadmanesh2024progap")
+REFERENCE = base.method_bibtex("sajadmanesh2024progap")
 
 prepare, client = noisy_hops.prepare, noisy_hops.client
 
 
-class Params(HopSettings):
+class Params(NoisyHopSettings):
     """Settings."""
 
     hidden: int = Field(16, ge=1, description="hidden units of a stage")
@@ -38,7 +38,7 @@ class Params(HopSettings):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Memory(HopMemory):
+class Memory(NoisyHopMemory):
     """What the server remembers.
 
     Attributes:
@@ -63,10 +63,10 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return _grown(plan, Memory(seed=int(rng.integers(2**31)), sent=()))
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the noisy hop, and train the next stage on it."""
     memory = state.memory
-    return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.received_hops(plan, inbox))))
+    return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.receive_noisy_hops(plan, inbox))))
 
 
 def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
@@ -76,13 +76,13 @@ def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
     p = plan.params
     public = plan.made.attributes
     number = len(memory.stages)
-    chooses = gap_networks.held_out(public.labels, np.random.default_rng(memory.seed))
+    chooses = gap_networks.split_for_gap_network(public.labels, np.random.default_rng(memory.seed))
     before = memory.stages[-1] if number else None
-    stage = progressive.train_stage(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
+    stage = progressive.train_progressive_stage(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
     memory = replace(memory, stages=(*memory.stages, stage))
     if number == p.hops:
         return base.State({}, memory)
-    rows = progressive.rows(stage, public, memory.sums, p.hidden)
+    rows = progressive.progressive_rows(stage, public, memory.sums, p.hidden)
     return base.State({"rows": rows}, replace(memory, sent=(*memory.sent, rows)))
 
 
@@ -92,21 +92,23 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
     memory, hidden = state.memory, plan.params.hidden
     if not plan.made.new_nodes:
-        return progressive.scores(memory.stages[-1], plan.made.attributes, memory.sums, hidden)
+        return progressive.score_progressive_stage(memory.stages[-1], plan.made.attributes, memory.sums, hidden)
     sums: list[np.ndarray] = []
     for stage in memory.stages[:-1]:
-        sums.append(hop(graph.adjacency, progressive.rows(stage, graph, sums, hidden)))
-    return progressive.scores(memory.stages[-1], graph, sums, hidden)
+        sums.append(aggregate_hop(graph.adjacency, progressive.progressive_rows(stage, graph, sums, hidden)))
+    return progressive.score_progressive_stage(memory.stages[-1], graph, sums, hidden)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.made.new_nodes else base.Reads.NOTHING,
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING,
     situations=(
-        base.Situation("transductive", settings={"epochs": 20}),
-        base.Situation("inductive-edges", settings={"epochs": 20}),
+        base.MethodSituation("transductive", settings={"epochs": 20}),
+        base.MethodSituation("inductive-edges", settings={"epochs": 20}),
     ),
     reads_stand_ins=True,
-    drafts=(base.Draft("graph", "edge", {"label": "ProGAP-EDP"}, "a network that grows with every noisy hop", spare=True),),
+    drafts=(
+        base.MethodDraft("graph", "edge", {"label": "ProGAP-EDP"}, "a network that grows with every noisy hop", spare=True),
+    ),
     evidence=noisy_hops.evidence,
 )

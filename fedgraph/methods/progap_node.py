@@ -19,40 +19,40 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.learning.clipping import staged
-from fedgraph.learning.clipping.per_sample import overlaps
+from fedgraph.learning.clipping.per_sample import overlap_per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import DenseMatrix, Rows, device
-from fedgraph.learning.optimisers.descents import Descended, masked, poisson_mask
-from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.learning.layers.torch_matrices import DenseMatrix, TorchMatrix, torch_device
+from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
+from fedgraph.learning.propagation.aggregation import scale_for_aggregation
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
 from fedgraph.methods.base.node_caps import (
-    Caps,
-    CapSettings,
-    Hops,
+    NodeCapHops,
+    NodeCaps,
+    NodeCapSettings,
     Work,
-    aggregate,
-    descent_of,
-    directions,
-    hop_key,
-    plan_capped_hops,
-    release_hop,
-    rows_of,
+    aggregate_node_caps,
+    node_caps_descent,
+    node_caps_directions,
+    node_caps_key,
+    node_caps_rows,
+    plan_node_caps,
+    release_node_caps_hop,
 )
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.sensitivity import kernel_name
+from fedgraph.privacy.sensitivity import sensitivity_kernel_name
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("sajadmanesh2024progap")
+REFERENCE = base.method_bibtex("sajadmanesh2024progap")
 
-DISPUTED = (
+_DISPUTED = (
     "ProGAP's node level rests on GAP's, which is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888). "
     "Here nobody is shown a node's own row."
 )
 
 
-class Params(CapSettings):
+class Params(NodeCapSettings):
     """Settings."""
 
     hidden: int = Field(16, ge=1, description="hidden units of a stage")
@@ -72,9 +72,9 @@ class Made:
         stages: the networks 0 … K.
     """
 
-    caps: Caps
+    caps: NodeCaps
     basis: np.ndarray | None
-    stages: tuple[staged.Stage, ...]
+    stages: tuple[staged.ClippedStage, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +96,16 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise multipliers of gradients and hops, and every release."""
     steps = params.steps
-    return plan_capped_hops(
+    return plan_node_caps(
         "progap_node",
         params,
         facts,
         budget,
         {_name(s): range(s * steps, (s + 1) * steps) for s in range(params.hops + 1)},
-        tuple(Hops(_hop(s), s * steps, 1) for s in range(1, params.hops + 1)),
-        kernel_name(staged.clipped_gradient_sum),
+        tuple(NodeCapHops(_hop(s), s * steps, 1) for s in range(1, params.hops + 1)),
+        sensitivity_kernel_name(staged.clip_staged_gradients),
         lambda capped: _made(params, facts, capped),
-        DISPUTED,
+        _DISPUTED,
     )
 
 
@@ -118,34 +118,34 @@ def _hop(stage: int) -> str:
     return f"aggregate {stage}"
 
 
-def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
-    basis, inputs = directions(params.projection, facts)
+def _made(params: Params, facts: base.PublicFacts, capped: NodeCaps) -> Made:
+    basis, inputs = node_caps_directions(params.projection, facts)
     stages = range(params.hops + 1)
-    return Made(capped, basis, tuple(staged.Stage(inputs, params.hidden, facts.sizes.num_classes, s) for s in stages))
+    return Made(capped, basis, tuple(staged.ClippedStage(inputs, params.hidden, facts.sizes.num_classes, s) for s in stages))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     seed = int(rng.integers(2**31))
     model = {_name(s.hops): s.start(np.random.default_rng([seed, s.hops])) for s in plan.made.stages}
-    return base.State(model, Memory(seed, descent_of(plan.params).start(model[_name(0)])))
+    return base.State(model, Memory(seed, node_caps_descent(plan.params).start(model[_name(0)])))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return node_caps.prepared(plan.made.caps, plan.made.basis, subgraph)
+    return node_caps.prepare_node_caps(plan.made.caps, plan.made.basis, subgraph)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """This round's noisy gradient sum; in the first round of a stage its hop as well, which is recorded and stays here."""
     number = round_ // plan.params.steps
-    xs: list[Rows] = [work.x]
+    xs: list[TorchMatrix] = [work.x]
     shown: dict[str, Released] = {}
     for s in range(1, number + 1):
         xs.append(_noisy_hop(plan, work, model, xs, round_, streams, desk, s, shown if plan.watch.opened else None))
 
     def gradient() -> np.ndarray:
-        mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        known = masked(work.labels, mask)
-        return staged.clipped_gradient_sum(plan.made.stages[number], model[_name(number)], xs, known, plan.params.clip)
+        mask = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        known = mask_descent_labels(work.labels, mask)
+        return staged.clip_staged_gradients(plan.made.stages[number], model[_name(number)], xs, known, plan.params.clip)
 
     return {"gradient": desk.release(_name(number), gradient), **shown}
 
@@ -154,9 +154,9 @@ def _noisy_hop(
     plan: Planned,
     work: Work,
     model: base.Model,
-    xs: list[Rows],
+    xs: list[TorchMatrix],
     round_: int,
-    streams: base.Streams,
+    streams: base.PlanStreams,
     desk: Desk,
     stage: int,
     shown: dict[str, Released] | None,
@@ -164,75 +164,82 @@ def _noisy_hop(
     """x_stage with the noise of the round that released it, from the cache where it is there. shown: takes what is released,
     for an attack that reads all that is priced (``Watch.opened``).
     """
-    key = hop_key(streams, *(model[_name(s)] for s in range(stage)))
+    key = node_caps_key(streams, *(model[_name(s)] for s in range(stage)))
     first = stage * plan.params.steps
     if key not in work.hops or round_ == first:
         if stage == 1:
             work.hops.clear()
-        sums = aggregate(work.adjacency, unit_length(staged.rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs)))
-        work.hops[key] = DenseMatrix(release_hop(desk, _hop(stage), _hop(stage), sums, first, shown))
+        sums = aggregate_node_caps(
+            work.adjacency, scale_for_aggregation(staged.staged_rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs))
+        )
+        work.hops[key] = DenseMatrix(release_node_caps_hop(desk, _hop(stage), _hop(stage), sums, first, shown))
     return work.hops[key]
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes; a stage is frozen at its averaged iterate, and the next begins."""
     p, memory = plan.params, state.memory
     number, step = divmod(inbox.round, p.steps)
     mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * p.sampling_rate)
-    after = descent_of(plan.params).step(memory.descended, mean, step)
+    after = node_caps_descent(plan.params).step(memory.descended, mean, step)
     if step < p.steps - 1:
         return base.State({**state.model, _name(number): after.parameters}, replace(memory, descended=after))
     model = {**state.model, _name(number): after.average}
     if number < p.hops:
         grown = plan.made.stages[number + 1].start(np.random.default_rng([memory.seed, number + 1]), after.average)
-        model[_name(number + 1)], after = grown, descent_of(plan.params).start(grown)
+        model[_name(number + 1)], after = grown, node_caps_descent(plan.params).start(grown)
     return base.State(model, replace(memory, descended=after))
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same stages, without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
-    xs: list[Rows] = [rows_of(graph, plan.made.basis)]
+    xs: list[TorchMatrix] = [node_caps_rows(graph, plan.made.basis)]
     for stage in plan.made.stages[:-1]:
-        rows = staged.rows(stage, state.model[_name(stage.hops)], xs)
-        xs.append(DenseMatrix(unit_length(aggregate(adjacency, unit_length(rows)))))
-    return staged.scores(plan.made.stages[-1], state.model[_name(plan.params.hops)], xs)
+        rows = staged.staged_rows(stage, state.model[_name(stage.hops)], xs)
+        xs.append(DenseMatrix(scale_for_aggregation(aggregate_node_caps(adjacency, scale_for_aggregation(rows)))))
+    return staged.score_staged_network(plan.made.stages[-1], state.model[_name(plan.params.hops)], xs)
 
 
 def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: everybody is in every batch, and the viewer sees them."""
-    return plan.params.sampling_rate == 1 and seen.worth_keeping(plan, plan.made.stages[-1].num_parameters)
+    return plan.params.sampling_rate == 1 and seen.seen_rounds_worth_keeping(plan, plan.made.stages[-1].num_parameters)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``: those of stage 0, whose rows are
     known, and of later stages where noisy hops are shown (``Watch.opened``). None where nothing was kept or nodes are replaced.
     """
-    weights = seen.known_shares(plan, state, units)
+    weights = seen.seen_known_shares(plan, state, units)
     if weights is None:
         return None
     found = np.zeros(weights.size)
     hops = {name: each for _, inbox in state.seen for name, each in inbox.each.items() if name != "gradient"}
-    for number, nodes in enumerate(seen.groups(plan)):
-        part, coins = graph.induced(nodes), seen.Coins.of(nodes, units[:, 0])
-        labels = torch.tensor(part.labels, device=device())
-        xs: list[Rows] = [rows_of(part, plan.made.basis)]
-        xs += [DenseMatrix(unit_length(hops[_hop(s)][number])) for s in range(1, plan.params.hops + 1) if _hop(s) in hops]
-        met = [overlaps(x, coins.rows) for x in xs]
+    for number, nodes in enumerate(seen.seen_groups(plan)):
+        part, coins = graph.induced(nodes), seen.SeenCoins.of(nodes, units[:, 0])
+        labels = torch.tensor(part.labels, device=torch_device())
+        xs: list[TorchMatrix] = [node_caps_rows(part, plan.made.basis)]
+        xs += [
+            DenseMatrix(scale_for_aggregation(hops[_hop(s)][number])) for s in range(1, plan.params.hops + 1) if _hop(s) in hops
+        ]
+        met = [overlap_per_sample(x, coins.rows) for x in xs]
         for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
             stage = round_ // plan.params.steps
             if stage >= len(xs):
                 break
             at = (plan.made.stages[stage], model[_name(stage)], xs, labels, plan.params.clip)
-            coins.add(staged.products(*at, met, coins.rows), staged.left_over_products(*at, message, weights[nodes]))
+            coins.add(
+                staged.multiply_staged_gradients(*at, met, coins.rows),
+                staged.multiply_staged_rest(*at, message, weights[nodes]),
+            )
         found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, _name(0), plan.params.clip))
     return found[units[:, 0]]
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
-    situations=(base.Situation("inductive", settings={"steps": 3, "projection": 16}),),
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
+    situations=(base.MethodSituation("inductive", settings={"steps": 3, "projection": 16}),),
     reads_rounds=reads_rounds,
     evidence=evidence,
 )

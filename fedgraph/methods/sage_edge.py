@@ -16,12 +16,12 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import gcn, graphsage
-from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.learning.propagation.aggregation import require_simple
+from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
+from fedgraph.learning.propagation.aggregation import require_simple_aggregation
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import PureDP, RandomizedResponse
-from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
+from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_EDGE_CELL, EdgeRand, EdgeTriangle, LapGraph
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
@@ -45,10 +45,10 @@ class Params(Settings):
         return Relation(self.relation)
 
 
-REFERENCE = base.bibtex("daigavane2021node", "wu2022linkteller")
+REFERENCE = base.method_bibtex("daigavane2021node", "wu2022linkteller")
 
 
-KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
+_KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +93,17 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
-    made = Made(base.require_attributes("sage_edge", facts))
+    made = Made(base.require_attribute_facts("sage_edge", facts))
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
             "sage_edge sends lists of edges, which secure aggregation cannot add up; "
             "use trust: curator or own-client, or method: gap_edge"
         )
     published = budget.epsilon if budget.private else None
-    guarantee = base.guarantee_of(facts, params.protects, base.ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
-    schedule = base.Schedule(1, tuple(_release(params, facts, budget, number) for number in range(facts.sizes.num_clients)), 1)
+    guarantee = base.guarantee_from_facts(facts, params.protects, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(
+        1, tuple(_release(params, facts, budget, number) for number in range(facts.sizes.num_clients)), 1
+    )
     return base.Plan("sage_edge", params, facts, guarantee, schedule, made, published)
 
 
@@ -111,14 +113,14 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
         size = facts.sizes.num_nodes
         smaller = tuple(int(node) for node in facts.membership.nodes[client])
     mechanism, event = base.NO_NOISE
-    most = int(params.memory_gb * 1e9 / BYTES_PER_CELL)
+    most = int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL)
     if budget.private and params.adjacency == "edgerand":
         mechanism = EdgeRand(budget.epsilon, size, most, smaller)
         event = RandomizedResponse(budget.epsilon, 2)
     elif budget.private:
         mechanism = LapGraph(budget.epsilon, size, most, params.count_share, smaller)
         event = PureDP(budget.epsilon)
-    return PlannedRelease("adjacency", UpperTriangle(size, smaller), mechanism, event, range(1), client=client)
+    return PlannedRelease("adjacency", EdgeTriangle(size, smaller), mechanism, event, range(1), client=client)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -126,7 +128,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    require_simple(subgraph.graph.adjacency)
+    require_simple_aggregation(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
     if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
@@ -135,12 +137,12 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(edges.astype(np.int32))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The perturbed edges, once."""
     return {"edges": desk.release("adjacency", work.edges)}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Put the noisy edges together and train on them."""
     n = plan.facts.sizes.num_nodes
     p = plan.params
@@ -150,10 +152,10 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
     edges = np.concatenate(parts)
     ends = np.concatenate([edges, edges[:, ::-1]])
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
-    how = Fitting(p.epochs, p.training_rate, p.weight_decay)
-    train = gcn.trained_scores if p.network == "gcn" else graphsage.trained_scores
+    how = PublicTrainingSteps(p.epochs, p.training_rate, p.weight_decay)
+    train = gcn.train_gcn_scores if p.network == "gcn" else graphsage.train_graphsage_scores
     rng = np.random.default_rng(state.memory.seed)
-    received = adjacency if adjacency.nnz <= KEPT else None
+    received = adjacency if adjacency.nnz <= _KEPT else None
     scores = train(plan.made.attributes, adjacency, p.hidden, how, rng)
     return base.State({}, Memory(state.memory.seed, scores, received))
 
@@ -172,15 +174,15 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the noisy graph; ``graph`` is not read."""
-    return base.require_received(plan, state.memory.scores)
+    return base.require_plan_received(plan, state.memory.scores)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
-    reads=lambda plan: base.Reads.NOTHING,
+    reads=lambda plan: base.MethodReads.NOTHING,
     situations=(
-        base.Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),
-        base.Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "lapgraph"}),
+        base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),
+        base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "lapgraph"}),
     ),
     evidence=evidence,
 )

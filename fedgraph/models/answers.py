@@ -18,18 +18,18 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import tables
+from fedgraph.data.base import csv_tables
 from fedgraph.errors import DataError, FedgraphError, PrivacyError
-from fedgraph.methods.base import Plan, Reads, State, kinds
+from fedgraph.methods.base import MethodReads, Plan, State, method_kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.privacy.units import Unit
-from fedgraph.types import Graph, Names
+from fedgraph.types import Graph, GraphNames
 
-ACCEPT = "--i-know-that-nothing-is-protected"
+ACCEPT_ANSWERS_UNPROTECTED = "--i-know-that-nothing-is-protected"
 
 
 @dataclass(frozen=True, eq=False)
-class Roster:
+class AnswerRoster:
     """Who was in the training graph, which its guarantee takes as public. Empty where data name nobody.
 
     Attributes:
@@ -50,7 +50,7 @@ class Roster:
             raise DataError("a roster needs a key of 128 bits and one digest of 64 bits for each person")
 
     @classmethod
-    def of(cls, ids: Sequence[str]) -> Roster:
+    def of(cls, ids: Sequence[str]) -> AnswerRoster:
         """For the people ``ids``, with a key from the operating system."""
         salt = secrets.token_hex(16)
         return cls(salt, _id_digests(salt, ids))
@@ -62,7 +62,7 @@ class Roster:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class AnswerSource:
     """What answers are made from.
 
     No digest of the data stands here: it follows from private edges and rows without noise, so that whoever guesses all of them
@@ -84,8 +84,8 @@ class Trained:
     method: str
     plan: Plan
     state: State
-    names: Names
-    people: Roster
+    names: GraphNames
+    people: AnswerRoster
     unnamed: int
     epsilon: float
     ranks: ColumnRanks | None
@@ -98,50 +98,52 @@ def _id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
     return np.frombuffer(found, dtype="<u8")
 
 
-def read_pairs(path: Path, people: Roster) -> list[tuple[str, str]]:
+def read_answer_pairs(path: Path, people: AnswerRoster) -> list[tuple[str, str]]:
     """The pairs of a CSV table of two columns of ids, with or without a header. ``DataError`` for any other file."""
     try:
-        lines = tables.read_lines(path.read_bytes(), str(path), least=2, needed="two ids a line, as in source,target")
+        lines = csv_tables.read_csv_lines(path.read_bytes(), str(path), least=2, needed="two ids a line, as in source,target")
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}; allowed: a table of pairs, source,target") from error
     ids = [cell for _, cells in lines for cell in cells[:2]]
     known = {one: int(place) for one, place in zip(ids, people.places(ids), strict=True) if place >= 0}
-    return [(cells[0], cells[1]) for _, cells in tables.without_header(lines, known, columns=2)]
+    return [(cells[0], cells[1]) for _, cells in csv_tables.skip_csv_header(lines, known, columns=2)]
 
 
-def scores(model: Trained, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
+def answer_scores(model: AnswerSource, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
     """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced.
 
     shown: ``public`` or ``own``, who is asked about and reads the answers; ``DataError`` for another word.
     """
     if shown not in (None, "public", "own"):
         raise DataError(f"people is {shown!r}; allowed: public, own")
-    if kinds.method(model.method).OFFERS.kind == "linker":
+    if method_kinds.load_method(model.method).OFFERS.kind == "linker":
         raise DataError(f"{model.row}: scores pairs, and names no class; ask it about a table of pairs (source,target)")
     reads = _reads(model)
     places = model.people.places(graph.ids)
-    graph = in_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
+    graph = match_answer_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
     graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
     if not _unprotected(model, nothing_protected):
         _require_priced(model, reads, shown, graph, places)
     places = np.where(places < model.plan.facts.sizes.num_nodes, places, -1)  # who only judged a choice has released nothing
     asked = graph
-    if reads in (Reads.NOTHING, Reads.OWN_EDGES):
+    if reads in (MethodReads.NOTHING, MethodReads.OWN_EDGES):
         asked, places = _among_trained(model, reads, graph, places)
     else:
         places = np.arange(graph.num_nodes)
-    return _numbers(model, lambda: kinds.classifier(model.method).predict(model.plan, model.state, asked)[places])
+    return _numbers(
+        model, lambda: method_kinds.load_classifier_method(model.method).predict(model.plan, model.state, asked)[places]
+    )
 
 
-def pair_scores(model: Trained, pairs: Sequence[tuple[str, str]], nothing_protected: bool) -> np.ndarray:
+def answer_pair_scores(model: AnswerSource, pairs: Sequence[tuple[str, str]], nothing_protected: bool) -> np.ndarray:
     """float64 [m], of pairs of people who trained, by their ids: the larger, the likelier is a tie; the order is what counts.
 
     Such a score is computed from what was released and from public features, so any pair may be asked. ``DataError`` for
     somebody who did not train, or a pair of one person; ``PrivacyError`` where nothing is protected and nobody said so.
     """
-    if kinds.method(model.method).OFFERS.kind != "linker":
+    if method_kinds.load_method(model.method).OFFERS.kind != "linker":
         raise DataError(f"{model.row}: gives nodes a class, and scores no pairs; ask it about the people of a graph")
-    if _reads(model) is not Reads.NOTHING:
+    if _reads(model) is not MethodReads.NOTHING:
         raise PrivacyError(f"an answer of {model.method} reads {_reads(model).value}, which nobody priced")
     _unprotected(model, nothing_protected)
     ids = [one for pair in pairs for one in pair]
@@ -154,17 +156,19 @@ def pair_scores(model: Trained, pairs: Sequence[tuple[str, str]], nothing_protec
     asked = np.sort(places.reshape(-1, 2), axis=1)
     if (same := np.flatnonzero(asked[:, 0] == asked[:, 1])).size:
         raise DataError(f"{pairs[same[0]][0]!r} is asked with itself; allowed: pairs of two people")
-    return _numbers(model, lambda: kinds.linker(model.method).scores(model.plan, model.state, asked))
+    return _numbers(model, lambda: method_kinds.load_linker_method(model.method).scores(model.plan, model.state, asked))
 
 
-def _unprotected(model: Trained, nothing_protected: bool) -> bool:
+def _unprotected(model: AnswerSource, nothing_protected: bool) -> bool:
     """Whether the model protects nothing; ``PrivacyError`` where that has to be said first."""
     if math.isinf(model.epsilon) and not nothing_protected:
-        raise PrivacyError(f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT}, or fit another")
+        raise PrivacyError(
+            f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT_ANSWERS_UNPROTECTED}, or fit another"
+        )
     return math.isinf(model.epsilon)
 
 
-def _numbers(model: Trained, answers: Callable[[], np.ndarray]) -> np.ndarray:
+def _numbers(model: AnswerSource, answers: Callable[[], np.ndarray]) -> np.ndarray:
     """What ``answers`` gives. ``DataError`` where it gives none: a model from a stranger may hold any number."""
     try:
         found = np.asarray(answers(), dtype=np.float64)
@@ -177,28 +181,28 @@ def _numbers(model: Trained, answers: Callable[[], np.ndarray]) -> np.ndarray:
     return found
 
 
-def _reads(model: Trained) -> Reads:
-    reads = kinds.method(model.method).OFFERS.reads
+def _reads(model: AnswerSource) -> MethodReads:
+    reads = method_kinds.load_method(model.method).OFFERS.reads
     found = None if reads is None else reads(model.plan)
     if found is None:
         raise PrivacyError(f"nobody has said what an answer of {model.method} reads under these settings, so it gives none")
     return found
 
 
-def _require_priced(model: Trained, reads: Reads, shown: str | None, graph: Graph, places: np.ndarray) -> None:
+def _require_priced(model: AnswerSource, reads: MethodReads, shown: str | None, graph: Graph, places: np.ndarray) -> None:
     """``PrivacyError`` that says what would be released, and the way out."""
-    alone = ", ".join(kinds.names_offering(lambda offers: offers.private_test_nodes))
+    alone = ", ".join(method_kinds.list_method_names(lambda offers: offers.private_test_nodes))
     node_level = model.plan.guarantee.protection.unit is Unit.NODE
     trained = int((places >= 0).sum()) if node_level else 0
     same = node_level and not graph.names.ids and graph.num_nodes == model.unnamed
-    if reads is Reads.NOTHING:
+    if reads is MethodReads.NOTHING:
         return
     if shown is None:
         raise PrivacyError(
             f"an answer of {model.method} reads {reads.value}. Say whose rows these are: --people public (everybody may "
             "know them and their edges), or --people own (each answer is shown to its own person alone)"
         )
-    if reads is Reads.PUBLIC_GRAPH and shown == "own":
+    if reads is MethodReads.PUBLIC_GRAPH and shown == "own":
         raise PrivacyError(
             f"an answer of {model.method} reads {reads.value}: it would show a private person the rows of others, and "
             f"nobody priced that. Allowed: --people public, if it is true; or fit a row that answers from own rows ({alone})"
@@ -214,17 +218,17 @@ def _require_priced(model: Trained, reads: Reads, shown: str | None, graph: Grap
             f"Leave them out{'' if trained else ', or give others their ids'}; or fit a row that answers from one's own row "
             f"({alone}) and say --people own"
         )
-    if shown == "public" and reads is Reads.OWN_EDGES and not node_level:
+    if shown == "public" and reads is MethodReads.OWN_EDGES and not node_level:
         raise PrivacyError(
             f"an answer of {model.method} reads {reads.value}, which the model protects: shown to others it may tell of them. "
             "Say --people own, and show each answer to its own person alone"
         )
 
 
-def _among_trained(model: Trained, reads: Reads, graph: Graph, places: np.ndarray) -> tuple[Graph, np.ndarray]:
+def _among_trained(model: AnswerSource, reads: MethodReads, graph: Graph, places: np.ndarray) -> tuple[Graph, np.ndarray]:
     """(the asked graph in the training graph's numbers, newcomers behind it; where each asked node stands there)."""
     n, new = model.plan.facts.sizes.num_nodes, np.flatnonzero(places < 0)
-    if new.size and (reads is Reads.NOTHING or model.plan.guarantee.protection.unit is Unit.EDGE):
+    if new.size and (reads is MethodReads.NOTHING or model.plan.guarantee.protection.unit is Unit.EDGE):
         raise DataError(
             f"{new.size:,} of {places.size:,} people were not in the training graph, the first is {graph.ids[new[0]]!r}; "
             f"{model.method} answers those alone. Fit a row of protocol inductive, inductive-edges or asking for newcomers"
@@ -242,10 +246,10 @@ def _among_trained(model: Trained, reads: Reads, graph: Graph, places: np.ndarra
     return whole, where
 
 
-MOST_UNKNOWN = 8  # columns that one message names
+_MOST_UNKNOWN = 8  # columns that one message names
 
 
-def in_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
+def match_answer_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
     """``graph`` with its features in the order of ``columns``. ``DataError`` names a column that is missing or too many.
 
     A column of a text or of empty cells that no row here has is 0.
@@ -257,7 +261,7 @@ def in_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
         return graph
     more = [name for name in own if name not in columns]
     if more:
-        raise DataError("\n".join(_unknown(graph, name, columns) for name in more[:MOST_UNKNOWN]))
+        raise DataError("\n".join(_unknown(graph, name, columns) for name in more[:_MOST_UNKNOWN]))
     place = {name: number for number, name in enumerate(own)}
     absent = [name for name in columns if name not in place and not _not_needed(name, own)]
     if absent:

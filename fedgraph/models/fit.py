@@ -13,31 +13,31 @@ import yaml
 from pydantic import ValidationError
 
 from fedgraph import runtime, seeds
-from fedgraph.cells.cell import Cell, Context
-from fedgraph.cells.entry import RowKey
+from fedgraph.cells.cell import Cell, CellContext
+from fedgraph.cells.entry import EntryRowKey
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods.base import Plan, Reads, kinds
-from fedgraph.models.answers import ACCEPT, Roster, in_columns
-from fedgraph.models.model import Model, read_people, without_rows
-from fedgraph.privacy import budget_book, budget_charges
-from fedgraph.privacy.budget_charges import Candidate, still_fitting
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.methods.base import MethodReads, Plan, method_kinds
+from fedgraph.models.answers import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster, match_answer_columns
+from fedgraph.models.model import Model, read_model_people, strip_model_rows
+from fedgraph.privacy import budget_book
+from fedgraph.privacy.budget_book import BudgetCandidate, fits_budget_book
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Unit
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.process import own_versions
+from fedgraph.runtime.process import own_process_versions
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read as scenarios
-from fedgraph.scenario.read import DatasetSettings, TaskSettings
+from fedgraph.scenario.read import ScenarioDataset, ScenarioTask
 from fedgraph.tasks import base as tasks
-from fedgraph.tasks.base import Models
-from fedgraph.tasks.base.offers import RowKeys, Select
+from fedgraph.tasks.base import TaskModels
+from fedgraph.tasks.base.task_offers import TaskRowKeys, TaskRowSelect
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FitOptions:
     """What a fit may say beside the row.
 
     Attributes:
@@ -56,10 +56,12 @@ class Wanted:
     public: object = None
     nothing_protected: bool = False
     columns: Mapping[str, object] | None = None
-    select: Select | None = None
+    select: TaskRowSelect | None = None
 
 
-def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Sequence[Candidate] = ()) -> Model:
+def fit_row(
+    folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, others: Sequence[BudgetCandidate] = ()
+) -> Model:
     """Train the row ``row`` of the run in ``folder`` once, on ``people``; charge the budget first, if one is named.
 
     Args:
@@ -74,16 +76,18 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
         PrivacyError: the budget does not allow it, or nothing would be protected and nobody has said that this is known.
         DataError: the data cannot be read.
     """
-    ready = prepared(folder, row, people, wanted)
+    ready = _prepared(folder, row, people, wanted)
     with runtime.start("serial") as engine:
-        context = context_of(ready, ready.models.everybody(ready.params, ready.graph, ready.public), engine)
+        context = _context_of(ready, ready.models.everybody(ready.params, ready.graph, ready.public), engine)
         made, guarantee = ready.models.spends(ready.params, ready.cell, context)
         _answer_reads(made)
         broken = any(not promise.kept for promise in guarantee.promises)
         if (broken or math.isinf(made.provable().epsilon)) and not wanted.nothing_protected:
-            raise PrivacyError(f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT}, or fit another row")
+            raise PrivacyError(
+                f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT_ANSWERS_UNPROTECTED}, or fit another row"
+            )
         if wanted.budget is not None:
-            planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
+            planned = BudgetCandidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
             # owners of edges are no nodes, and the data do not say which of a budget's people are here: all of them pay
             owners = guarantee.protection.unit is Unit.ENTITY
             _charge_training(wanted.budget, planned, None if owners else ready.graph.names.ids or None, others)
@@ -94,10 +98,10 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
     ledger = Ledger([settled.account(name, fitted.guarantee)], releases)
     trained = fitted.world.setting.held.ids
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
-    plan, state = without_rows(fitted.plan, fitted.outcome.state)
-    named = bool(ready.graph.names.ids) or _answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
+    plan, state = strip_model_rows(fitted.plan, fitted.outcome.state)
+    named = bool(ready.graph.names.ids) or _answer_reads(plan) in (MethodReads.NOTHING, MethodReads.OWN_EDGES)
     (account,) = ledger.accounts
-    made_with = own_versions()
+    made_with = own_process_versions()
     return Model(
         row=ready.name,
         method=ready.row.method,
@@ -105,7 +109,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
         state=state,
         reading=ready.reading,
         names=replace(ready.graph.names, ids=()),
-        people=Roster.of(ids if named else ()),
+        people=AnswerRoster.of(ids if named else ()),
         unnamed=0 if ready.graph.names.ids else ready.graph.num_nodes,
         epsilon=settled.epsilon,
         ranks=fitted.world.setting.ranks,
@@ -117,7 +121,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class _Prepared:
     """A row with everything that its training needs.
 
     Attributes:
@@ -131,9 +135,9 @@ class Prepared:
         cell: the row's one cell.
     """
 
-    row: RowKey
+    row: EntryRowKey
     name: str
-    models: Models[Settings]
+    models: TaskModels[Settings]
     reading: Mapping[str, object]
     graph: Graph
     public: Graph | None
@@ -141,41 +145,41 @@ class Prepared:
     cell: Cell
 
 
-def prepared(folder: Path, row: RowKey, people: object, wanted: Wanted) -> Prepared:
-    """Reads the run's scenario and the data; the arguments are those of ``fit``."""
+def _prepared(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions) -> _Prepared:
+    """Reads the run's scenario and the data; the arguments are those of ``fit_row``."""
     task, settings = _asked(folder, row)
-    models = tasks.task(task.kind).TASK.models
+    models = tasks.load_task(task.kind).TASK.models
     if models is None:
         raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows that classify nodes, or score links")
     reading = wanted.columns if wanted.columns is not None else settings.parameters
-    graph = read_people(people, reading) if people is not None else _own(settings)
-    public = None if wanted.public is None else read_people(wanted.public, reading, labelled=False)
+    graph = read_model_people(people, reading) if people is not None else _own(settings)
+    public = None if wanted.public is None else read_model_people(wanted.public, reading, labelled=False)
     if public is not None:
-        public = in_columns(public, graph.names.columns, graph.num_features)
-    context = Context(row.task, row.dataset, graph, 0, 1, SerialRuntime())
+        public = match_answer_columns(public, graph.names.columns, graph.num_features)
+    context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
     params, cell = _cell(models, task, row, context, wanted)
-    return Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
+    return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
 
 
-def context_of(ready: Prepared, setting: protocols.Setting, engine: Runtime) -> Context:
+def _context_of(ready: _Prepared, setting: protocols.ProtocolSetting, engine: Runtime) -> CellContext:
     """What one training uses: ``setting``, and noise of its own from the operating system."""
-    context = Context(ready.row.task, ready.row.dataset, ready.graph, seeds.root("secret"), 1, engine)
+    context = CellContext(ready.row.task, ready.row.dataset, ready.graph, seeds.root_seed("secret"), 1, engine)
     ready.models.give_setting(ready.params, ready.cell, context, setting)
     return context
 
 
-def _answer_reads(made: Plan) -> Reads:
+def _answer_reads(made: Plan) -> MethodReads:
     """What an answer reads. ``ScenarioError`` where nobody has said it."""
-    offered = kinds.method(made.method).OFFERS.reads
+    offered = method_kinds.load_method(made.method).OFFERS.reads
     reads = None if offered is None else offered(made)
     if reads is None:
         raise ScenarioError(f"nobody has said what an answer of {made.method} reads under these settings; it is no model")
-    if reads is Reads.PRIVATE_EDGES:
+    if reads is MethodReads.PRIVATE_EDGES:
         raise ScenarioError(f"an answer of {made.method} reads {reads.value}, so nobody else may have it: it is no model")
     return reads
 
 
-def _training_statement(epsilon: float, account: Account) -> tuple[str, ...]:
+def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ...]:
     """What the training protects, one sentence each."""
     protection = account.protection
     unit = protection.unit.value
@@ -186,9 +190,9 @@ def _training_statement(epsilon: float, account: Account) -> tuple[str, ...]:
     return (first, f"Hidden from {protection.viewer.words}.", *holds)
 
 
-def _asked(folder: Path, row: RowKey) -> tuple[TaskSettings, DatasetSettings]:
+def _asked(folder: Path, row: EntryRowKey) -> tuple[ScenarioTask, ScenarioDataset]:
     """The row's task and data set, as the run's scenario says."""
-    ready = scenarios.load(folder / "scenario.yaml")
+    ready = scenarios.read_scenario_file(folder / "scenario.yaml")
     task = next((t for t in ready.tasks if t.label == row.task), None)
     settings = next((d for d in ready.scenario.datasets if (d.label or d.name) == row.dataset), None)
     if task is None or settings is None:
@@ -196,7 +200,7 @@ def _asked(folder: Path, row: RowKey) -> tuple[TaskSettings, DatasetSettings]:
     return task, settings
 
 
-def _own(settings: DatasetSettings) -> Graph:
+def _own(settings: ScenarioDataset) -> Graph:
     if settings.name == "own/object":
         raise ScenarioError("the run's graph was in memory, and no file holds it; say --graph GRAPH, or fit(data)")
     from fedgraph import data
@@ -206,10 +210,12 @@ def _own(settings: DatasetSettings) -> Graph:
     return found
 
 
-def _cell(models: Models[Settings], task: TaskSettings, row: RowKey, context: Context, wanted: Wanted) -> tuple[Settings, Cell]:
+def _cell(
+    models: TaskModels[Settings], task: ScenarioTask, row: EntryRowKey, context: CellContext, wanted: FitOptions
+) -> tuple[Settings, Cell]:
     """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
     assert isinstance(task.params, models.params)
-    quiet: dict[str, object] = {k: v for k, v in MEASURED.items() if k in models.params.model_fields}
+    quiet: dict[str, object] = {k: v for k, v in _MEASURED.items() if k in models.params.model_fields}
     if wanted.delta is not None:
         quiet["delta"] = wanted.delta
     elif wanted.budget is not None:
@@ -217,21 +223,26 @@ def _cell(models: Models[Settings], task: TaskSettings, row: RowKey, context: Co
         written = dict(task.params).get("delta")
         quiet["delta"] = min(delta, written) if isinstance(written, float) else delta
     params = task.params.model_copy(update=quiet)
-    module = tasks.task(task.kind)
-    if wanted.select is not None and "select" not in (module.TASK.row_keys or RowKeys).model_fields:
+    module = tasks.load_task(task.kind)
+    if wanted.select is not None and "select" not in (module.TASK.row_keys or TaskRowKeys).model_fields:
         raise ScenarioError(f"rows of {task.kind} choose no settings (select); write the settings into the row")
     for cell in module.cells(params, context):
-        if cell.seed == 0 and RowKey.of_cell(cell) == row:
+        if cell.seed == 0 and EntryRowKey.of_cell(cell) == row:
             if wanted.select is not None:
                 params = _chosen(params, cell, wanted.select)
             return params, cell if wanted.epsilon is None else replace(cell, epsilon=wanted.epsilon)
     raise ScenarioError(f"the run's scenario has no row {row.method} · {row.variant} at ε = {row.epsilon:g}")
 
 
-MEASURED = {"attack": None, "map": False, "curve": 0, "owners": False}  # what a run shows beside its rows, and a model does not
+_MEASURED = {
+    "attack": None,
+    "map": False,
+    "curve": 0,
+    "owners": False,
+}  # what a run shows beside its rows, and a model does not
 
 
-def _chosen(params: Settings, cell: Cell, select: Select) -> Settings:
+def _chosen(params: Settings, cell: Cell, select: TaskRowSelect) -> Settings:
     """The row's settings with ``select``. ``ScenarioError`` where a choice has no price."""
     assert cell.entry is not None
     methods = [*dict(params)["methods"]]
@@ -242,7 +253,7 @@ def _chosen(params: Settings, cell: Cell, select: Select) -> Settings:
         raise ScenarioError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
 
-def read_select(path: Path) -> Select:
+def read_fit_select(path: Path) -> TaskRowSelect:
     """What a YAML file says of a choice: the mapping ``over, among, by, shape``, or one under ``select``.
 
     Args:
@@ -253,14 +264,14 @@ def read_select(path: Path) -> Select:
     """
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Select(**given["select"] if isinstance(given, dict) and "select" in given else given)
+        return TaskRowSelect(**given["select"] if isinstance(given, dict) and "select" in given else given)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, ValidationError) as error:
         raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
 
 
-def _charge_training(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
+def _charge_training(book: Path, row: BudgetCandidate, ids: tuple[str, ...] | None, others: Sequence[BudgetCandidate]) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
     try:
-        budget_charges.charge(book, row.name, [row], ids)
+        budget_book.charge_budget_book(book, row.name, [row], ids)
     except PrivacyError as error:
-        raise PrivacyError(f"{error}. {still_fitting(budget_book.read(book), others, ids)}") from error
+        raise PrivacyError(f"{error}. {fits_budget_book(budget_book.read(book), others, ids)}") from error

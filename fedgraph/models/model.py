@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedgraph.data.own import objects
-from fedgraph.data.own.columns import OwnRules
+from fedgraph.data.own.columns import OwnTableRules
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.methods.base import Plan, State, kinds
-from fedgraph.models import answers, file
-from fedgraph.privacy.ledger import Account
-from fedgraph.privacy.lines import Line
-from fedgraph.privacy.settle import again
+from fedgraph.methods.base import Plan, State, method_kinds
+from fedgraph.models import answers, model_file
+from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
+from fedgraph.privacy.settle import settle_account
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Model(answers.Trained):
+class Model(answers.AnswerSource):
     """One training of one row, and all that its answers need.
 
     Attributes:
@@ -73,7 +72,7 @@ class Model(answers.Trained):
             DataError: the columns are not those of the model.
         """
         graph = data if isinstance(data, Graph) else self.graph_of(data)
-        found = answers.scores(self, graph, people, nothing_protected)
+        found = answers.answer_scores(self, graph, people, nothing_protected)
         if (found < 0).any() or not np.allclose(found.sum(axis=1), 1.0):  # scores of other methods are logits
             found = np.exp(found - found.max(axis=1, keepdims=True))
         return np.asarray(found / found.sum(axis=1, keepdims=True), dtype=np.float64)
@@ -103,7 +102,7 @@ class Model(answers.Trained):
             DataError: somebody did not train, a pair of one person, or the model gives nodes a class.
             PrivacyError: an answer would release what nobody has priced.
         """
-        return answers.pair_scores(self, [(str(one), str(two)) for one, two in pairs], nothing_protected)
+        return answers.answer_pair_scores(self, [(str(one), str(two)) for one, two in pairs], nothing_protected)
 
     def answer_file(self, path: str, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
         """What ``fedgraph predict`` writes: ``answers`` of the graph in a file, or (of a model of links) a table's pairs with
@@ -114,20 +113,20 @@ class Model(answers.Trained):
             people: as in ``predict_proba``.
             nothing_protected: as in ``predict_proba``.
         """
-        if kinds.method(self.method).OFFERS.kind != "linker":
+        if method_kinds.load_method(self.method).OFFERS.kind != "linker":
             return self.answers(self.graph_of(path), people, nothing_protected)
         import pandas
 
-        pairs = answers.read_pairs(Path(path), self.people)
+        pairs = answers.read_answer_pairs(Path(path), self.people)
         return pandas.DataFrame(pairs, columns=["source", "target"]).assign(score=self.score_pairs(pairs, nothing_protected))
 
     def graph_of(self, data: object) -> Graph:
         """``data`` read as the training data were, without labels."""
-        return read_people(data, self.reading, labelled=False)
+        return read_model_people(data, self.reading, labelled=False)
 
     def to_bytes(self) -> bytes:
         """The model's file."""
-        return file.to_bytes(self)
+        return model_file.model_file_bytes(self)
 
     def save(self, path: str | Path) -> None:
         """Write the model's file.
@@ -159,13 +158,13 @@ def load(path: str | Path) -> Model:
     Raises:
         DataError: another file, a damaged or an edited one; one whose ledger does not cost what it states.
     """
-    found = file.read(Path(path))
+    found = model_file.read_model_file(Path(path))
     if not isinstance(found, Model) or found.plan.method != found.method:
         raise DataError(f"{path}: holds no model; allowed: a file that 'fedgraph fit' wrote")
     try:
         said, *lines = (json.loads(line) for line in found.ledger)
-        account = Account.from_dict(said)
-        cost = again(account, [Line.from_dict(line) for line in lines]).epsilon
+        account = LedgerAccount.from_dict(said)
+        cost = settle_account(account, [LedgerLine.from_dict(line) for line in lines]).epsilon
     except (ValueError, KeyError, TypeError, PrivacyError) as error:
         raise DataError(f"{path}: its ledger cannot be read ({' '.join(str(error).split())[:200]})") from error
     if not math.isclose(cost, found.epsilon, rel_tol=1e-6):
@@ -175,7 +174,7 @@ def load(path: str | Path) -> Model:
     return found
 
 
-def read_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> Graph:
+def read_model_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> Graph:
     """A folder, a file, the name of a data set, or a graph in memory. labelled: whether labels are read.
 
     Raises:
@@ -192,10 +191,10 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
         if not isinstance(found, Graph):
             raise DataError(f"{data}: a collection of graphs; allowed: one graph of people")
         return found
-    rules = {key: value for key, value in reading.items() if key in OwnRules.model_fields}
-    return objects.graph_of(data, "people", str(reading.get("label") or "") or None, rules, labelled)
+    rules = {key: value for key, value in reading.items() if key in OwnTableRules.model_fields}
+    return objects.graph_from_object(data, "people", str(reading.get("label") or "") or None, rules, labelled)
 
 
-def without_rows(plan: Plan, state: State) -> tuple[Plan, State]:
+def strip_model_rows(plan: Plan, state: State) -> tuple[Plan, State]:
     """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
     return replace(plan, facts=replace(plan.facts, public=replace(plan.facts.public, graph=None))), replace(state, seen=())

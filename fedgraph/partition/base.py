@@ -12,11 +12,11 @@ from fedgraph.documents.settings import Settings, Spec
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
-P = TypeVar("P", bound=Settings)
+_P = TypeVar("_P", bound=Settings)
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class PartitionShares:
     """Who holds which graph of a collection.
 
     Attributes:
@@ -31,7 +31,7 @@ class Shares:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartitionOffers(Generic[P]):
+class PartitionOffers(Generic[_P]):
     """What a partition can do: ``PARTITION: PartitionOffers[Params] = PartitionOffers(…)`` at the end of its module.
 
     Attributes:
@@ -40,12 +40,12 @@ class PartitionOffers(Generic[P]):
         keeps_owners: the clients are the owners that the data set names, so they keep their names.
     """
 
-    split: Callable[[Graph, P, np.random.Generator], Partition]
-    deal: Callable[[GraphCollection, P, np.random.Generator], Shares] | None = None
+    split: Callable[[Graph, _P, np.random.Generator], Partition]
+    deal: Callable[[GraphCollection, _P, np.random.Generator], PartitionShares] | None = None
     keeps_owners: bool = False
 
 
-class PartitionModule(Protocol):
+class _PartitionModule(Protocol):
     """The module of a partition."""
 
     PARTITION: PartitionOffers[Any]
@@ -65,11 +65,11 @@ def chosen_partition(spec: Spec) -> tuple[PartitionOffers[Any], Settings]:
     Raises:
         ScenarioError: no partition is called so.
     """
-    module = cast(PartitionModule, plugins.load("partition", spec["partition"]))
+    module = cast(_PartitionModule, plugins.load("partition", spec["partition"]))
     return module.PARTITION, module.Params(**{key: value for key, value in spec.items() if key != "partition"})
 
 
-def require_clients(clients: int, available: int, what: str = "nodes") -> None:
+def require_partition_clients(clients: int, available: int, what: str = "nodes") -> None:
     """``DataError`` when there are more clients than there is to deal out."""
     if clients > available:
         raise DataError(
@@ -77,7 +77,9 @@ def require_clients(clients: int, available: int, what: str = "nodes") -> None:
         )
 
 
-def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, from_edges: bool, from_labels: bool) -> Partition:
+def disjoint_partition(
+    graph: Graph, groups: Sequence[np.ndarray], description: str, *, from_edges: bool, from_labels: bool
+) -> Partition:
     """A partition whose clients share no node.
 
     Args:
@@ -94,7 +96,7 @@ def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, fr
     return Partition(subgraphs, True, graph.num_edges - held, description, from_edges, from_labels)
 
 
-def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
+def partition_with_cut_edges(graph: Graph, partition: Partition) -> Partition:
     """The same disjoint clients, each told the edges between its nodes and those of others (``Subgraph.cut``).
 
     Args:
@@ -132,12 +134,14 @@ def overlapping_partition(graph: Graph, groups: Sequence[np.ndarray], centers: S
     return Partition(subgraphs, False, graph.num_edges - held, description, from_edges=True, from_labels=False)
 
 
-def shares(collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool) -> Shares:
+def partition_shares(
+    collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool
+) -> PartitionShares:
     """owner: int [graphs], the client of each graph."""
     members = tuple(np.flatnonzero(owner == client).astype(np.int64) for client in range(clients))
     if any(m.size == 0 for m in members):
         raise DataError(f"collection {collection.name!r}: some client would hold no graph; use fewer than {clients} clients")
-    return Shares(members, description, from_labels)
+    return PartitionShares(members, description, from_labels)
 
 
 def _edge_keys(share: Subgraph, num_nodes: int) -> np.ndarray:

@@ -25,17 +25,17 @@ class Params(Settings):
     )
 
 
-def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
+def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
     """Deal whole graphs by their labels. Raises ``DataError`` when ``clients · min_items`` graphs do not exist."""
     owner = _owners(collection.labels, params, rng, "graphs")
-    return base.shares(collection, owner, params.clients, _describe(params, "graphs"), from_labels=True)
+    return base.partition_shares(collection, owner, params.clients, _describe(params, "graphs"), from_labels=True)
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """Deal the nodes of one graph by their labels (unknown labels count as one more class); disjoint."""
     owner = _owners(graph.labels, params, rng, "nodes")
     groups = [np.flatnonzero(owner == client) for client in range(params.clients)]
-    return base.disjoint(graph, groups, _describe(params, "nodes"), from_edges=False, from_labels=True)
+    return base.disjoint_partition(graph, groups, _describe(params, "nodes"), from_edges=False, from_labels=True)
 
 
 def _describe(params: Params, what: str) -> str:
@@ -44,7 +44,7 @@ def _describe(params: Params, what: str) -> str:
 
 def _owners(labels: np.ndarray, params: Params, rng: np.random.Generator, what: str) -> np.ndarray:
     """int64 [items]: the client of each item."""
-    base.require_clients(params.clients * params.min_items, labels.size, f"{what} ({params.min_items} per client)")
+    base.require_partition_clients(params.clients * params.min_items, labels.size, f"{what} ({params.min_items} per client)")
     owner = np.empty(labels.size, dtype=np.int64)
     for label in np.unique(labels):
         items = rng.permutation(np.flatnonzero(labels == label))

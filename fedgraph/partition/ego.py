@@ -39,14 +39,14 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
         if not graph.masks:
             raise DataError(f"{graph.name} came without a split; allowed: centres: sampled")
         order = np.intersect1d(graph.masks[0].train, candidates)
-        order = order[[nodes_within_hops(graph.adjacency, int(c), params.hops).size >= params.min_nodes for c in order]]
+        order = order[[ego_nodes(graph.adjacency, int(c), params.hops).size >= params.min_nodes for c in order]]
         wanted = order.size
     groups: list[np.ndarray] = []
     centers: list[int] = []
     for center in order:
         if len(centers) == wanted:
             break
-        nodes = nodes_within_hops(graph.adjacency, int(center), params.hops)
+        nodes = ego_nodes(graph.adjacency, int(center), params.hops)
         if nodes.size >= params.min_nodes:
             groups.append(nodes)
             centers.append(int(center))
@@ -59,7 +59,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     return base.overlapping_partition(graph, groups, centers, f"{wanted} ego-networks of {params.hops} hop(s)")
 
 
-def nodes_within_hops(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:
+def ego_nodes(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:
     """The nodes near a centre, itself included.
 
     Args:

@@ -37,8 +37,8 @@ class Params(Settings):
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """Disjoint clients made of whole communities where possible. Raises ``DataError``: more clients than nodes."""
-    base.require_clients(params.clients, graph.num_nodes)
-    found = communities(graph, params.resolution, rng, params.algorithm)
+    base.require_partition_clients(params.clients, graph.num_nodes)
+    found = _communities(graph, params.resolution, rng, params.algorithm)
     pieces = _at_least(found, params.clients, graph)
     # Deal groups, largest first, to the client with fewest nodes.
     load = [(0, client) for client in range(params.clients)]
@@ -48,7 +48,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
         dealt[client].append(group)
         heapq.heappush(load, (size + group.size, client))
     groups = [np.concatenate(parts) for parts in dealt]
-    return base.disjoint(
+    return base.disjoint_partition(
         graph,
         groups,
         f"{params.clients} clients from {len(found)} {params.algorithm.capitalize()} communities",
@@ -57,7 +57,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     )
 
 
-def communities(graph: Graph, resolution: float, rng: np.random.Generator, algorithm: str = "louvain") -> list[np.ndarray]:
+def _communities(graph: Graph, resolution: float, rng: np.random.Generator, algorithm: str = "louvain") -> list[np.ndarray]:
     """Communities as sorted node ids, largest first (ties: the smaller first node)."""
     upper = sp.triu(graph.adjacency, k=1, format="coo")
     edges = np.column_stack([upper.row, upper.col])

@@ -13,14 +13,16 @@ class Params(Settings):
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """The whole graph as client 0; no edge is cut, ``rng`` is not used."""
-    return base.disjoint(
+    return base.disjoint_partition(
         graph, [np.arange(graph.num_nodes)], "one client with the whole graph", from_edges=False, from_labels=False
     )
 
 
-def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
+def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
     """Every graph to client 0."""
-    return base.Shares((np.arange(len(collection.graphs), dtype=np.int64),), "one client with every graph", from_labels=False)
+    return base.PartitionShares(
+        (np.arange(len(collection.graphs), dtype=np.int64),), "one client with every graph", from_labels=False
+    )
 
 
 PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal)

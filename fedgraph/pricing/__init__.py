@@ -18,13 +18,13 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
-from fedgraph.pricing.base import Reading, Row, in_clear
-from fedgraph.pricing.catalogue import entries
+from fedgraph.pricing.catalogue import catalogue_entries
 from fedgraph.pricing.catalogue import systems as systems
-from fedgraph.pricing.documents import Document, reader_of
-from fedgraph.pricing.formats import normal
-from fedgraph.pricing.questions import Answers, Unknown
-from fedgraph.pricing.quotes import Asked, Fix, Priced, Quote
+from fedgraph.pricing.documents import PricedDocument, priced_document_reader
+from fedgraph.pricing.open_facts import OpenFact, OpenFactAnswers
+from fedgraph.pricing.parsers import parse_fact_name
+from fedgraph.pricing.quotes import Quote, QuotedFix, QuotedQuestion, QuotedRow
+from fedgraph.pricing.readings import Reading, ReadingRow, reading_in_clear
 
 _MOST_ROUNDS = 10**12
 _STEPS = 60
@@ -52,11 +52,13 @@ def price(
         >>> import fedgraph
         >>> fedgraph.price("pyproject.toml", fix=8.0).headline
     """
-    document = documents.read(Path(path))
-    return quote(document, reader_of(document, system), fix, given)
+    document = documents.read_priced_document(Path(path))
+    return price_document(document, priced_document_reader(document, system), fix, given)
 
 
-def quote(document: Document, system: str, fix: float | None = None, given: Mapping[str, float] | None = None) -> Quote:
+def price_document(
+    document: PricedDocument, system: str, fix: float | None = None, given: Mapping[str, float] | None = None
+) -> Quote:
     """Price a document that is read already.
 
     Args:
@@ -74,7 +76,9 @@ def quote(document: Document, system: str, fix: float | None = None, given: Mapp
     """
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    answers = Answers({normal(name): value for name, value in (given or {}).items()}, programs=document.answers.programs)
+    answers = OpenFactAnswers(
+        {parse_fact_name(name): value for name, value in (given or {}).items()}, programs=document.answers.programs
+    )
     try:
         with np.errstate(all="ignore"):
             return _quoted(replace(document, answers=answers, system=system), fix)
@@ -86,22 +90,22 @@ def quote(document: Document, system: str, fix: float | None = None, given: Mapp
         raise PricingError(f"{document.path}: a number in it is outside what can be priced ({error})") from None
 
 
-def _read(document: Document) -> Reading:
+def _read(document: PricedDocument) -> Reading:
     """What the system's reader finds in a document."""
-    module, _, function = (entries()[document.system].reader or f"{document.system}.read").partition(".")
+    module, _, function = (catalogue_entries()[document.system].reader or f"{document.system}.read").partition(".")
     found: Reading = vars(plugins.load("pricing.readers", module))[function](document)
     if not (why := document.exchanged()):
         return found
     row = found.rows[0]
-    return in_clear(row.unit, row.viewer, why, "leave the library as it is", row.rounds, row.relation)
+    return reading_in_clear(row.unit, row.viewer, why, "leave the library as it is", row.rounds, row.relation)
 
 
-def _quoted(document: Document, target: float | None) -> Quote:
-    answers, system, reading = document.answers, entries()[document.system], _read(document)
+def _quoted(document: PricedDocument, target: float | None) -> Quote:
+    answers, system, reading = document.answers, catalogue_entries()[document.system], _read(document)
     if unused := sorted(set(answers.given) - answers.used):
         asked = sorted(answers.open)
         allowed = f"asked here: {', '.join(asked)}" if asked else "nothing is asked here"
-        suggested = plugins.suggest(unused[0], asked)
+        suggested = plugins.suggest_plugin_name(unused[0], asked)
         raise PricingError(f"{document.path}: --given {unused[0]!r} answers no question{suggested}; {allowed}")
     folder = document.path if document.path.is_dir() else document.path.parent
     newer = tuple(system.newer(folder)) if document.path.exists() and system.checked else ()
@@ -116,15 +120,15 @@ def _quoted(document: Document, target: float | None) -> Quote:
     return Quote(str(document.path), system, reading, rows, tables, fix, answers.place)
 
 
-def _priced(row: Row, bounded: bool) -> Priced:
+def _priced(row: ReadingRow, bounded: bool) -> QuotedRow:
     if row.rounds > _MOST_ROUNDS:
         raise PricingError(f"{row.rounds:,} rounds; at most {_MOST_ROUNDS:,} are priced")
     once = row.cost(1, row.delta)
-    return Priced(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
+    return QuotedRow(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
 
 
 def _again(
-    document: Document, louder: float = 1.0, tried: Mapping[str, float] | None = None
+    document: PricedDocument, louder: float = 1.0, tried: Mapping[str, float] | None = None
 ) -> tuple[Reading, Callable[[], float]]:
     """The file read with another factor or answer, and what its headline costs then."""
     reading = _read(replace(document, answers=document.answers.again(louder, tried or {})))
@@ -132,15 +136,15 @@ def _again(
     return reading, lambda: row.cost(row.rounds, row.delta).epsilon
 
 
-def _asked(document: Document, unknown: Unknown) -> Asked:
+def _asked(document: PricedDocument, unknown: OpenFact) -> QuotedQuestion:
     """The headline for each plausible answer."""
-    return Asked(unknown, tuple((v, _again(document, tried={unknown.name: v})[1]()) for v in unknown.values))
+    return QuotedQuestion(unknown, tuple((v, _again(document, tried={unknown.name: v})[1]()) for v in unknown.values))
 
 
-def _fix(document: Document, reading: Reading, target: float) -> Fix:
+def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix:
     """The smallest factor on all noise (to 10⁻⁴) whose total is at most ``target``; settings are priced as they are written."""
     if reading.settings is None:
-        return Fix(target, None, None, reading.no_fix or "no setting of this system changes this price")
+        return QuotedFix(target, None, None, reading.no_fix or "no setting of this system changes this price")
 
     def cost(factor: float) -> float:
         return _again(document, factor)[1]()
@@ -151,7 +155,7 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
             break
         low, high = high, high * 4
     else:
-        return Fix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
+        return QuotedFix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
     while cost(low) <= target and low > 1e-9:
         high, low = low, low / 4
     for _ in range(_STEPS):
@@ -173,4 +177,4 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
             out[name] = float(f"{step / scale:.6g}")
         else:
             out[name] = value
-    return Fix(target, out, cost(high), why)
+    return QuotedFix(target, out, cost(high), why)

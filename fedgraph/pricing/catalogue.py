@@ -13,7 +13,7 @@ _PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml
 
 
 @dataclass(frozen=True)
-class System:
+class CatalogueSystem:
     """An entry of ``catalogue.yaml``: what is known of one system.
 
     Attributes:
@@ -21,11 +21,11 @@ class System:
         version: The versions that the reader was checked with.
         source: Where its facts were read, with commit and date.
         said: What its authors say of the option, in our words.
-        recognised: Lines of tests (``documents.LOOKS``). A document belongs to the system where all tests of one line hold.
+        recognised: Lines of tests (``documents._LOOKS``). A document belongs to the system where all tests of one line hold.
         checked: Package → first and last version that was checked, where the system is installed as a package.
         calls: Class or function → its parameters in their order. Those after ``*`` go by name alone.
         ignored: Options, divided by spaces, that choose data, model, logging or hardware and change no price.
-        reader: File of ``readers`` and function, such as ``gap.read_gap``. Where it is empty: ``KEY.read``.
+        reader: File of ``readers`` and function, such as ``gap_commands.read_gap_command``. Where it is empty: ``KEY.read``.
         words: Key → sentence of its quotes.
     """
 
@@ -50,28 +50,28 @@ class System:
                 asked = re.search(
                     rf"(?<![\w-]){re.escape(package)}(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*([0-9]+(?:\.[0-9]+)*)", text
                 )
-                if asked and parts(asked[1])[:2] > parts(last)[:2]:
+                if asked and _version_parts(asked[1])[:2] > _version_parts(last)[:2]:
                     yield f"{path.name} asks for {asked[0]}; this reader was checked with {package} up to {last}"
 
 
-def parts(version: str) -> tuple[int, ...]:
+def _version_parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"[0-9]+", version))
 
 
 @cache
-def entries() -> Mapping[str, System]:
+def catalogue_entries() -> Mapping[str, CatalogueSystem]:
     """Every entry of ``catalogue.yaml``, by its reader."""
     text = resources.files("fedgraph.pricing").joinpath("catalogue.yaml").read_text(encoding="utf-8")
-    return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
+    return {name: CatalogueSystem(**entry) for name, entry in yaml.safe_load(text).items()}
 
 
 @cache
-def places(call: str) -> Mapping[str, int]:
+def catalogue_places(call: str) -> Mapping[str, int]:
     """Parameter → place, of a class or function that some system has; those that go by name alone have none."""
-    listed = next((system.calls[call] for system in entries().values() if call in system.calls), "")
+    listed = next((system.calls[call] for system in catalogue_entries().values() if call in system.calls), "")
     return {name: place for place, name in enumerate(listed.partition("*")[0].split())}
 
 
 def systems() -> list[str]:
     """The keys of all systems that are read."""
-    return sorted(entries())
+    return sorted(catalogue_entries())

@@ -1,4 +1,5 @@
-"""What rounds cost, for the mechanisms that configurations describe, as a ``Cost``; and the noise that has a given cost.
+"""What rounds cost, for the mechanisms that configurations describe, as a ``CostOfRounds``; and the noise that has a given
+cost.
 
 A noise multiplier is the standard deviation over the clip of one contribution, so it has no unit. ``records`` is the number of
 contributions of the protected unit. ``docs/how_deployed_noise_is_priced.md`` derives the costs.
@@ -16,7 +17,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from fedgraph.privacy.accounting import calibrate, losses, mixture
-from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.accounting.gaussian import gaussian_deltas
 from fedgraph.privacy.events import (
@@ -31,12 +32,12 @@ from fedgraph.privacy.events import (
     Repeated,
     Unprotected,
 )
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField
 
-Cost = Callable[[int, float], Price]  # (number of rounds, δ) → what they cost together
+CostOfRounds = Callable[[int, float], AccountantPrice]  # (number of rounds, δ) → what they cost together
 
 
-def events(per_round: Event) -> Cost:
+def cost_of_events(per_round: Event) -> CostOfRounds:
     """What ``per_round`` costs when it happens in every round.
 
     Args:
@@ -48,17 +49,17 @@ def events(per_round: Event) -> Cost:
     return lambda rounds, delta: price(Composed((Repeated(per_round, rounds),)), delta)
 
 
-def unprotected(reason: str) -> Cost:
+def cost_of_unprotected(reason: str) -> CostOfRounds:
     """A cost of ∞, with its reason."""
     return lambda rounds, delta: price(Unprotected(reason), delta)
 
 
-def gaussian(multiplier: float, replaced: bool = False, records: int = 1) -> Cost:
+def cost_of_gaussian(multiplier: float, replaced: bool = False, records: int = 1) -> CostOfRounds:
     """A Gaussian sum (std = multiplier·clip) in which everybody takes part."""
-    return events(Gaussian(multiplier / (records * (2 if replaced else 1))))
+    return cost_of_events(Gaussian(multiplier / (records * (2 if replaced else 1))))
 
 
-def laplace(multiplier: float, replaced: bool = False) -> Cost:
+def cost_of_laplace(multiplier: float, replaced: bool = False) -> CostOfRounds:
     """A sum with Laplace noise of scale multiplier·clip, where the clip is in L1.
 
     Args:
@@ -68,81 +69,81 @@ def laplace(multiplier: float, replaced: bool = False) -> Cost:
     Returns:
         The cost.
     """
-    return events(Laplace(multiplier / (2 if replaced else 1)))
+    return cost_of_events(Laplace(multiplier / (2 if replaced else 1)))
 
 
-def sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool) -> Cost:
+def cost_of_sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool) -> CostOfRounds:
     """Laplace noise on a sampled sum: ln(1 + q(e^ε − 1)) per round, where ε bounds every pair of sums that meet.
 
     Poisson, zero-out: ε = 1/b. Otherwise 2/b (the unit's row against another one). Without amplification if that is smaller.
     """
-    whole = laplace(multiplier, replaced)
+    whole = cost_of_laplace(multiplier, replaced)
     if rate == 1 or multiplier == 0 or math.isinf(multiplier):
         return whole
     inner = (1 if not replaced and not fixed else 2) / multiplier
     amplified = amplified_epsilon(inner, rate)
     if amplified >= (2 if replaced else 1) / multiplier:
         return whole
-    return pure(amplified)
+    return cost_of_pure(amplified)
 
 
-def pure(epsilon: float) -> Cost:
+def cost_of_pure(epsilon: float) -> CostOfRounds:
     """What is ε-DP, such as randomised response with its own ε ≥ 0."""
-    return events(PureDP(epsilon))
+    return cost_of_events(PureDP(epsilon))
 
 
-def approximate(epsilon: float, delta: float) -> Cost:
+def cost_of_approximate(epsilon: float, delta: float) -> CostOfRounds:
     """What is (ε, δ)-DP, and of which no more is known."""
-    return events(ApproxDP(epsilon, delta))
+    return cost_of_events(ApproxDP(epsilon, delta))
 
 
-def poisson(multiplier: float, rate: float, replaced: bool = False, records: int = 1) -> Cost:
+def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, records: int = 1) -> CostOfRounds:
     """A Poisson-sampled Gaussian sum."""
     if records == 1 or replaced or rate in (0.0, 1.0) or multiplier == 0 or math.isinf(multiplier):
         if rate == 1:
-            return gaussian(multiplier, replaced, records)
-        return events(PoissonGaussian(multiplier, rate, records, replaced))
+            return cost_of_gaussian(multiplier, replaced, records)
+        return cost_of_events(PoissonGaussian(multiplier, rate, records, replaced))
 
-    def cost(rounds: int, delta: float) -> Price:
+    def cost(rounds: int, delta: float) -> AccountantPrice:
         if rounds == 0:
             return price(Composed(()), delta)
-        if delta < losses.SMALLEST_DELTA:  # Rényi, with coins revealed and the others changed: looser, and valid
+        if delta < losses.SMALLEST_DELTA_OF_LOSSES:  # Rényi, with coins revealed and the others changed: looser, and valid
             return price(Repeated(PoissonGaussian(multiplier, rate, records, replaced=False), rounds), delta)
         hits = np.arange(records + 1, dtype=float)
         weights = binom.pmf(hits, records, rate)
         keep = weights > 0
-        pair = mixture.Pair(weights[keep], hits[keep], np.ones(1), np.zeros(1), multiplier)
-        there, back = mixture.curves(pair, losses.infinite_mass(delta, rounds))
-        epsilon = losses.compose([losses.Part(there, back, rounds)], delta)
+        pair = mixture.MixturePair(weights[keep], hits[keep], np.ones(1), np.zeros(1), multiplier)
+        there, back = mixture.mixture_curves(pair, losses.infinite_loss_mass(delta, rounds))
+        epsilon = losses.compose_losses([losses.LossPart(there, back, rounds)], delta)
         bound = price(Repeated(Gaussian(multiplier / records), rounds), delta)  # no amplification: always valid
         if bound.epsilon <= epsilon:
             return bound
         words = f"all {records} rows vanish: one-sided mixture pair, composed (Zhu, Dong & Wang 2022, Theorem 10)"
-        return Price(epsilon, delta, "loss distribution", words)
+        return AccountantPrice(epsilon, delta, "loss distribution", words)
 
     return cost
 
 
-def fixed_size(multiplier: float, rate: float, replaced: bool) -> Cost:
+def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOfRounds:
     """A Gaussian sum over a batch of a fixed share ``rate`` of the rows, drawn afresh each round without replacement."""
     if rate == 1 or multiplier == 0 or math.isinf(multiplier):
-        return gaussian(multiplier, replaced)
+        return cost_of_gaussian(multiplier, replaced)
     if rate == 0:
-        return events(Gaussian(math.inf))
+        return cost_of_events(Gaussian(math.inf))
 
-    def cost(rounds: int, delta: float) -> Price:
+    def cost(rounds: int, delta: float) -> AccountantPrice:
         if rounds == 0:
             return price(Composed(()), delta)
-        if delta < losses.SMALLEST_DELTA:  # Rényi with the batch revealed
+        if delta < losses.SMALLEST_DELTA_OF_LOSSES:  # Rényi with the batch revealed
             rows = 10**9
             event = FixedSizeGaussian(
                 multiplier * (1 if replaced else 2), math.ceil(rate * rows), rows, touched_rows=1, replaced=True
             )
             return price(Repeated(event, rounds), delta)
-        tail = losses.infinite_mass(delta, rounds)
+        tail = losses.infinite_loss_mass(delta, rounds)
         found = [
-            Price(
-                losses.compose([losses.Part(_joint_convexity(multiplier, rate, tail), None, rounds)], delta),
+            AccountantPrice(
+                losses.compose_losses([losses.LossPart(_joint_convexity(multiplier, rate, tail), None, rounds)], delta),
                 delta,
                 "loss distribution",
                 f"sampling without replacement at rate {rate:.6g}, Δ = 2·clip (Balle, Barthe & Gaboardi 2018; Zhu, Dong & Wang "
@@ -151,52 +152,52 @@ def fixed_size(multiplier: float, rate: float, replaced: bool) -> Cost:
             price(Repeated(Gaussian(multiplier / (2 if replaced else 1)), rounds), delta),
         ]
         if not replaced:
-            revealed = losses.compose([losses.Part(_revealed(multiplier, rate, tail), None, rounds)], delta)
+            revealed = losses.compose_losses([losses.LossPart(_revealed(multiplier, rate, tail), None, rounds)], delta)
             words = f"the batch revealed: with probability {rate:.6g} a Gaussian with Δ = clip, composed on a pessimistic grid"
-            found.append(Price(revealed, delta, "loss distribution", words))
+            found.append(AccountantPrice(revealed, delta, "loss distribution", words))
         return min(found, key=lambda p: p.epsilon)
 
     return cost
 
 
-def _joint_convexity(multiplier: float, rate: float, tail: float) -> losses.Curve:
+def _joint_convexity(multiplier: float, rate: float, tail: float) -> losses.LossCurve:
     """The curve of one draw without replacement under replacement; symmetric."""
     sigma = multiplier / 2
     reach = -float(ndtri(tail))
     high = float(np.logaddexp(math.log1p(-rate), math.log(rate) + (reach + 0.5 / sigma) / sigma))
 
-    def above(e: Array) -> Array:  # q·δ_Gauss(ln(1 + (e^e − 1)/q)), e ≥ 0
+    def above(e: ArrayField) -> ArrayField:  # q·δ_Gauss(ln(1 + (e^e − 1)/q)), e ≥ 0
         inner = np.where(e < 1e-12, e / rate, np.logaddexp(0.0, _log_expm1(np.maximum(e, 1e-300)) - math.log(rate)))
         return np.asarray(rate * gaussian_deltas(inner, 1 / sigma))
 
-    def deltas(e: Array) -> Array:
+    def deltas(e: ArrayField) -> ArrayField:
         size = np.abs(e)
         there = above(size)
         return np.where(e >= 0, there, -np.expm1(-size) + np.exp(-size) * there)
 
     # The loss is near ±q(e^{1/σ²} − 1)^½ in spread; it only chooses the grid.
     spread = min(rate * math.sqrt(math.expm1(min(1 / sigma**2, 40.0))), 1 / sigma)
-    return losses.Curve(deltas, -high, high, max(spread, 1e-9))
+    return losses.LossCurve(deltas, -high, high, max(spread, 1e-9))
 
 
-def _revealed(multiplier: float, rate: float, tail: float) -> losses.Curve:
+def _revealed(multiplier: float, rate: float, tail: float) -> losses.LossCurve:
     mu = 1 / multiplier
     high = mu * mu / 2 - mu * float(ndtri(min(0.5, tail / rate)))
-    return losses.Curve(
+    return losses.LossCurve(
         lambda e: rate * gaussian_deltas(e, mu) + (1 - rate) * -np.expm1(np.minimum(e, 0.0)), -high, high, math.sqrt(rate) * mu
     )
 
 
-def _log_expm1(e: Array) -> Array:
+def _log_expm1(e: ArrayField) -> ArrayField:
     return np.asarray(np.where(e > 30, e, np.log(np.expm1(np.minimum(e, 30.0)))))
 
 
 @lru_cache(maxsize=256)
-def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
+def noise_at_cost(epsilon: float, delta: float, rate: float, steps: int) -> float:
     """The noise multiplier at which so many Poisson-sampled sums cost (epsilon, delta), zero-out; never below it."""
-    return calibrate.noise_multiplier(lambda m: Repeated(PoissonGaussian(m, rate, 1, replaced=False), steps), epsilon, delta)
+    return calibrate.calibrate_noise(lambda m: Repeated(PoissonGaussian(m, rate, 1, replaced=False), steps), epsilon, delta)
 
 
-def classic_std(sensitivity: float, epsilon: float, delta: float) -> float:
+def classic_gaussian_std(sensitivity: float, epsilon: float, delta: float) -> float:
     """Δ·√(2 ln(1.25/δ))/ε, the textbook formula that many systems use (proven for ε < 1 only)."""
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon

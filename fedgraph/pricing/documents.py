@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedgraph import plugins
-from fedgraph.documents.lines import Location
-from fedgraph.documents.lines import small_text_file as ordinary_text
+from fedgraph.documents.sources import SourceLocation
+from fedgraph.documents.sources import read_source_text as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
-from fedgraph.pricing import formats
-from fedgraph.pricing.catalogue import entries, places, systems
-from fedgraph.pricing.formats import Tree, table
-from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call, Part, Table, Value, plain
-from fedgraph.pricing.questions import ASKED, Answers, text
+from fedgraph.pricing import parsers
+from fedgraph.pricing.catalogue import catalogue_entries, catalogue_places, systems
+from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, OpenFactAnswers, fact_value_text
+from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
+from fedgraph.pricing.python_program import PythonProgram
+from fedgraph.pricing.python_values import CallValue, PartValue, TableValue, Value, plain_value
 
 _SCRIPTS = ("command", "namespace", "json", "yaml")
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "json", ".toml": "toml"}
@@ -34,7 +34,7 @@ KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", 
 
 
 @dataclass(frozen=True)
-class Document:
+class PricedDocument:
     """One file, read as data.
 
     Attributes:
@@ -52,25 +52,25 @@ class Document:
 
     path: Path
     kind: str
-    data: dict[str, Tree] = field(default_factory=dict)
+    data: dict[str, ParsedTree] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     text: str = ""
-    lines: dict[Location, int] = field(default_factory=dict)
-    answers: Answers = field(default_factory=Answers)
-    followed: Program | None = None
+    lines: dict[SourceLocation, int] = field(default_factory=dict)
+    answers: OpenFactAnswers = field(default_factory=OpenFactAnswers)
+    followed: PythonProgram | None = None
     written: Mapping[Path, str] = field(default_factory=dict)
     system: str = ""
 
     @property
     def words(self) -> Mapping[str, str]:
         """The sentences of its system."""
-        return entries()[self.system].words
+        return catalogue_entries()[self.system].words
 
     def ask(self, name: str, known: float | None = None, *about: object, **facts: object) -> float:
         """``known`` where the file says it; else what the user says, or a question of ``questions.yaml`` about ``facts``."""
         if known is not None:
             return known
-        said = ASKED.get(f"{self.system} {name}") or ASKED[name]
+        said = OPEN_FACT_QUESTIONS.get(f"{self.system} {name}") or OPEN_FACT_QUESTIONS[name]
         if said.whether:
             return float(self.answers.whether(name, said.whether.format(*about, **facts)))
         return self.answers.ask(name, said.ask.format(*about, **facts), said.values, said.worst)
@@ -86,12 +86,12 @@ class Document:
         return [value.lower() for value in named if isinstance(value, str)]
 
     @property
-    def configured(self) -> dict[str, Tree]:
+    def configured(self) -> dict[str, ParsedTree]:
         """What the file sets; of a Python file, the configuration that its ``get_config`` returns."""
         if self.kind != "python":
             return self.data
-        made = plain(self.program.results.get("get_config", self.program.module.local.get("config")))
-        held = {name: plain(value) for name, value in made.items()} if isinstance(made, Table) else {}
+        made = plain_value(self.program.results.get("get_config", self.program.module.local.get("config")))
+        held = {name: plain_value(value) for name, value in made.items()} if isinstance(made, TableValue) else {}
         return {name: v if v is None or isinstance(v, (bool, int, float, str)) else "?" for name, v in held.items()}
 
     @property
@@ -100,7 +100,7 @@ class Document:
         return self.answers.louder
 
     @property
-    def program(self) -> Program:
+    def program(self) -> PythonProgram:
         """The file, and those of its folder that it imports, followed as a program."""
         return self.followed or self.follow(self.path, self.text)
 
@@ -111,12 +111,12 @@ class Document:
         config: Mapping[str, Value] | None = None,
         root: Path | None = None,
         more: tuple[Path, ...] = (),
-    ) -> Program:
-        """A program, followed once for all answers that it does not depend on (arguments: ``Program``)."""
+    ) -> PythonProgram:
+        """A program, followed once for all answers that it does not depend on (arguments: ``PythonProgram``)."""
         key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))
         if key not in self.answers.programs:
-            self.answers.programs[key] = Program(
-                path, text, text_of, self.answers.given, config=config, root=root, more=more, written=self.written
+            self.answers.programs[key] = PythonProgram(
+                path, text, priced_document_text, self.answers.given, config=config, root=root, more=more, written=self.written
             )
         found = self.answers.programs[key]
         self.answers.used |= found.used
@@ -132,11 +132,11 @@ class Document:
         return self.kind == "python" and any(name.split(".")[0] in packages for name in self.imports)
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[CallValue, ...]:
         """The calls of what is not part of the program, in order."""
         return tuple(call for call in self.program.calls if call.own is None)
 
-    def made(self, *names: str) -> list[Call]:
+    def made(self, *names: str) -> list[CallValue]:
         """The calls of these names that are reached. Where all of them stand in functions that nothing calls: none in a program
         that does something, all in a file that only defines."""
         found = [call for call in self.calls if call.name in names]
@@ -146,7 +146,7 @@ class Document:
             return found
         return live
 
-    def used(self, *names: str) -> tuple[list[Call], str]:
+    def used(self, *names: str) -> tuple[list[CallValue], str]:
         """The calls of these names that are reached and taken, and, where there are none, why not."""
         found = self.made(*names)
         taken = [call for call in found if self.answers.taken(call)]
@@ -158,12 +158,12 @@ class Document:
             return [], f"{dead.name} stands in {dead.function or 'a function'}() (line {dead.line}), which nothing calls"
         return [], f"nothing calls {names[0]}"
 
-    def dead(self, *names: str) -> Call | None:
+    def dead(self, *names: str) -> CallValue | None:
         """A call of these names that nothing reaches, where no other one is reached."""
         found = [call for call in self.calls if call.name in names and not call.reached]
         return found[0] if found and not self.made(*names) else None
 
-    def number(self, call: Call, name: str, asked: str = "") -> float | None:
+    def number(self, call: CallValue, name: str, asked: str = "") -> float | None:
         """The number of an argument, or what the program sets on the object later; None where it is not given.
 
         asked: the fact's name where it is not the argument's.
@@ -171,14 +171,14 @@ class Document:
         return self.answers.number(call.held(name), asked or name, call.set_at.get(name, call.line))
 
     def need(
-        self, call: Call, name: str, least: float | None = None, above: float | None = None, below: float = math.inf
+        self, call: CallValue, name: str, least: float | None = None, above: float | None = None, below: float = math.inf
     ) -> float:
         """As ``number``; where it is missing or not ≥ ``least``, > ``above`` and < ``below``, an error."""
         value = self.number(call, name)
         if value is None or (least is not None and value < least) or (above is not None and value <= above) or value >= below:
             bound = f"≥ {least:g}" if least is not None else f"> {above:g}" if above is not None else ""
             bound = f"in ({above or 0:g}, {below:g})" if below < math.inf else bound
-            message = f"{call.name} needs {name} as a number {bound}, found {text(call.held(name))}; write it out"
+            message = f"{call.name} needs {name} as a number {bound}, found {fact_value_text(call.held(name))}; write it out"
             raise self.error_at(call, f"{message}, or answer --given {name}=…")
         return value
 
@@ -194,12 +194,12 @@ class Document:
                     return f"line {line} exchanges {name}, and what it does then is not followed"
         return ""
 
-    def altered(self, made: Call | Part, *harmless: str) -> str:
+    def altered(self, made: CallValue | PartValue, *harmless: str) -> str:
         """Why a mechanism may not be what it was made as: something else of it is set later."""
-        name = made.name if isinstance(made, Call) else made.call.name
+        name = made.name if isinstance(made, CallValue) else made.call.name
         for attribute, line in made.set_at.items():
             asked = f"Line {line} sets {attribute} of what {name} makes: does it still clip and add the same noise?"
-            known = attribute in places(name) or attribute in harmless
+            known = attribute in catalogue_places(name) or attribute in harmless
             if not known and not self.answers.whether(f"mechanism kept at line {line}", asked):
                 return f"line {line} sets {attribute} of what {name} makes, which is not followed"
         return ""
@@ -213,12 +213,12 @@ class Document:
     def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
         return PricingError(f"{path or self.path}:{line or self.line(*keys)}: {' '.join(message.split())}")
 
-    def error_at(self, call: Call, message: str) -> PricingError:
+    def error_at(self, call: CallValue, message: str) -> PricingError:
         """An error at a call, with the file and the line in which it stands."""
         return self.error(message, line=call.line, path=call.path)
 
 
-def read(path: Path) -> Document:
+def read_priced_document(path: Path) -> PricedDocument:
     """A file as data. Nothing in it is run.
 
     Args:
@@ -240,23 +240,23 @@ def read(path: Path) -> Document:
         path = inside
     suffix = path.suffix.lower()
     if suffix == ".jsonl" and path.is_file():
-        return Document(path, "ledger")
-    text = text_of(path)
+        return PricedDocument(path, "ledger")
+    text = priced_document_text(path)
     try:
         if suffix in _FORMATS:
-            data, lines = formats.parsed_file(path, suffix, text)
-            return Document(path, _FORMATS[suffix], data, lines=lines)
+            data, lines = parsers.parse_file(path, suffix, text)
+            return PricedDocument(path, _FORMATS[suffix], data, lines=lines)
         if suffix in (".py", ".ipynb"):
-            text, written = (text, {}) if suffix == ".py" else formats.notebook(path, text)
-            return Document(path, "python", text=text, written=written)
+            text, written = (text, {}) if suffix == ".py" else parsers.parse_notebook(path, text)
+            return PricedDocument(path, "python", text=text, written=written)
         if suffix in KINDS or not suffix:
-            return from_text(path, text)
+            return priced_document_from_text(path, text)
         raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
     except RecursionError:
-        raise PricingError(f"{path}:1: nested too deeply; at most {formats.DEEPEST} levels are read") from None
+        raise PricingError(f"{path}:1: nested too deeply; at most {parsers.DEEPEST} levels are read") from None
 
 
-def text_of(path: Path) -> str:
+def priced_document_text(path: Path) -> str:
     """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
     try:
         return ordinary_text(path, f"a configuration ({', '.join(KINDS)})")
@@ -264,7 +264,7 @@ def text_of(path: Path) -> str:
         raise PricingError(str(error)) from None
 
 
-def _job(folder: Path) -> Document | None:
+def _job(folder: Path) -> PricedDocument | None:
     """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
     found: list[Path] = []
     for above in ("*/", ""):
@@ -274,15 +274,17 @@ def _job(folder: Path) -> Document | None:
         return None
     if len(found) > 100:
         raise PricingError(f"{folder}: a job of {len(found)} configurations; at most 100 are read")
-    apps: dict[str, dict[str, Tree]] = {}
+    apps: dict[str, dict[str, ParsedTree]] = {}
     for path in found:
         app = path.parents[1]
-        apps.setdefault(app.name if app != folder else "app", {})[path.stem] = dict(read(path).data)
-    meta = next((read(folder / name).data for name in ("meta.json", "meta.conf") if (folder / name).is_file()), {})
-    return Document(folder, "json", {"meta": dict(meta), "apps": dict(apps)})
+        apps.setdefault(app.name if app != folder else "app", {})[path.stem] = dict(read_priced_document(path).data)
+    meta = next(
+        (read_priced_document(folder / name).data for name in ("meta.json", "meta.conf") if (folder / name).is_file()), {}
+    )
+    return PricedDocument(folder, "json", {"meta": dict(meta), "apps": dict(apps)})
 
 
-def from_text(path: Path, text: str) -> Document:
+def priced_document_from_text(path: Path, text: str) -> PricedDocument:
     """A document of a text that has no suffix to tell its format.
 
     Args:
@@ -297,17 +299,17 @@ def from_text(path: Path, text: str) -> Document:
     """
     body = "\n".join(row for row in text.splitlines() if not row.lstrip().startswith("#")).strip()
     if re.match(r"^(argparse\.)?Namespace\(", body):
-        return Document(path, "namespace", formats.namespace(path, body))
+        return PricedDocument(path, "namespace", parsers.parse_namespace(path, body))
     if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
-        words = formats.python_line_words(path, body)
-        return Document(path, "command", formats.command_line_options(words), tuple(words))
+        words = parsers.parse_python_line(path, body)
+        return PricedDocument(path, "command", parsers.parse_command_line(words), tuple(words))
     pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
     if pairs and all(pairs):
-        return Document(path, "namespace", {m[1].replace("-", "_"): formats.scalar(m[2]) for m in pairs if m})
+        return PricedDocument(path, "namespace", {m[1].replace("-", "_"): parsers.parse_scalar(m[2]) for m in pairs if m})
     raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
 
 
-def reader_of(document: Document, system: str | None = None) -> str:
+def priced_document_reader(document: PricedDocument, system: str | None = None) -> str:
     """The system that a document belongs to.
 
     Args:
@@ -322,10 +324,12 @@ def reader_of(document: Document, system: str | None = None) -> str:
     """
     names = systems()
     if system is not None and system not in names:
-        raise PricingError(f"--as {system}: unknown{plugins.suggest(system, names)}; allowed: {', '.join(names)}")
+        raise PricingError(f"--as {system}: unknown{plugins.suggest_plugin_name(system, names)}; allowed: {', '.join(names)}")
     found = [system] if system else []
     for name in names if system is None else ():
-        if any(all(LOOKS[what](document, said) for what, said in line.items()) for line in entries()[name].recognised):
+        if any(
+            all(_LOOKS[what](document, said) for what, said in line.items()) for line in catalogue_entries()[name].recognised
+        ):
             found.append(name)
     if len(found) == 1:
         return found[0]
@@ -337,16 +341,16 @@ def reader_of(document: Document, system: str | None = None) -> str:
     )
 
 
-def _lists(document: Document, key: str) -> bool:
+def _lists(document: PricedDocument, key: str) -> bool:
     """Whether the document is a list, under the plural of ``key``, of mappings with that key."""
     held = document.data.get(f"{key}s")
     return isinstance(held, list) and all(isinstance(each, dict) and key in each for each in held)
 
 
 # What a line of ``recognised`` may ask of a document; a line holds where all of it does.
-LOOKS: Mapping[str, Callable[[Document, Collection[str]], bool]] = {
+_LOOKS: Mapping[str, Callable[[PricedDocument, Collection[str]], bool]] = {
     "kinds": lambda document, kinds: document.kind in kinds,
-    "keys": lambda document, keys: set(keys) <= {*document.data, *table(document.data.get("tool"))},
+    "keys": lambda document, keys: set(keys) <= {*document.data, *parsed_mapping(document.data.get("tool"))},
     "any_key": lambda document, keys: any(key in document.data for key in keys),
     "lists": lambda document, keys: all(_lists(document, key) for key in keys),
     "imports": lambda document, packages: document.imports_of(*packages),

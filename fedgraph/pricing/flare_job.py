@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing.catalogue import places
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import Tree, table
-from fedgraph.pricing.python_values import Call, Items, Name, Value, candidates, plain
-from fedgraph.pricing.questions import text
+from fedgraph.pricing.catalogue import catalogue_places
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.open_facts import fact_value_text
+from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
+from fedgraph.pricing.python_values import CallValue, ItemsValue, NameValue, Value, plain_value, value_candidates
 
-KNOWN = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
+KNOWN_FLARE_FILTERS = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
 KINDS = {"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF"}
 _ADDERS = {  # method of a recipe → the direction that its filter stands in
     "add_client_output_filter": "out", "add_client_input_filter": "in",
@@ -25,23 +25,23 @@ _ADDERS = {  # method of a recipe → the direction that its filter stands in
 
 
 @dataclass(frozen=True)
-class Filter:
+class FlareFilter:
     """A filter, and its options."""
 
     name: str
-    args: dict[str, Tree]
+    args: dict[str, ParsedTree]
 
 
 @dataclass(frozen=True)
-class Chain:
+class FlareChain:
     """Filters that stand on the results of tasks, in their order. ``*`` among the tasks stands for all."""
 
     tasks: tuple[str, ...]
-    filters: tuple[Filter, ...]
+    filters: tuple[FlareFilter, ...]
 
 
 @dataclass(frozen=True)
-class Site:
+class FlareSite:
     """What one site, or all of them alike, sends.
 
     Attributes:
@@ -52,13 +52,13 @@ class Site:
     """
 
     name: str
-    chains: tuple[Chain, ...]
+    chains: tuple[FlareChain, ...]
     tasks: tuple[str, ...] = ()
     kind: str | None = None
 
 
 @dataclass
-class Job:
+class FlareJob:
     """A job, as far as its files say.
 
     Attributes:
@@ -67,32 +67,32 @@ class Job:
         aside: Filters that protect nothing that is sent, each with the reason.
     """
 
-    sites: list[Site] = field(default_factory=list)
+    sites: list[FlareSite] = field(default_factory=list)
     rounds: int | None = None
     aside: list[str] = field(default_factory=list)  # filters that protect nothing that is sent, and why
 
 
-def read(document: Document) -> Job:
+def read_flare_job(document: PricedDocument) -> FlareJob:
     """The job of a document; ``PricingError`` for what FLARE would refuse."""
     if document.kind == "python":
         return _read_python(document)
     if "apps" in document.data and "meta" in document.data:
         return _folder(document)
-    job = Job(rounds=_rounds(document, document.data))
+    job = FlareJob(rounds=_rounds(document, document.data))
     if "scopes" in document.data:
         _scopes(document, job)
     elif document.path.stem == "config_fed_server" or ("workflows" in document.data and "executors" not in document.data):
         job.aside += _of_the_server(document, document.data)
-        job.sites.append(Site("the clients", ()))
+        job.sites.append(FlareSite("the clients", ()))
     else:
         job.sites.append(_client(document, "the clients", document.data, job))
     return job
 
 
-def _client(document: Document, name: str, data: dict[str, Tree], job: Job) -> Site:
+def _client(document: PricedDocument, name: str, data: dict[str, ParsedTree], job: FlareJob) -> FlareSite:
     chains = []
     for kind, held, filters in _groups(document, data):
-        known = [f.name for f in filters if f.name in KNOWN]
+        known = [f.name for f in filters if f.name in KNOWN_FLARE_FILTERS]
         if kind == "task_data_filters":
             job.aside += [f"{used} in task_data_filters: it filters what arrives, not what is sent" for used in known]
             continue
@@ -104,53 +104,59 @@ def _client(document: Document, name: str, data: dict[str, Tree], job: Job) -> S
         if direction == "in":
             job.aside += [f"{used} has direction in: it filters what arrives, not what is sent" for used in known]
         else:
-            chains.append(Chain(named, filters))
-    return Site(name, tuple(chains), *_executors(document, data))
+            chains.append(FlareChain(named, filters))
+    return FlareSite(name, tuple(chains), *_executors(document, data))
 
 
-def _groups(document: Document, data: dict[str, Tree]) -> Iterator[tuple[str, dict[str, Tree], tuple[Filter, ...]]]:
+def _groups(
+    document: PricedDocument, data: dict[str, ParsedTree]
+) -> Iterator[tuple[str, dict[str, ParsedTree], tuple[FlareFilter, ...]]]:
     """(key, group, its filters) of both lists of filters."""
     for kind in ("task_result_filters", "task_data_filters"):
         for group in _listed(document, data.get(kind), kind):
-            yield kind, table(group), _entries(document, _listed(document, table(group).get("filters"), "filters"))
+            yield (
+                kind,
+                parsed_mapping(group),
+                _entries(document, _listed(document, parsed_mapping(group).get("filters"), "filters")),
+            )
 
 
-def _of_the_server(document: Document, data: dict[str, Tree]) -> list[str]:
+def _of_the_server(document: PricedDocument, data: dict[str, ParsedTree]) -> list[str]:
     words = "stands in the server's configuration, which clients do not read"
     return [f"{used.name} {words}" for _, _, filters in _groups(document, data) for used in filters]
 
 
-def _executors(document: Document, data: dict[str, Tree]) -> tuple[tuple[str, ...], str | None]:
+def _executors(document: PricedDocument, data: dict[str, ParsedTree]) -> tuple[tuple[str, ...], str | None]:
     """(the tasks that are answered, the kind of data that is sent where it is said)."""
     tasks: list[str] = []
     kinds: set[str | None] = set()
     for held in _listed(document, data.get("executors"), "executors"):
-        named = table(held).get("tasks")
+        named = parsed_mapping(held).get("tasks")
         tasks += [str(t) for t in named] if isinstance(named, list) else []
-        made = table(table(held).get("executor"))
-        transfer = table(made.get("args")).get("params_transfer_type")
+        made = parsed_mapping(parsed_mapping(held).get("executor"))
+        transfer = parsed_mapping(made.get("args")).get("params_transfer_type")
         path = str(made.get("path") or made.get("class_path") or made.get("name") or "")
         said = KINDS.get(str(transfer).rsplit(".", 1)[-1].upper()) if transfer is not None else None
         kinds.add(said if transfer is not None else "WEIGHTS" if "ClientAPI" in path else None)
     return tuple(tasks), kinds.pop() if len(kinds) == 1 else None
 
 
-def _scopes(document: Document, job: Job) -> None:
+def _scopes(document: PricedDocument, job: FlareJob) -> None:
     """The scope that the job runs in: the default one; of several without a default, it is asked."""
     default = document.data.get("default_scope")
     found = []
-    for scope in map(table, _listed(document, document.data.get("scopes"), "scopes")):
+    for scope in map(parsed_mapping, _listed(document, document.data.get("scopes"), "scopes")):
         name, filters = str(scope.get("name")), []
         listed = _listed(document, scope.get("task_result_filters"), "scopes")
         for entry, used in zip(listed, _entries(document, listed), strict=True):
-            if str(table(entry).get("direction", "out")).lower() == "in":
+            if str(parsed_mapping(entry).get("direction", "out")).lower() == "in":
                 job.aside.append(f"{used.name} of scope {name} has direction in: it filters what arrives")
             else:
                 filters.append(used)
         for used in _entries(document, _listed(document, scope.get("task_data_filters"), "scopes")):
             job.aside.append(f"{used.name} in task_data_filters of scope {name}: it filters what arrives, not what is sent")
         found.append((name, tuple(filters)))
-    private = [(name, filters) for name, filters in found if any(f.name in KNOWN for f in filters)]
+    private = [(name, filters) for name, filters in found if any(f.name in KNOWN_FLARE_FILTERS for f in filters)]
     if isinstance(default, str) and default not in [name for name, _ in found]:
         raise document.error(f"default_scope {default!r}: no scope has that name", "default_scope")
     if isinstance(default, str):
@@ -165,18 +171,21 @@ def _scopes(document: Document, job: Job) -> None:
         chosen = filters_of_it if document.answers.whether(f"job in scope {name}", question) else ()
     else:
         chosen = private[0][1] if private else ()
-    job.sites.append(Site("the site", (Chain(("train",), chosen),) if chosen else ()))
+    job.sites.append(FlareSite("the site", (FlareChain(("train",), chosen),) if chosen else ()))
 
 
-def _folder(document: Document) -> Job:
+def _folder(document: PricedDocument) -> FlareJob:
     """Every app of the job that clients get, with the rounds of the server's."""
-    apps, meta = table(document.data.get("apps")), table(document.data.get("meta"))
-    placed = table(meta.get("deploy_map"))
-    job = Job()
+    apps, meta = parsed_mapping(document.data.get("apps")), parsed_mapping(document.data.get("meta"))
+    placed = parsed_mapping(meta.get("deploy_map"))
+    job = FlareJob()
     for name, held in apps.items():
         where = placed.get(name)
         sites = [str(s) for s in where] if isinstance(where, list) else []
-        server, client = table(table(held).get("config_fed_server")), table(table(held).get("config_fed_client"))
+        server, client = (
+            parsed_mapping(parsed_mapping(held).get("config_fed_server")),
+            parsed_mapping(parsed_mapping(held).get("config_fed_client")),
+        )
         if server:
             job.rounds = job.rounds if job.rounds is not None else _rounds(document, server)
             job.aside += _of_the_server(document, server)
@@ -188,7 +197,7 @@ def _folder(document: Document) -> Job:
     return job
 
 
-def _entries(document: Document, entries: list[Tree]) -> tuple[Filter, ...]:
+def _entries(document: PricedDocument, entries: list[ParsedTree]) -> tuple[FlareFilter, ...]:
     out = []
     for entry in entries:
         if not isinstance(entry, dict):
@@ -197,11 +206,11 @@ def _entries(document: Document, entries: list[Tree]) -> tuple[Filter, ...]:
         args = entry.get("args")
         if args is not None and not isinstance(args, dict):
             raise document.error(f"args of {name}: found {args!r}; a mapping is expected", "task_result_filters")
-        out.append(Filter(name, dict(args or {})))
+        out.append(FlareFilter(name, dict(args or {})))
     return tuple(out)
 
 
-def _listed(document: Document, value: Tree, key: str) -> list[Tree]:
+def _listed(document: PricedDocument, value: ParsedTree, key: str) -> list[ParsedTree]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -209,17 +218,21 @@ def _listed(document: Document, value: Tree, key: str) -> list[Tree]:
     return value
 
 
-def _rounds(document: Document, data: dict[str, Tree]) -> int | None:
+def _rounds(document: PricedDocument, data: dict[str, ParsedTree]) -> int | None:
     workflows = data.get("workflows")
-    inside = [table(table(w).get("args")).get("num_rounds") for w in workflows] if isinstance(workflows, list) else []
+    inside = (
+        [parsed_mapping(parsed_mapping(w).get("args")).get("num_rounds") for w in workflows]
+        if isinstance(workflows, list)
+        else []
+    )
     found = [r for r in (data.get("num_rounds"), *inside) if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
     return sum(found) if found else None
 
 
-def _read_python(document: Document) -> Job:
+def _read_python(document: PricedDocument) -> FlareJob:
     """The job that a Python file builds; ``PricingError`` for what FLARE would refuse."""
-    job = Job(rounds=_rounds_of_calls(document))
-    placed: dict[str, dict[tuple[str, ...], tuple[Filter, ...]]] = {}  # site → tasks → filters in their order
+    job = FlareJob(rounds=_rounds_of_calls(document))
+    placed: dict[str, dict[tuple[str, ...], tuple[FlareFilter, ...]]] = {}  # site → tasks → filters in their order
     sites: set[str] = set()
     calls = document.made(*_ADDERS, "to", "to_clients", "to_server")
     for call in calls:
@@ -233,80 +246,82 @@ def _read_python(document: Document) -> Job:
     # The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none.
     kinds = set()
     for call in document.calls:
-        value = plain(call.get("params_transfer_type"))
+        value = plain_value(call.get("params_transfer_type"))
         if call.reached and ("params_transfer_type" in call.keywords or call.name.endswith(("Recipe", "ScriptRunner"))):
             kinds.add(KINDS.get("FULL" if value is None else _last(value).upper()))
     kind, everywhere = (kinds.pop() if len(kinds) == 1 else None), placed.pop("*", {})
     named = sorted((sites | set(placed)) - {"*", "server"})
     for site in named or ["*"]:
         own = placed.get(site, {})
-        chains = tuple(Chain(t, (*everywhere.get(t, ()), *own.get(t, ()))) for t in {**everywhere, **own})
-        job.sites.append(Site("the clients" if site == "*" else site, chains, (), kind))
+        chains = tuple(FlareChain(t, (*everywhere.get(t, ()), *own.get(t, ()))) for t in {**everywhere, **own})
+        job.sites.append(FlareSite("the clients" if site == "*" else site, chains, (), kind))
     if placed and len(named) == 1:
         clients = _numbers(document, ["n_clients", "num_clients", "min_clients"], "clients in all")
         count = int(max(clients, default=1))
-        job.sites += [Site(f"{count - 1} of {count} sites", (), (), kind)] if count > 1 else []
-    given = [held for call in calls for name in ("filter", "obj") for held in candidates(plain(call.get(name, 0)))]
-    lines = {held.line for held in given if isinstance(held, Call)}
-    made = [call for call in document.made(*KNOWN) if call.line not in lines]
+        job.sites += [FlareSite(f"{count - 1} of {count} sites", (), (), kind)] if count > 1 else []
+    given = [held for call in calls for name in ("filter", "obj") for held in value_candidates(plain_value(call.get(name, 0)))]
+    lines = {held.line for held in given if isinstance(held, CallValue)}
+    made = [call for call in document.made(*KNOWN_FLARE_FILTERS) if call.line not in lines]
     job.aside += [f"{call.name} (line {call.line}) is made and given to nobody" for call in made]
     return job
 
 
-def _added(document: Document, call: Call, job: Job) -> Iterator[tuple[Filter, str, tuple[str, ...], tuple[str, ...]]]:
+def _added(
+    document: PricedDocument, call: CallValue, job: FlareJob
+) -> Iterator[tuple[FlareFilter, str, tuple[str, ...], tuple[str, ...]]]:
     """(filter, direction, sites, tasks) of what a call adds; direction ``site`` where it adds something else to sites."""
     held = call.get("filter") if call.name in _ADDERS else call.get("obj")
     target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target"), ("*",))
-    inner = plain(held)
-    used = inner.name if isinstance(inner, Call) else ""
+    inner = plain_value(held)
+    used = inner.name if isinstance(inner, CallValue) else ""
     if call.name in _ADDERS:
         direction = _ADDERS[call.name]
         target = ("server",) if direction == "server" else _words(call.get("clients"), ("*",))
-    elif used not in KNOWN:
-        yield Filter(used, {}), "site", tuple(t for t in target if t != "server") if call.name == "to" else (), ()
+    elif used not in KNOWN_FLARE_FILTERS:
+        yield FlareFilter(used, {}), "site", tuple(t for t in target if t != "server") if call.name == "to" else (), ()
         return
     else:
-        said = plain(call.get("filter_type"))
+        said = plain_value(call.get("filter_type"))
         word = _last(said)
         if word.upper() not in ("TASK_RESULT", "TASK_DATA"):
-            found = "nothing" if said is None else text(said)
+            found = "nothing" if said is None else fact_value_text(said)
             raise document.error_at(call, f"{used}: filter_type is {found}; FLARE needs FilterType.TASK_RESULT or TASK_DATA")
         direction = "out" if word.upper() == "TASK_RESULT" else "in"
         direction = "server" if call.name == "to_server" or target == ("server",) else direction
-    if not isinstance(inner, Call):
+    if not isinstance(inner, CallValue):
         return
     if direction in ("in", "server"):
         why = "it filters what arrives, not what is sent" if direction == "in" else "it stands on the server"
-        job.aside += [f"{used} (line {inner.line}): {why}"] if used in KNOWN else []
+        job.aside += [f"{used} (line {inner.line}): {why}"] if used in KNOWN_FLARE_FILTERS else []
         return
     if not document.answers.taken(call):
         job.aside.append(f"{used} (line {call.line}) is only added where {' and '.join(call.conditions)} holds")
         return
-    yield Filter(used, _args(document, inner)), "out", target, _words(call.get("tasks"), ("*",))
+    yield FlareFilter(used, _args(document, inner)), "out", target, _words(call.get("tasks"), ("*",))
 
 
 def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
     """Names in a list, or one name; undecided ones are taken as a name that nothing else has."""
-    inner = plain(value)
+    inner = plain_value(value)
     if inner is None:
         return default
-    if isinstance(inner, (Items, tuple)) and (not isinstance(inner, Items) or inner.whole):
-        return tuple(held if isinstance(held := plain(v), str) else text(v) for v in inner)
-    return (inner if isinstance(inner, str) else text(inner),)
+    if isinstance(inner, (ItemsValue, tuple)) and (not isinstance(inner, ItemsValue) or inner.whole):
+        return tuple(held if isinstance(held := plain_value(v), str) else fact_value_text(v) for v in inner)
+    return (inner if isinstance(inner, str) else fact_value_text(inner),)
 
 
-def _args(document: Document, call: Call) -> dict[str, Tree]:
-    if call.name not in KNOWN:
+def _args(document: PricedDocument, call: CallValue) -> dict[str, ParsedTree]:
+    if call.name not in KNOWN_FLARE_FILTERS:
         return {}
-    parameters = list(places(call.name))
+    parameters = list(catalogue_places(call.name))
     if len(call.args) > len(parameters) or "**" in call.keywords:
         raise document.error_at(call, f"{call.name}: write its options out by name")
-    args: dict[str, Tree] = {}
+    args: dict[str, ParsedTree] = {}
     for name in {**dict(zip(parameters, call.args, strict=False)), **call.keywords, **call.attributes}:
-        held = plain(call.held(name))
+        held = plain_value(call.held(name))
         if name == "data_kinds" and held is not None:
-            kinds = held if isinstance(held, (Items, tuple)) else ()
-            args[name] = [_last(plain(kind)) for kind in kinds] or ["?"]
+            kinds = held if isinstance(held, (ItemsValue, tuple)) else ()
+            args[name] = [_last(plain_value(kind)) for kind in kinds] or ["?"]
         elif name not in ("replace", "data_kinds") and held is not None:
             number = document.number(call, name)
             if number is None:
@@ -317,16 +332,16 @@ def _args(document: Document, call: Call) -> dict[str, Tree]:
 
 def _last(value: Value) -> str:
     """The last part of a name, or a text."""
-    return value.dotted.rsplit(".", 1)[-1] if isinstance(value, Name) else value if isinstance(value, str) else "?"
+    return value.dotted.rsplit(".", 1)[-1] if isinstance(value, NameValue) else value if isinstance(value, str) else "?"
 
 
-def _numbers(document: Document, names: Sequence[str], asked: str) -> list[float]:
+def _numbers(document: PricedDocument, names: Sequence[str], asked: str) -> list[float]:
     """What calls that are reached say by these keywords. asked: the fact's name."""
     said = [(call, name) for call in document.calls if call.reached for name in names if name in call.keywords]
     return [number for call, name in said if (number := document.number(call, name, asked)) is not None]
 
 
-def _rounds_of_calls(document: Document) -> int | None:
+def _rounds_of_calls(document: PricedDocument) -> int | None:
     numbers = _numbers(document, ["num_rounds"], "rounds")
     if len(numbers) > 1:
         question = f"How many rounds are run in all? The file says {' and '.join(f'{n:g}' for n in numbers)}."

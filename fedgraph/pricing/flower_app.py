@@ -12,17 +12,17 @@ from pathlib import Path
 
 from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import Tree, table
-from fedgraph.pricing.python_values import Call, Function, Items, Name, Value, is_plain, plain
-from fedgraph.pricing.questions import text
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.open_facts import fact_value_text
+from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
+from fedgraph.pricing.python_values import CallValue, FunctionValue, ItemsValue, NameValue, Value, is_plain_value, plain_value
 
 _COMPONENTS = ("tool", "flwr", "app", "components")
 _STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
 
 
 @dataclass(frozen=True)
-class Chain:
+class _Chain:
     """The mods that a reply of training passes.
 
     Attributes:
@@ -34,20 +34,20 @@ class Chain:
     """
 
     what: str
-    mods: tuple[Call, ...]
+    mods: tuple[CallValue, ...]
     names: frozenset[str]
     whole: bool
-    order: tuple[str | Function, ...] = ()
+    order: tuple[str | FunctionValue, ...] = ()
 
-    def then(self, inner: "Chain") -> "Chain":
+    def then(self, inner: "_Chain") -> "_Chain":
         """This chain around another one, which it takes its name from."""
         mods, order = (*self.mods, *inner.mods), (*self.order, *inner.order)
-        return Chain(inner.what, mods, self.names | inner.names, self.whole and inner.whole, order)
+        return _Chain(inner.what, mods, self.names | inner.names, self.whole and inner.whole, order)
 
-    def altered(self, document: Document, mod: str) -> str:
+    def altered(self, document: PricedDocument, mod: str) -> str:
         """Why what a mod makes of a reply may not be what is sent: a mod of the app's own gets it afterwards."""
         for own in itertools.takewhile(lambda each: each != mod, self.order):
-            if isinstance(own, Function):
+            if isinstance(own, FunctionValue):
                 asked = f"{own.name} stands outside of {mod} in the mods of {self.what}: does it leave what is sent as it is?"
                 if not document.answers.whether(f"replies kept by {own.name}", asked):
                     return f"{own.name} may change what is sent after {mod} (mods of {self.what})"
@@ -55,7 +55,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class App:
+class FlowerApp:
     """A Flower app, as far as it is followed.
 
     Attributes:
@@ -66,14 +66,14 @@ class App:
         queries: Functions that answer a query of the server.
     """
 
-    document: Document
+    document: PricedDocument
     strategies: tuple[tuple[Value, int | None], ...]
-    chains: tuple[Chain, ...] | None
+    chains: tuple[_Chain, ...] | None
     clients: int | None
-    queries: tuple[Call, ...] = ()
+    queries: tuple[CallValue, ...] = ()
 
     @property
-    def by_hand(self) -> list[Call]:
+    def by_hand(self) -> list[CallValue]:
         """What sends messages beside the strategies."""
         return self.document.made("send_and_receive", "push_messages")
 
@@ -89,13 +89,13 @@ class App:
         return int(self.document.ask("rounds", self.rounds, more=more))
 
 
-def assemble(document: Document) -> App:
+def assemble_flower_app(document: PricedDocument) -> FlowerApp:
     """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
     if document.kind == "python":
         return _assembled(document, None, _simulated(document))
-    flwr, answers = table(table(document.data.get("tool")).get("flwr")), document.answers
-    app = table(flwr.get("app"))
-    components = table(app.get("components"))
+    flwr, answers = parsed_mapping(parsed_mapping(document.data.get("tool")).get("flwr")), document.answers
+    app = parsed_mapping(flwr.get("app"))
+    components = parsed_mapping(app.get("components"))
     files: dict[str, tuple[Path, str]] = {}
     for role in ("serverapp", "clientapp"):
         reference = components.get(role)
@@ -103,22 +103,24 @@ def assemble(document: Document) -> App:
             raise document.error(f"missing [tool.flwr.app.components] {role}", *_COMPONENTS)
         files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
     (server, _), (client, name) = files["serverapp"], files["clientapp"]
-    config = {key: value if is_plain(value) else None for key, value in _flat(app.get("config")).items()}
+    config = {key: value if is_plain_value(value) else None for key, value in _flat(app.get("config")).items()}
     # A value of ``run_config``: the answer to it, or what the file says until somebody says otherwise.
     known = {
-        key: values.Assumed(value, (f"run_config {key} = {value!r} (pyproject.toml), which flwr run --run-config may change",))
+        key: values.AssumedValue(
+            value, (f"run_config {key} = {value!r} (pyproject.toml), which flwr run --run-config may change",)
+        )
         if (answer := answers.known(key)) is None and value is not None
         else answer
         for key, value in config.items()
     }
-    program = document.follow(server, documents.text_of(server), known, document.path.parent, (client,))
+    program = document.follow(server, documents.priced_document_text(server), known, document.path.parent, (client,))
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
     if found is None:
         raise document.error(f"clientapp: {client.name} has no {name!r}", *_COMPONENTS, "clientapp")
     return _assembled(replace(document, followed=program), found, _nodes(document, flwr))
 
 
-def _python_file(document: Document, role: str, reference: str) -> Path:
+def _python_file(document: PricedDocument, role: str, reference: str) -> Path:
     module = reference.partition(":")[0]
     parts = module.split(".")
     if not all(part.isidentifier() for part in parts):
@@ -131,9 +133,9 @@ def _python_file(document: Document, role: str, reference: str) -> Path:
     raise document.error(f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", *_COMPONENTS, role)
 
 
-def _nodes(document: Document, flwr: dict[str, Tree]) -> int | None:
+def _nodes(document: PricedDocument, flwr: dict[str, ParsedTree]) -> int | None:
     """The nodes of the default federation, or of the only one; of several without a default it is asked."""
-    federations = table(flwr.get("federations"))
+    federations = parsed_mapping(flwr.get("federations"))
     sizes = {name: _flat(held).get("options.num-supernodes") for name, held in federations.items() if isinstance(held, dict)}
     named = federations.get("default")
     if isinstance(named, str):
@@ -148,7 +150,7 @@ def _nodes(document: Document, flwr: dict[str, Tree]) -> int | None:
     return counts[0] if counts else None
 
 
-def _simulated(document: Document) -> int | None:
+def _simulated(document: PricedDocument) -> int | None:
     """The nodes that a simulation in the file is started with."""
     for call in document.made("run_simulation", "start_simulation"):
         name = "num_supernodes" if call.name == "run_simulation" else "num_clients"
@@ -157,35 +159,35 @@ def _simulated(document: Document) -> int | None:
     return None
 
 
-def _assembled(document: Document, client: Value, clients: int | None) -> App:
+def _assembled(document: PricedDocument, client: Value, clients: int | None) -> FlowerApp:
     program, strategies = document.program, _strategies(document)
-    apps = [plain(client)] if client is not None else [c for c in program.calls if c.name == "ClientApp" and c.reached]
+    apps = [plain_value(client)] if client is not None else [c for c in program.calls if c.name == "ClientApp" and c.reached]
     if client is None and not apps and document.made("start_client", "start_numpy_client", "start_simulation"):
-        return App(document, strategies, (Chain("the client", (), frozenset(), True),), clients)
+        return FlowerApp(document, strategies, (_Chain("the client", (), frozenset(), True),), clients)
     chains = tuple(chain for app in apps for chain in _chains(document, app)) if apps else None
     queries = tuple(
         c for c in program.calls if c.name == "query" and c.decorates is not None and any(c.owner is a for a in apps)
     )
-    return App(document, strategies, chains, clients, queries)
+    return FlowerApp(document, strategies, chains, clients, queries)
 
 
-def _strategies(document: Document) -> tuple[tuple[Value, int | None], ...]:
+def _strategies(document: PricedDocument) -> tuple[tuple[Value, int | None], ...]:
     """What is started, with its rounds; the same object started twice runs both."""
     answers, found = document.answers, []
     default: float | None
     for call in document.program.calls:
         if not call.reached or call.own is not None:
             continue
-        if call.name == "start" and isinstance(plain(call.owner), (Call, values.Choice)):
+        if call.name == "start" and isinstance(plain_value(call.owner), (CallValue, values.ChoiceValue)):
             said, default, line, strategy = call.get("num_rounds"), 3.0, call.line, call.owner
         elif call.name in _STARTERS and call.get("strategy") is not None:
-            config, strategy = plain(call.get("config")), call.get("strategy")
-            own = config if isinstance(config, Call) and config.name == "ServerConfig" else None
+            config, strategy = plain_value(call.get("config")), call.get("strategy")
+            own = config if isinstance(config, CallValue) and config.name == "ServerConfig" else None
             said, line, default = (own.get("num_rounds"), own.line, 1.0) if own else (None, call.line, None)
         else:
             continue
         rounds = default if said is None else answers.number(said, "rounds", line)
-        found.append((plain(strategy), (int(rounds) if rounds is not None and rounds >= 0 else None), call))
+        found.append((plain_value(strategy), (int(rounds) if rounds is not None and rounds >= 0 else None), call))
     taken = [(strategy, rounds) for strategy, rounds, call in found if answers.taken(call)]
     looped = next((call for _, _, call in found if call.repeated), None)
     if looped is not None:
@@ -195,56 +197,56 @@ def _strategies(document: Document) -> tuple[tuple[Value, int | None], ...]:
     return tuple(taken)
 
 
-def _chains(document: Document, app: Value) -> list[Chain]:
+def _chains(document: PricedDocument, app: Value) -> list[_Chain]:
     """One chain for each function that answers a training message."""
-    if isinstance(app, values.Choice):
+    if isinstance(app, values.ChoiceValue):
         return [chain for each in app.values for chain in _chains(document, each)]
-    if not isinstance(app, Call) or app.name != "ClientApp":
-        return [Chain(f"the client app, {text(app)}", (), frozenset(), False)]
+    if not isinstance(app, CallValue) or app.name != "ClientApp":
+        return [_Chain(f"the client app, {fact_value_text(app)}", (), frozenset(), False)]
     if app.get("client_fn") is not None:
         return [_mods(document, "client_fn", app.get("mods"))]
     first, out = _mods(document, "the client app", app.get("mods")), []
     for call in document.program.calls:
         if call.name == "train" and call.owner is app and call.decorates is not None:
-            action = plain(call.get("action")) or "default"
+            action = plain_value(call.get("action")) or "default"
             out.append(first.then(_mods(document, f"train ({action}, line {call.line})", call.get("mods"))))
     return out or [first]
 
 
-def _mods(document: Document, what: str, value: Value) -> Chain:
+def _mods(document: PricedDocument, what: str, value: Value) -> _Chain:
     """The chain of a list of mods. A mod that is there only perhaps is none."""
-    inner = plain(value)
-    if isinstance(inner, values.Choice):
+    inner = plain_value(value)
+    if isinstance(inner, values.ChoiceValue):
         each = [_mods(document, what, v) for v in inner.values]
         common = [call for call in each[0].mods if all(any(call is c for c in other.mods) for other in each[1:])]
         names_of_all = frozenset.intersection(*(chain.names for chain in each))
-        return Chain(what, tuple(common), names_of_all, False, max((chain.order for chain in each), key=len))
-    if not isinstance(inner, (Items, tuple)):
-        return Chain(what, (), frozenset(), whole=inner is None)
-    calls: list[Call] = []
+        return _Chain(what, tuple(common), names_of_all, False, max((chain.order for chain in each), key=len))
+    if not isinstance(inner, (ItemsValue, tuple)):
+        return _Chain(what, (), frozenset(), whole=inner is None)
+    calls: list[CallValue] = []
     names: set[str] = set()
-    order: list[str | Function] = []
-    whole = inner.whole if isinstance(inner, Items) else True
+    order: list[str | FunctionValue] = []
+    whole = inner.whole if isinstance(inner, ItemsValue) else True
     for mod in inner:
-        held = plain(mod)
-        if isinstance(held, Call):
+        held = plain_value(mod)
+        if isinstance(held, CallValue):
             calls.append(held)
             called = held.own.member("__call__") if held.own else None
-            order.append(called if isinstance(called, Function) else held.name)
-        elif isinstance(held, Name):
+            order.append(called if isinstance(called, FunctionValue) else held.name)
+        elif isinstance(held, NameValue):
             names.add(held.dotted.rsplit(".", 1)[-1])
             order.append(held.dotted.rsplit(".", 1)[-1])
-        elif isinstance(held, Function):
+        elif isinstance(held, FunctionValue):
             inside, used = _wrapped(document, held)
             calls += inside
             names |= used
             order += [held] if not inside and not used else [*(c.name for c in inside), *used]
         else:
             whole = False
-    return Chain(what, tuple(calls), frozenset(names), whole, tuple(order))
+    return _Chain(what, tuple(calls), frozenset(names), whole, tuple(order))
 
 
-def _wrapped(document: Document, mod: Function) -> tuple[list[Call], set[str]]:
+def _wrapped(document: PricedDocument, mod: FunctionValue) -> tuple[list[CallValue], set[str]]:
     """The mods that a mod of the app's own hands its message to, certainly, with the ``call_next`` that it got."""
     node = mod.node
     if isinstance(node, ast.Lambda) or len(node.args.args) != 3:
@@ -256,12 +258,12 @@ def _wrapped(document: Document, mod: Function) -> tuple[list[Call], set[str]]:
         return [], set()
     calls = [c for c in document.program.calls if len(c.args) == 3]
     inside = [c for c in calls if c.line == handed.lineno and c.path == mod.scope.path]
-    owners = [plain(c.owner) for c in inside if c.name == "()"]
-    return [o for o in owners if isinstance(o, Call)], {c.name for c in inside if c.name != "()"}
+    owners = [plain_value(c.owner) for c in inside if c.name == "()"]
+    return [o for o in owners if isinstance(o, CallValue)], {c.name for c in inside if c.name != "()"}
 
 
-def _flat(held: Tree, at: str = "") -> dict[str, Tree]:
-    out: dict[str, Tree] = {}
+def _flat(held: ParsedTree, at: str = "") -> dict[str, ParsedTree]:
+    out: dict[str, ParsedTree] = {}
     for key, value in held.items() if isinstance(held, dict) else ():
         name = f"{at}{key}"
         out |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}

@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterable, Mapping
 
 from fedgraph.errors import PricingError
-from fedgraph.plugins import suggest
+from fedgraph.plugins import suggest_plugin_name
 from fedgraph.pricing import catalogue
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import Tree, scalar
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.parsers import ParsedTree, parse_scalar
 
 _MOST_WHOLE, LARGEST = 10**12, 1e60
 
@@ -27,9 +27,11 @@ class Options:
             (``ignored`` in ``catalogue.yaml``) are known.
     """
 
-    def __init__(self, document: Document, data: Mapping[str, Tree] | None = None, at: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, document: PricedDocument, data: Mapping[str, ParsedTree] | None = None, at: tuple[str, ...] = ()
+    ) -> None:
         self._document, self._data, self._at = document, dict(document.data if data is None else data), at
-        self._read = set() if at else set(catalogue.entries()[document.system].ignored.split())
+        self._read = set() if at else set(catalogue.catalogue_entries()[document.system].ignored.split())
 
     def error(self, name: str, message: str) -> PricingError:
         return self._document.error(message, *self._at, name)
@@ -37,7 +39,7 @@ class Options:
     def has(self, *names: str) -> bool:
         return any(self._data.get(name) is not None for name in names)
 
-    def raw(self, name: str) -> Tree:
+    def raw(self, name: str) -> ParsedTree:
         self._read.add(name)
         return self._data.get(name)
 
@@ -45,7 +47,7 @@ class Options:
         """A finite or infinite number ≥ ``least`` (> with ``above``); ``default`` where it is not given."""
         value = self.raw(name)
         if isinstance(value, str):
-            value = scalar(value)
+            value = parse_scalar(value)
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
@@ -95,7 +97,9 @@ class Options:
         if value is None:
             raise self.error(name, f"missing option {name!r}; allowed: {', '.join(allowed)}")
         if str(value) not in allowed:
-            raise self.error(name, f"{name}: found {value!r}{suggest(str(value), allowed)}; allowed: {', '.join(allowed)}")
+            raise self.error(
+                name, f"{name}: found {value!r}{suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
+            )
         return str(value)
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -125,4 +129,6 @@ class Options:
         """``PricingError`` naming the first option that is not known. also: others that a file of another kind has."""
         for name in self.rest:
             allowed = sorted(self._read | set(also))
-            raise self.error(name, f"unknown option {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}")
+            raise self.error(
+                name, f"unknown option {name!r}{suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
+            )

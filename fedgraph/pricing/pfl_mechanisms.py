@@ -3,7 +3,7 @@
 Unit: a user; zero-out Δ = clip, replace Δ = 2·clip. Derived in ``docs/how_deployed_noise_is_priced.md``.
 
 The banded matrix factor is the one that pfl's code builds: it releases C·X + σ·clip·Z with the C of
-``numpy.linalg.cholesky(G)``, whose **rows** have norm one, not its columns. That matrix is priced (``Sensitivity``).
+``numpy.linalg.cholesky(G)``, whose **rows** have norm one, not its columns. That matrix is priced (``BandedPflSensitivity``).
 """
 
 import math
@@ -15,22 +15,32 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import MODELS, SERVER, Published, Reading, Row, Setting, no_claim
-from fedgraph.pricing.costs import Cost
-from fedgraph.pricing.documents import Document
+from fedgraph.pricing.costs import CostOfRounds
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.readings import (
+    SEEN_BY_SERVER,
+    SEEN_WITH_MODELS,
+    PublishedReading,
+    Reading,
+    ReadingRow,
+    ReadingSetting,
+    reading_without_claim,
+)
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.events import Composed, Gaussian, Laplace
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField
 
-FLAGS = "the benchmark's flags"
+PFL_MECHANISM_FLAGS = "the benchmark's flags"
 RELATIONS = (("zero-out", False), ("replace", True))
-ORDER = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
+PFL_MECHANISM_ORDER = (
+    "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
+)
 _SIMULATED = "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment"
 CENTRAL = "the server, where the mechanism is applied centrally"
-UNPROTECTED = ("local metrics, unless they are privatised too", CENTRAL, _SIMULATED)
+PFL_MECHANISM_UNPROTECTED = ("local metrics, unless they are privatised too", CENTRAL, _SIMULATED)
 KEPT = "the sampler {!r} keeps users apart only as long as no user is sampled twice in min_separation rounds"
-EXACT = 200  # rounds up to which the matrix is built; beyond it the bounds above stand
+_EXACT = 200  # rounds up to which the matrix is built; beyond it the bounds above stand
 MARGIN = 1.01  # pfl's optimiser runs in single precision and stops early; its column norms differ by less than 1 % from ours
 _STEPS, _SMALL = 1000, 1e-3  # iterations of pfl's search, and the slope at which it ends
 _PROMISES = {
@@ -40,7 +50,7 @@ _PROMISES = {
 
 
 @dataclass(frozen=True)
-class Said:
+class PflMechanism:
     """What the file says of a run. None stands for what it does not say.
 
     Attributes:
@@ -68,7 +78,7 @@ class Said:
     people: float | None = None
     run: int | None = None
 
-    def at(self, document: Document, sampled: bool = True) -> tuple[float, int, float]:
+    def at(self, document: PricedDocument, sampled: bool = True) -> tuple[float, int, float]:
         """(sampling rate, rounds, δ); what is not said is asked."""
         rate = document.ask("sampling rate", self.rate) if sampled else 1.0
         return rate, int(document.ask("rounds", self.run or self.rounds)), document.ask("delta", self.delta)
@@ -77,12 +87,12 @@ class Said:
         """The noise, times ``louder``."""
         if self.run is not None and self.rounds is not None:
             compositions = self.rounds
-        found = costs.noise_for(self.epsilon or 0.0, delta, rate, compositions) if self.noise is None else self.noise
+        found = costs.noise_at_cost(self.epsilon or 0.0, delta, rate, compositions) if self.noise is None else self.noise
         return found * louder
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class BandedPflSensitivity:
     """How far one user moves the answers of the banded matrix, in clips.
 
     Attributes:
@@ -98,7 +108,7 @@ class Sensitivity:
     @property
     def exact(self) -> bool:
         """Whether the matrix itself is built."""
-        return self.rounds <= EXACT and self.column is None
+        return self.rounds <= _EXACT and self.column is None
 
     @property
     def most(self) -> int:
@@ -106,7 +116,7 @@ class Sensitivity:
         return math.ceil(self.rounds / self.separation)
 
     def once(self) -> float:
-        """For one participation, at the worst round: the largest column norm. Beyond ``EXACT`` rounds an upper bound."""
+        """For one participation, at the worst round: the largest column norm. Beyond ``_EXACT`` rounds an upper bound."""
         if self.column is not None:
             return self.column
         if self.exact:
@@ -140,16 +150,16 @@ class Sensitivity:
 
 
 @lru_cache(maxsize=32)
-def _factor(rounds: int, separation: int) -> Array:
+def _factor(rounds: int, separation: int) -> ArrayField:
     """C as pfl makes it: a quasi-Newton search for G from the identity, diagonal fixed at one, then its Cholesky factor.
 
-    rounds ≤ ``EXACT``; separation ≥ 2. A step that does not lower the loss is taken by pfl too (its search repeats it).
+    rounds ≤ ``_EXACT``; separation ≥ 2. A step that does not lower the loss is taken by pfl too (its search repeats it).
     """
     index = np.arange(rounds)
     allowed = (np.abs(index[:, None] - index) < max(1, separation - 1)) & (index[:, None] != index)
     sums = np.tril(np.ones((rounds, rounds)))
 
-    def look(gram: Array) -> tuple[float, Array]:
+    def look(gram: ArrayField) -> tuple[float, ArrayField]:
         half = cho_solve(cho_factor(gram), sums.T)
         return float(np.sum(half * sums.T)), -(half @ half.T) * allowed
 
@@ -181,7 +191,7 @@ def _factor(rounds: int, separation: int) -> Array:
     return np.asarray(np.linalg.cholesky(gram))
 
 
-def gaussian(document: Document, said: Said, order: str = ORDER) -> Reading:
+def gaussian_pfl_mechanism(document: PricedDocument, said: PflMechanism, order: str = PFL_MECHANISM_ORDER) -> Reading:
     """One Gaussian sum in each iteration.
 
     Args:
@@ -195,48 +205,55 @@ def gaussian(document: Document, said: Said, order: str = ORDER) -> Reading:
     rate, times, delta = said.at(document)
     std = said.std(rate, times, delta, document.louder)
     why = f"noise std = {std:.4g}·clip on the sum, Poisson-sampled at rate {rate:g}"
-    rows = [Row("user", name, MODELS, costs.poisson(std, rate, replaced), times, delta, why) for name, replaced in RELATIONS]
+    rows = [
+        ReadingRow("user", name, SEEN_WITH_MODELS, costs.cost_of_poisson(std, rate, replaced), times, delta, why)
+        for name, replaced in RELATIONS
+    ]
     if said.scale < 1:
         real = rate if said.trained is None else said.trained
         words = f"a real run with noise_scale = {said.scale:g}: std = {std * said.scale:.4g}·clip is added, rate {real:g}"
-        rows.append(Row("user", "zero-out", MODELS, costs.poisson(std * said.scale, real), times, delta, words))
+        rows.append(
+            ReadingRow("user", "zero-out", SEEN_WITH_MODELS, costs.cost_of_poisson(std * said.scale, real), times, delta, words)
+        )
     return _reading(said, rows, (std, rate, times, delta), order)
 
 
-def single_mechanism(document: Document, said: Said) -> Reading:
+def single_pfl_mechanism(document: PricedDocument, said: PflMechanism) -> Reading:
     """Gaussian noise that makes one iteration (ε, δ) by itself, in every iteration."""
-    once = calibrate.noise_multiplier(Gaussian, said.epsilon or 0.0, said.delta or 0.0)
-    found, scaled = gaussian(document, replace(said, noise=once, epsilon=None)), once * document.louder
-    claim = Published(said.epsilon, said.delta, "per round", f"{said.name}: for one iteration")
-    settings: dict[str, Setting] = {"epsilon": lambda: price(Gaussian(scaled), said.delta or 0.0).epsilon}
+    once = calibrate.calibrate_noise(Gaussian, said.epsilon or 0.0, said.delta or 0.0)
+    found, scaled = gaussian_pfl_mechanism(document, replace(said, noise=once, epsilon=None)), once * document.louder
+    claim = PublishedReading(said.epsilon, said.delta, "per round", f"{said.name}: for one iteration")
+    settings: dict[str, ReadingSetting] = {"epsilon": lambda: price(Gaussian(scaled), said.delta or 0.0).epsilon}
     return replace(found, published=(claim,), settings=settings)
 
 
-def laplace(document: Document, said: Said) -> Reading:
+def laplace_pfl_mechanism(document: PricedDocument, said: PflMechanism) -> Reading:
     """Laplace noise of scale clip/ε per coordinate, L1 clip."""
     epsilon = said.epsilon if said.epsilon is not None else 1 / (said.noise or math.inf)
     rate, times, delta = said.at(document)
     scale = document.louder / epsilon if epsilon > 0 else math.inf
     why = f"noise scale = {scale:.4g}·clip per coordinate, clip in L1, Poisson-sampled at rate {rate:g}"
     rows = [
-        Row("user", name, MODELS, costs.sampled_laplace(scale, rate, replaced, False), times, delta, why)
+        ReadingRow(
+            "user", name, SEEN_WITH_MODELS, costs.cost_of_sampled_laplace(scale, rate, replaced, False), times, delta, why
+        )
         for name, replaced in RELATIONS
     ]
-    claim = Published(epsilon, 0.0, "per round", said.name)
+    claim = PublishedReading(epsilon, 0.0, "per round", said.name)
     return replace(_reading(said, rows), published=(claim,), settings={"epsilon": epsilon / document.louder})
 
 
-def banded_mechanism(document: Document, said: Said, separation: int | None, sampler: str | None) -> Reading:
+def banded_pfl_mechanism(document: PricedDocument, said: PflMechanism, separation: int | None, sampler: str | None) -> Reading:
     """Correlated noise. separation: the file's min_separation; sampler: how the file draws users, where it says so."""
     rate, times, delta = said.at(document)
     gap, column = int(document.ask("min separation", separation)), None
-    if said.rounds is not None and separation is not None and said.rounds > EXACT:
+    if said.rounds is not None and separation is not None and said.rounds > _EXACT:
         question = "Which is the largest column norm of the matrix that pfl saved (numpy.linalg.norm(numpy.load("
-        question += f"'query_matrix.npy'), axis=0).max())? It is not built here for more than {EXACT} rounds."
-        worst = Sensitivity(said.rounds, separation).once()
+        question += f"'query_matrix.npy'), axis=0).max())? It is not built here for more than {_EXACT} rounds."
+        worst = BandedPflSensitivity(said.rounds, separation).once()
         values = tuple(v for v in (worst, 10.0, 3.0, 1.0) if v <= worst)
         column = document.answers.ask("largest column norm", question, values, worst)
-    found = Sensitivity(times, gap, column)
+    found = BandedPflSensitivity(times, gap, column)
     std = said.std(rate, found.most, delta, document.louder)
     kept, every, groups = _banded_rows(found, std, rate, times, delta)
     rows = [*every, *kept, *groups] if sampler == "random" else [*kept, *every, *groups]
@@ -244,13 +261,13 @@ def banded_mechanism(document: Document, said: Said, separation: int | None, sam
         real = _banded_rows(found, std * said.scale, rate, times, delta)[0][0]
         rows.append(replace(real, why=f"a real run with noise_scale = {said.scale:g}: {real.why}"))
     promise = _PROMISES.get(sampler, KEPT.format(sampler))
-    order = f"{ORDER} The noise of a round is correlated with that of earlier rounds; {promise}."
+    order = f"{PFL_MECHANISM_ORDER} The noise of a round is correlated with that of earlier rounds; {promise}."
     return _reading(said, rows, (std, rate, times, delta), order)
 
 
 def _banded_rows(
-    found: Sensitivity, std: float, rate: float, times: int, delta: float
-) -> tuple[list[Row], list[Row], list[Row]]:
+    found: BandedPflSensitivity, std: float, rate: float, times: int, delta: float
+) -> tuple[list[ReadingRow], list[ReadingRow], list[ReadingRow]]:
     """(participations apart, every round, groups of users)."""
     gap, most, kept = found.separation, found.most, []
     proof = "pfl's matrix" if found.exact else "any matrix with rows of norm one and this band"
@@ -259,9 +276,9 @@ def _banded_rows(
             f"noise std = {std:.4g}·clip before C⁻¹; a user in at most {most:,} of {times:,} rounds, {gap:,} apart, moves "
             f"it by {found.apart(times):.4g}·{'2·' if replaced else ''}clip ({proof}; the paper's: {math.sqrt(most):.4g})"
         )
-        kept.append(Row("user", relation, MODELS, _moved(found.apart, std, replaced), times, delta, why))
+        kept.append(ReadingRow("user", relation, SEEN_WITH_MODELS, _moved(found.apart, std, replaced), times, delta, why))
     why = f"if a user may be sampled in every round: moved by {found.always(times):.4g}·clip"
-    every = Row("user", "zero-out", MODELS, _moved(found.always, std, False), times, delta, why)
+    every = ReadingRow("user", "zero-out", SEEN_WITH_MODELS, _moved(found.always, std, False), times, delta, why)
     inside = min(1.0, gap * rate)
     why = (
         f"if users are cut into {gap:,} groups and round t samples group t mod {gap:,} by secret coins, at rate "
@@ -269,15 +286,15 @@ def _banded_rows(
         f"norm, {found.once():.4g}; or none)"
     )
 
-    def grouped(rounds: int, at: float) -> Price:
-        amplified = costs.poisson(std / found.once(), inside)(math.ceil(rounds / gap), at)
+    def grouped(rounds: int, at: float) -> AccountantPrice:
+        amplified = costs.cost_of_poisson(std / found.once(), inside)(math.ceil(rounds / gap), at)
         return min(amplified, _moved(found.apart, std, False)(rounds, at), key=lambda p: p.epsilon)
 
-    return kept, [every], [Row("user", "zero-out", MODELS, grouped, times, delta, why)]
+    return kept, [every], [ReadingRow("user", "zero-out", SEEN_WITH_MODELS, grouped, times, delta, why)]
 
 
-def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> Cost:
-    def cost(rounds: int, delta: float) -> Price:
+def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> CostOfRounds:
+    def cost(rounds: int, delta: float) -> AccountantPrice:
         if rounds == 0:
             return price(Composed(()), delta)
         return price(Gaussian(std / (sensitivity(rounds) * (2 if replaced else 1))), delta)
@@ -286,11 +303,11 @@ def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> C
 
 
 @dataclass(frozen=True)
-class Part:
+class JointPflMechanismPart:
     """One of several mechanisms on the same cohort.
 
     Attributes:
-        kind: ``gaussian`` or ``laplace``.
+        kind: ``gaussian_pfl_mechanism`` or ``laplace_pfl_mechanism``.
         noise: Standard deviation or scale, in its own clips; above 0.
         rate: The sampling rate, in [0, 1].
         rounds: How many rounds there are; 1 or more.
@@ -302,49 +319,67 @@ class Part:
     rounds: int
 
 
-def joint_mechanism(document: Document, said: Said, parts: tuple[Part, ...], options: str) -> Reading:
+def joint_pfl_mechanism(
+    document: PricedDocument, said: PflMechanism, parts: tuple[JointPflMechanismPart, ...], options: str
+) -> Reading:
     """Several mechanisms at once. options: the name of the option that holds their noise."""
     said = replace(said, rate=max(p.rate for p in parts), rounds=max(p.rounds for p in parts))
     (rate, times, delta), louder, rows = said.at(document), document.louder, []
     for relation, replaced in RELATIONS:
         if all(p.kind == "gaussian" for p in parts):
             together = louder / math.sqrt(sum(p.noise**-2 for p in parts))
-            cost = costs.poisson(together, rate, replaced)
+            cost = costs.cost_of_poisson(together, rate, replaced)
             why = f"{len(parts)} Gaussian parts of one cohort are one release: std = {together:.4g}·clip, rate {rate:g}"
         else:
             half = louder / (2 if replaced else 1)
             events = tuple((Gaussian if p.kind == "gaussian" else Laplace)(p.noise * half) for p in parts)
-            cost = costs.events(Composed(events))
+            cost = costs.cost_of_events(Composed(events))
             why = f"{len(parts)} parts of one cohort, Laplace among them: composed, without amplification by sampling"
-        rows.append(Row("user", relation, MODELS, cost, times, delta, why))
-    order = f"{ORDER} One draw of the cohort serves all parts, so that they are amplified together and not one by one."
-    settings: dict[str, Setting] = {f"{options}[{i}]": p.noise * louder for i, p in enumerate(parts)}
+        rows.append(ReadingRow("user", relation, SEEN_WITH_MODELS, cost, times, delta, why))
+    order = (
+        f"{PFL_MECHANISM_ORDER} One draw of the cohort serves all parts, so that they are amplified together and not "
+        "one by one."
+    )
+    settings: dict[str, ReadingSetting] = {f"{options}[{i}]": p.noise * louder for i, p in enumerate(parts)}
     return replace(_reading(said, rows, order=order), settings=settings)
 
 
-def local_mechanism(document: Document, kind: str, epsilon: float, said: Said, louder: float) -> list[Row]:
+def local_pfl_mechanism(
+    document: PricedDocument, kind: str, epsilon: float, said: PflMechanism, louder: float
+) -> list[ReadingRow]:
     """Rows of a mechanism that each user applies before sending: a user in every round, seen by the server."""
     (_, times, delta), rows = said.at(document, sampled=False), []
     for relation, replaced in RELATIONS:
         if kind == "laplace":
-            cost = costs.laplace(louder / epsilon, replaced)
+            cost = costs.cost_of_laplace(louder / epsilon, replaced)
             why = f"local Laplace noise of scale {louder / epsilon:.4g}·clip, in every round"
         else:
-            std = calibrate.noise_multiplier(Gaussian, epsilon, delta) * louder
-            cost, why = costs.gaussian(std, replaced), f"local noise of std {std:.4g}·clip, in every round"
-        rows.append(Row("user", relation, SERVER, cost, times, delta, why))
+            std = calibrate.calibrate_noise(Gaussian, epsilon, delta) * louder
+            cost, why = costs.cost_of_gaussian(std, replaced), f"local noise of std {std:.4g}·clip, in every round"
+        rows.append(ReadingRow("user", relation, SEEN_BY_SERVER, cost, times, delta, why))
     return rows
 
 
-def _reading(said: Said, rows: list[Row], run: tuple[float, float, int, float] | None = None, order: str = ORDER) -> Reading:
+def _reading(
+    said: PflMechanism,
+    rows: list[ReadingRow],
+    run: tuple[float, float, int, float] | None = None,
+    order: str = PFL_MECHANISM_ORDER,
+) -> Reading:
     """run: (noise, sampling rate, rounds, δ) of what an option of noise scales."""
-    settings: dict[str, Setting] | None = None
+    settings: dict[str, ReadingSetting] | None = None
     if run is not None and (said.noise is not None or None not in (said.rate, said.rounds, said.delta)):
         std, rate, times, delta = run
         settings = {"noise_parameter": std}
-        if said.name == FLAGS:
-            settings = {"central_epsilon": lambda: costs.poisson(std, rate)(times, delta).epsilon}
+        if said.name == PFL_MECHANISM_FLAGS:
+            settings = {"central_epsilon": lambda: costs.cost_of_poisson(std, rate)(times, delta).epsilon}
     no_fix = "write noise_parameter in place of epsilon, and the facts that are asked"
     stated = said.epsilon is not None and math.isfinite(said.epsilon)
-    claim = (Published(said.epsilon, said.delta, "total", said.name),) if stated else no_claim(f"{said.name}: no ε")
-    return Reading(tuple(rows), claim, UNPROTECTED, order=(order,), settings=settings, no_fix=no_fix, people=said.people)
+    claim = (
+        (PublishedReading(said.epsilon, said.delta, "total", said.name),)
+        if stated
+        else reading_without_claim(f"{said.name}: no ε")
+    )
+    return Reading(
+        tuple(rows), claim, PFL_MECHANISM_UNPROTECTED, order=(order,), settings=settings, no_fix=no_fix, people=said.people
+    )

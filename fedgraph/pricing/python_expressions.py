@@ -6,9 +6,21 @@ from collections.abc import Iterator, Mapping
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_changes import Plain
-from fedgraph.pricing.python_objects import Objects
-from fedgraph.pricing.python_values import Function, Items, Scope, Table, Unresolved, Value, elements, lift, notes, plain, truth
+from fedgraph.pricing.python_objects import PythonObjects
+from fedgraph.pricing.python_state import PlainFunction
+from fedgraph.pricing.python_values import (
+    FunctionValue,
+    ItemsValue,
+    ScopeValue,
+    TableValue,
+    UnresolvedValue,
+    Value,
+    lift_over_values,
+    plain_value,
+    value_elements,
+    value_notes,
+    value_truth,
+)
 
 MOST_STEPS = 400_000
 
@@ -19,7 +31,7 @@ def _power(base: float, exponent: float) -> float:
     return float(base) ** exponent
 
 
-_OPERATORS: Mapping[type[ast.AST], Plain] = {
+_OPERATORS: Mapping[type[ast.AST], PlainFunction] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: _power,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
     ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
@@ -27,41 +39,41 @@ _OPERATORS: Mapping[type[ast.AST], Plain] = {
 }  # fmt: skip
 
 
-class Expressions(Objects):
+class PythonExpressions(PythonObjects):
     """The interpreter with its expressions."""
 
-    def step(self, node: ast.stmt | ast.expr, scope: Scope) -> None:
+    def step(self, node: ast.stmt | ast.expr, scope: ScopeValue) -> None:
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise PricingError(f"{scope.path}:{node.lineno}: too much to follow; name the file that holds the privacy alone")
 
-    def value(self, node: ast.expr | None, scope: Scope) -> Value:
+    def value(self, node: ast.expr | None, scope: ScopeValue) -> Value:
         """What an expression is worth."""
         if node is None:
             return None
         self.step(node, scope)
         match node:
             case ast.Constant(value=held):
-                return held if py.is_plain(held) else Unresolved(node)
+                return held if py.is_plain_value(held) else UnresolvedValue(node)
             case ast.Name(id="__name__"):
                 return "__main__"
             case ast.Name(id=name):
-                return py.Name(name) if (home := scope.home(name)) is None else home.local[name]
+                return py.NameValue(name) if (home := scope.home(name)) is None else home.local[name]
             case ast.Attribute(value=owner, attr=name):
                 return self.attribute(self.value(owner, scope), name, node)
             case ast.Subscript(value=owner, slice=key):
-                inside = plain(self.value(owner, scope))
-                return self.item(inside, plain(self.value(key, scope)), node)
+                inside = plain_value(self.value(owner, scope))
+                return self.item(inside, plain_value(self.value(key, scope)), node)
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
                 return self._list(parts, scope)
             case ast.Dict():
                 return self._dict(node, scope)
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 inner = self.value(part, scope)
-                decided, said = truth(inner), notes(inner)
-                return Unresolved(node) if decided is None else py.assume(not decided, said)
+                decided, said = value_truth(inner), value_notes(inner)
+                return UnresolvedValue(node) if decided is None else py.assume_value(not decided, said)
             case ast.UnaryOp(op=sign, operand=part):
-                return lift(node, _OPERATORS[type(sign)], self.value(part, scope))
+                return lift_over_values(node, _OPERATORS[type(sign)], self.value(part, scope))
             case ast.BinOp():
                 return self._binop(node, scope)
             case ast.BoolOp():
@@ -74,14 +86,14 @@ class Expressions(Objects):
                 scope.local[target.id] = self.value(part, scope)
                 return scope.local[target.id]
             case ast.Lambda(args=arguments):
-                return self.defined(Function(node, scope, self.defaults(arguments, scope)))
+                return self.defined(FunctionValue(node, scope, self.defaults(arguments, scope)))
             case ast.Await(value=part):
                 return self.value(part, scope)
             case ast.JoinedStr(values=parts):
                 inner_parts = [p.value if isinstance(p, ast.FormattedValue) else p for p in parts]
                 texts = [self.value(part, scope) for part in inner_parts]
                 odd = any(isinstance(p, ast.FormattedValue) and (p.format_spec or p.conversion != -1) for p in parts)
-                return Unresolved(node) if odd else lift(node, lambda *said: "".join(map(str, said)), *texts)
+                return UnresolvedValue(node) if odd else lift_over_values(node, lambda *said: "".join(map(str, said)), *texts)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
                 return self._comprehension(node, scope)
             case ast.Call():
@@ -89,29 +101,29 @@ class Expressions(Objects):
         for child in ast.iter_child_nodes(node):  # calls inside what is not understood are still made
             if isinstance(child, ast.expr):
                 self.value(child, scope)
-        return Unresolved(node)
+        return UnresolvedValue(node)
 
-    def defined(self, function: Function) -> Function:
+    def defined(self, function: FunctionValue) -> FunctionValue:
         """A function of the program; looked at last where nothing calls it."""
         raise NotImplementedError
 
-    def _list(self, parts: list[ast.expr], scope: Scope) -> Items:
-        out = Items(born=self.stack)
+    def _list(self, parts: list[ast.expr], scope: ScopeValue) -> ItemsValue:
+        out = ItemsValue(born=self.stack)
         for part in parts:
             if isinstance(part, ast.Starred):
                 inner = self.value(part.value, scope)
-                held = plain(inner)
-                out.extend(held if isinstance(held, (Items, tuple)) else ())
-                out.whole = out.whole and not isinstance(held, Table) and elements(inner) is not None
+                held = plain_value(inner)
+                out.extend(held if isinstance(held, (ItemsValue, tuple)) else ())
+                out.whole = out.whole and not isinstance(held, TableValue) and value_elements(inner) is not None
             else:
                 out.append(self.value(part, scope))
         return out
 
-    def _dict(self, node: ast.Dict, scope: Scope) -> Table:
-        out = Table(born=self.stack)
+    def _dict(self, node: ast.Dict, scope: ScopeValue) -> TableValue:
+        out = TableValue(born=self.stack)
         for key, value in zip(node.keys, node.values, strict=True):
-            held, name = self.value(value, scope), plain(self.value(key, scope)) if key else None
-            if key is None and isinstance(held, Table):
+            held, name = self.value(value, scope), plain_value(self.value(key, scope)) if key else None
+            if key is None and isinstance(held, TableValue):
                 out.update(held)
                 out.whole = out.whole and held.whole
             elif isinstance(name, str):
@@ -120,81 +132,83 @@ class Expressions(Objects):
                 out.whole = False
         return out
 
-    def _binop(self, node: ast.BinOp, scope: Scope) -> Value:
+    def _binop(self, node: ast.BinOp, scope: ScopeValue) -> Value:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
-        if isinstance(left, Items) and isinstance(right, Items) and isinstance(node.op, ast.Add):
-            return Items([*left, *right], self.stack, left.whole and right.whole)
-        if isinstance(left, Table) and isinstance(right, Table) and isinstance(node.op, ast.BitOr):
-            return Table({**left, **right})
+        if isinstance(left, ItemsValue) and isinstance(right, ItemsValue) and isinstance(node.op, ast.Add):
+            return ItemsValue([*left, *right], self.stack, left.whole and right.whole)
+        if isinstance(left, TableValue) and isinstance(right, TableValue) and isinstance(node.op, ast.BitOr):
+            return TableValue({**left, **right})
         if isinstance(left, str) or isinstance(right, str):
             if not isinstance(node.op, ast.Add):
-                return Unresolved(node)
-            return lift(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right)
-        found = lift(node, _OPERATORS.get(type(node.op), _power), left, right)
-        if isinstance(found, Unresolved) and isinstance(node.op, ast.Mult):
+                return UnresolvedValue(node)
+            return lift_over_values(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right)
+        found = lift_over_values(node, _OPERATORS.get(type(node.op), _power), left, right)
+        if isinstance(found, UnresolvedValue) and isinstance(node.op, ast.Mult):
             found.factors = (left, right)
         return found
 
-    def _boolop(self, node: ast.BoolOp, scope: Scope) -> Value:
+    def _boolop(self, node: ast.BoolOp, scope: ScopeValue) -> Value:
         found: Value = None
         said: tuple[str, ...] = ()
         for index, part in enumerate(node.values):
             found = self.value(part, scope)
-            said += notes(found)
-            decided = truth(found)
+            said += value_notes(found)
+            decided = value_truth(found)
             if decided is isinstance(node.op, ast.Or) or index == len(node.values) - 1:
                 break
             if decided is None:
                 for rest in node.values[index + 1 :]:
                     self.value(rest, scope)
-                return Unresolved(node)
-        return py.assume(plain(found), said) if said else found
+                return UnresolvedValue(node)
+        return py.assume_value(plain_value(found), said) if said else found
 
-    def _compare(self, node: ast.Compare, scope: Scope) -> Value:
+    def _compare(self, node: ast.Compare, scope: ScopeValue) -> Value:
         left, right = self.value(node.left, scope), self.value(node.comparators[0], scope)
         kind = type(node.ops[0])
         if len(node.ops) > 1:
-            return Unresolved(node)
+            return UnresolvedValue(node)
         if kind in (ast.Is, ast.IsNot) and (left is None or right is None):
-            other = plain(right if left is None else left)
-            if isinstance(other, (py.Call, py.Part, Function, py.Class, Items, Table, py.Parser)):
-                return Unresolved(node) if isinstance(other, py.Part) else kind is ast.IsNot
+            other = plain_value(right if left is None else left)
+            if isinstance(
+                other, (py.CallValue, py.PartValue, FunctionValue, py.ClassValue, ItemsValue, TableValue, py.ParserValue)
+            ):
+                return UnresolvedValue(node) if isinstance(other, py.PartValue) else kind is ast.IsNot
         if kind in (ast.In, ast.NotIn):
-            inner = plain(right)
-            known = elements(inner) if isinstance(inner, (Items, Table)) else None
-            if known is None or not all(py.is_plain(plain(v)) for v in (left, *known)):
-                return Unresolved(node)
-            inside = any(plain(left) == plain(v) for v in known)
-            return lift(node, lambda v: inside == (kind is ast.In), left)
-        return lift(node, _OPERATORS[kind], left, right) if kind in _OPERATORS else Unresolved(node)
+            inner = plain_value(right)
+            known = value_elements(inner) if isinstance(inner, (ItemsValue, TableValue)) else None
+            if known is None or not all(py.is_plain_value(plain_value(v)) for v in (left, *known)):
+                return UnresolvedValue(node)
+            inside = any(plain_value(left) == plain_value(v) for v in known)
+            return lift_over_values(node, lambda v: inside == (kind is ast.In), left)
+        return lift_over_values(node, _OPERATORS[kind], left, right) if kind in _OPERATORS else UnresolvedValue(node)
 
-    def _ifexp(self, node: ast.IfExp, scope: Scope) -> Value:
+    def _ifexp(self, node: ast.IfExp, scope: ScopeValue) -> Value:
         test = self.value(node.test, scope)
-        decided = truth(test)
+        decided = value_truth(test)
         if decided is not None:
             found = self.value(node.body if decided else node.orelse, scope)
-            return py.assume(found, notes(test)) if py.is_plain(plain(found)) else found
+            return py.assume_value(found, value_notes(test)) if py.is_plain_value(plain_value(found)) else found
         with self.under("branch", f"`{ast.unparse(node.test)}` (line {node.lineno})"):
-            return py.either(self.value(node.body, scope), self.value(node.orelse, scope))
+            return py.join_values(self.value(node.body, scope), self.value(node.orelse, scope))
 
-    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
-        first, inner = node.generators[0], Scope(scope.path, scope, scope.holds)
-        known, out = elements(self.value(first.iter, scope)), Items(born=self.stack)
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: ScopeValue) -> Value:
+        first, inner = node.generators[0], ScopeValue(scope.path, scope, scope.holds)
+        known, out = value_elements(self.value(first.iter, scope)), ItemsValue(born=self.stack)
         if known is not None and len(node.generators) == 1 and isinstance(first.target, ast.Name) and len(known) <= 64:
             for each in known:
                 inner.local[first.target.id] = each
-                kept = [truth(self.value(test, inner)) for test in first.ifs]
+                kept = [value_truth(self.value(test, inner)) for test in first.ifs]
                 if False not in kept:
                     out.whole = out.whole and None not in kept
                     out.append(self.value(node.elt, inner))
             return out
         with self.under("loop", f"the loop at line {node.lineno}"):
             for name in (n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)):
-                inner.local[name] = Unresolved(node)
+                inner.local[name] = UnresolvedValue(node)
             self.value(node.elt, inner)
-        return Unresolved(node)
+        return UnresolvedValue(node)
 
-    def defaults(self, arguments: ast.arguments, scope: Scope) -> dict[str, Value]:
+    def defaults(self, arguments: ast.arguments, scope: ScopeValue) -> dict[str, Value]:
 
         def held() -> Iterator[tuple[ast.arg, ast.expr | None]]:
             places = [*arguments.posonlyargs, *arguments.args]
@@ -203,21 +217,21 @@ class Expressions(Objects):
 
         return {place.arg: self.value(default, scope) for place, default in held() if default is not None}
 
-    def _call(self, node: ast.Call, scope: Scope) -> Value:
+    def _call(self, node: ast.Call, scope: ScopeValue) -> Value:
         args: list[Value] = []
         keywords: dict[str, Value] = {}
         called = self.value(node.func, scope)
         for part in node.args:
             inner = self.value(part.value if isinstance(part, ast.Starred) else part, scope)
-            known = elements(inner) if isinstance(part, ast.Starred) else [inner]
-            args += known if known is not None else [Unresolved(part)]
-            keywords |= {"**": Unresolved(part)} if known is None else {}
+            known = value_elements(inner) if isinstance(part, ast.Starred) else [inner]
+            args += known if known is not None else [UnresolvedValue(part)]
+            keywords |= {"**": UnresolvedValue(part)} if known is None else {}
         for keyword in node.keywords:
             inner = self.value(keyword.value, scope)
-            held = plain(inner)
+            held = plain_value(inner)
             if keyword.arg:
                 keywords[keyword.arg] = inner
             else:
-                keywords |= held if isinstance(held, Table) else {}
-                keywords |= {} if isinstance(held, Table) and held.whole else {"**": Unresolved(keyword.value)}
+                keywords |= held if isinstance(held, TableValue) else {}
+                keywords |= {} if isinstance(held, TableValue) and held.whole else {"**": UnresolvedValue(keyword.value)}
         return self.call(called, tuple(args), keywords, node, scope)

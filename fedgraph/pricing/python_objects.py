@@ -6,16 +6,28 @@ import math
 from collections.abc import Callable, Mapping
 
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_changes import PURE, Changes, Plain, View
-from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value, either, elements, lift, plain, same
+from fedgraph.pricing.python_state import PURE_FUNCTIONS, AttributesView, PlainFunction, PythonState
+from fedgraph.pricing.python_values import (
+    CallValue,
+    FunctionValue,
+    ItemsValue,
+    TableValue,
+    UnresolvedValue,
+    Value,
+    join_values,
+    lift_over_values,
+    plain_value,
+    same_value,
+    value_elements,
+)
 
 _LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
-_TEXT: Mapping[str, Plain] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
+_TEXT: Mapping[str, PlainFunction] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
 _CONSTANTS = {"math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "numpy.inf": math.inf, "numpy.pi": math.pi}
 _TABLES = ("dict", "SimpleNamespace", "Namespace", "ConfigDict", "EasyDict", "edict", "OrderedDict", "AttrDict", "Munch",
            "DictConfig")  # fmt: skip
 _LISTED: Mapping[str, Callable[[list[Value]], Value]] = {
-    "list": Items, "tuple": Items, "reversed": lambda known: tuple(reversed(known)),
+    "list": ItemsValue, "tuple": ItemsValue, "reversed": lambda known: tuple(reversed(known)),
     "enumerate": lambda known: tuple(enumerate(known)),
 }  # fmt: skip
 _OPENS = ("yaml.safe_load", "yaml.load", "yaml.full_load", "json.load", "json.loads", "tomllib.load", "OmegaConf.load")
@@ -29,134 +41,140 @@ _HELD = ("get", "items", "keys", "values", "update", "pop", "copy")
 _ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
 
 
-class Objects(Changes):
+class PythonObjects(PythonState):
     """The interpreter with its objects."""
 
-    def enter(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
+    def enter(self, function: FunctionValue, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
         raise NotImplementedError
 
-    def execute(self, text: Value, node: ast.expr, scope: py.Scope) -> Value:
+    def execute(self, text: Value, node: ast.expr, scope: py.ScopeValue) -> Value:
         raise NotImplementedError
 
     def make(
-        self, made: py.Class, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: py.Scope
+        self, made: py.ClassValue, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: py.ScopeValue
     ) -> Value:
         raise NotImplementedError
 
     def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
-        match plain(owner):
-            case py.Choice(values=several):
+        match plain_value(owner):
+            case py.ChoiceValue(values=several):
                 found = [self.attribute(v, name, node) for v in several]
-                return found[0] if all(same(found[0], f) for f in found[1:]) else py.Choice(tuple(found))
-            case py.Name(dotted=dotted) if dotted.rsplit(".", 1)[-1] == "FLAGS":
-                return py.Method(self.flags, name, node) if name == "set_default" else self.flags.get(name, Unresolved(node))
-            case py.Name(dotted=dotted):
-                return _CONSTANTS.get(f"{dotted}.{name}", py.Name(f"{dotted}.{name}"))
-            case py.Scope(local=local):
-                return local.get(name, Unresolved(node))
+                return found[0] if all(same_value(found[0], f) for f in found[1:]) else py.ChoiceValue(tuple(found))
+            case py.NameValue(dotted=dotted) if dotted.rsplit(".", 1)[-1] == "FLAGS":
+                return (
+                    py.MethodValue(self.flags, name, node)
+                    if name == "set_default"
+                    else self.flags.get(name, UnresolvedValue(node))
+                )
+            case py.NameValue(dotted=dotted):
+                return _CONSTANTS.get(f"{dotted}.{name}", py.NameValue(f"{dotted}.{name}"))
+            case py.ScopeValue(local=local):
+                return local.get(name, UnresolvedValue(node))
             case inner if name == "__dict__":
-                return View(inner)
-            case Table() as held if name in held or name not in _HELD:
-                return held[name] if name in held else py.Method(held, name, node)
-            case (Call() | py.Part()) as held if name in held.attributes:
+                return AttributesView(inner)
+            case TableValue() as held if name in held or name not in _HELD:
+                return held[name] if name in held else py.MethodValue(held, name, node)
+            case (CallValue() | py.PartValue()) as held if name in held.attributes:
                 return held.attributes[name]
             case inner:
                 return self._member(inner, name, node)
 
     def _member(self, owner: Value, name: str, node: ast.AST) -> Value:
         """A method or an attribute of a class of the program, or what a call of something else has."""
-        own = owner.own if isinstance(owner, Call) else owner if isinstance(owner, py.Class) else None
+        own = owner.own if isinstance(owner, CallValue) else owner if isinstance(owner, py.ClassValue) else None
         member = own.member(name) if own else None
-        if isinstance(member, Function) and isinstance(owner, Call):
+        if isinstance(member, FunctionValue) and isinstance(owner, CallValue):
             return member.on(owner)
         if member is not None:
             return member
         if name == "run_config" and self.config is not None:
-            return Table(self.config)
-        if isinstance(owner, Call) and owner.name == "super" and isinstance(owner.owner, Call) and owner.owner.own:
+            return TableValue(self.config)
+        if isinstance(owner, CallValue) and owner.name == "super" and isinstance(owner.owner, CallValue) and owner.owner.own:
             for base in owner.owner.own.bases:
-                inherited = base.member(name) if isinstance(base, py.Class) else None
-                if isinstance(inherited, Function):
+                inherited = base.member(name) if isinstance(base, py.ClassValue) else None
+                if isinstance(inherited, FunctionValue):
                     return inherited.on(owner.owner)
-        return py.Method(owner, name, node)
+        return py.MethodValue(owner, name, node)
 
     def item(self, owner: Value, key: Value, node: ast.AST) -> Value:
-        if isinstance(owner, Table) and isinstance(key, str) and key in owner:
+        if isinstance(owner, TableValue) and isinstance(key, str) and key in owner:
             return owner[key]
-        if isinstance(owner, py.Name) and owner.dotted == "sys.modules" and key == "__main__":
+        if isinstance(owner, py.NameValue) and owner.dotted == "sys.modules" and key == "__main__":
             return self.main
-        known = isinstance(owner, tuple) or (isinstance(owner, Items) and owner.whole)
-        if known and isinstance(owner, (Items, tuple)) and isinstance(key, int) and -len(owner) <= key < len(owner):
+        known = isinstance(owner, tuple) or (isinstance(owner, ItemsValue) and owner.whole)
+        if known and isinstance(owner, (ItemsValue, tuple)) and isinstance(key, int) and -len(owner) <= key < len(owner):
             return owner[key]
-        if isinstance(owner, Call) and isinstance(key, int) and owner.own is None:
-            return owner.parts.setdefault(key, py.Part(owner, key, born=owner.born))
-        inside = not isinstance(owner, py.Method) and not (isinstance(owner, py.Name) and owner.dotted.endswith("environ"))
-        return Unresolved(node, key if inside and isinstance(key, str) else None)
+        if isinstance(owner, CallValue) and isinstance(key, int) and owner.own is None:
+            return owner.parts.setdefault(key, py.PartValue(owner, key, born=owner.born))
+        inside = not isinstance(owner, py.MethodValue) and not (
+            isinstance(owner, py.NameValue) and owner.dotted.endswith("environ")
+        )
+        return UnresolvedValue(node, key if inside and isinstance(key, str) else None)
 
     def call(
-        self, called: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.Scope
+        self, called: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.ScopeValue
     ) -> Value:
         """The result of a call."""
-        name, dotted, owner = "?", "?", plain(called)
+        name, dotted, owner = "?", "?", plain_value(called)
         match owner:
-            case py.Choice(values=several):
+            case py.ChoiceValue(values=several):
                 with self.under("branch", f"which of several is called at line {node.lineno}"):
-                    return py.Choice(tuple(self.call(each, args, keywords, node, scope) for each in several))
-            case Function():
+                    return py.ChoiceValue(tuple(self.call(each, args, keywords, node, scope) for each in several))
+            case FunctionValue():
                 return self.enter(owner, args, keywords, node)
-            case py.Class():
+            case py.ClassValue():
                 return self.make(owner, args, keywords, node, scope)
-            case py.Name(dotted=imported):
+            case py.NameValue(dotted=imported):
                 return self._imported(imported, args, keywords, node, scope)
-            case py.Method(owner=inner, name=name, node=asked):
+            case py.MethodValue(owner=inner, name=name, node=asked):
                 found = self._method(inner, name, args, keywords, node)
                 if found is not NotImplemented:
                     return found
                 owner, dotted = inner, ast.unparse(asked)
             case _ if isinstance(node, ast.Call):
                 dotted = ast.unparse(node.func)
-                name = "()" if isinstance(owner, (Call, py.Part)) else dotted.rsplit(".", 1)[-1]
-        return self.record(Call(name, dotted, args, keywords, owner=owner), node, scope)
+                name = "()" if isinstance(owner, (CallValue, py.PartValue)) else dotted.rsplit(".", 1)[-1]
+        return self.record(CallValue(name, dotted, args, keywords, owner=owner), node, scope)
 
-    def record(self, call: Call, node: ast.expr, scope: py.Scope) -> Call:
+    def record(self, call: CallValue, node: ast.expr, scope: py.ScopeValue) -> CallValue:
         call.line, call.path, call.stack, call.born, call.times = node.lineno, scope.path, self.stack, self.stack, self.times
         call.reached, call.function = self.reached, scope.holds
         self.calls.append(call)
         if call.dotted.endswith(_PATCHES) and call.args:
-            parts = [v.dotted if isinstance(v, py.Name) else str(v) for v in map(plain, call.args[:2])]
+            parts = [v.dotted if isinstance(v, py.NameValue) else str(v) for v in map(plain_value, call.args[:2])]
             self.replaced.setdefault(".".join(parts), call.line)
         if call.name in _STARTS:
             self._start(call, node)
         for value in (*call.args, *call.keywords.values()) if call.dotted not in _LOOKS else ():
-            self.repeated |= {value.node} if call.name in _REPEATS and isinstance(value, Function) else set()
+            self.repeated |= {value.node} if call.name in _REPEATS and isinstance(value, FunctionValue) else set()
             self.escape(value)
         return call
 
-    def _start(self, call: Call, node: ast.expr) -> None:
+    def _start(self, call: CallValue, node: ast.expr) -> None:
         """A function that runs in processes of its own, with the arguments that it gets there."""
         named, place, third = _STARTS[call.name]
-        function, given = plain(call.get(named, place)), elements(call.get("args", third) or ())
-        if isinstance(function, Function):
-            rank = (Unresolved("the rank of a process"),) if named == "fn" else ()
-            self.enter(function, (*rank, *(given or ())), {} if given is not None else {"**": Unresolved(node)}, node)
+        function, given = plain_value(call.get(named, place)), value_elements(call.get("args", third) or ())
+        if isinstance(function, FunctionValue):
+            rank = (UnresolvedValue("the rank of a process"),) if named == "fn" else ()
+            self.enter(function, (*rank, *(given or ())), {} if given is not None else {"**": UnresolvedValue(node)}, node)
 
     def escape(self, value: Value) -> None:
         """Somebody else gets it: a function may be called from outside."""
-        for each in py.candidates(plain(value)):
-            if isinstance(each, Function):
+        for each in py.value_candidates(plain_value(value)):
+            if isinstance(each, FunctionValue):
                 self.waiting.append(each)
-            for inner in each if isinstance(each, Items) else ():
+            for inner in each if isinstance(each, ItemsValue) else ():
                 self.escape(inner)
 
     def _imported(
-        self, dotted: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.Scope
+        self, dotted: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.ScopeValue
     ) -> Value:
-        name, first = dotted.rsplit(".", 1)[-1], plain(args[0]) if args else None
-        known = elements(first) if args else None
+        name, first = dotted.rsplit(".", 1)[-1], plain_value(args[0]) if args else None
+        known = value_elements(first) if args else None
         default = keywords.get("default", args[1] if len(args) > 1 else None)
-        if dotted in PURE and not keywords and args:
-            inner = [a for v in args for a in (elements(v) or [v])] if dotted in ("max", "min") else list(args)
-            return lift(node, PURE[dotted], *inner)
+        if dotted in PURE_FUNCTIONS and not keywords and args:
+            inner = [a for v in args for a in (value_elements(v) or [v])] if dotted in ("max", "min") else list(args)
+            return lift_over_values(node, PURE_FUNCTIONS[dotted], *inner)
         if dotted == "len" and len(args) == 1 and known is not None:
             return len(known)
         if dotted == "range" and (steps := self._range(args)) is not None:
@@ -166,115 +184,115 @@ class Objects(Changes):
         if dotted == "sorted" and known:
             numbers = [v for v in known if isinstance(v, (int, float))]
             plainly = not keywords and len(numbers) == len(known)
-            return Items(sorted(numbers) if plainly else [functools.reduce(either, known)] * len(known))
-        if name in _TABLES and "**" not in keywords and all(isinstance(plain(a), Table) for a in args):
-            tables = [each for a in args if isinstance(each := plain(a), Table)]
+            return ItemsValue(sorted(numbers) if plainly else [functools.reduce(join_values, known)] * len(known))
+        if name in _TABLES and "**" not in keywords and all(isinstance(plain_value(a), TableValue) for a in args):
+            tables = [each for a in args if isinstance(each := plain_value(a), TableValue)]
             held = {k: v for each in tables for k, v in each.items()} | keywords
-            return Table(held, self.stack, all(each.whole for each in tables))
-        if dotted.endswith("OmegaConf.create") and len(args) == 1 and isinstance(first, Table):
+            return TableValue(held, self.stack, all(each.whole for each in tables))
+        if dotted.endswith("OmegaConf.create") and len(args) == 1 and isinstance(first, TableValue):
             return first
         if dotted.endswith(_OPENS) and args and (loaded := self.loaded(args[0])) is not NotImplemented:
             return loaded
         if name == "ArgumentParser":
-            parser = py.Parser()
-            for parent in elements(keywords.get("parents", ())) or []:
-                parser.options.update(parent.options if isinstance(parent, py.Parser) else {})
+            parser = py.ParserValue()
+            for parent in value_elements(keywords.get("parents", ())) or []:
+                parser.options.update(parent.options if isinstance(parent, py.ParserValue) else {})
             return parser
         if name.startswith("DEFINE_") and args and isinstance(args[0], str):
             self.options[args[0]] = self.flags[args[0]] = self.assumed(args[0], default, f"--{args[0]}", node)
-            return Table({"value": self.flags[args[0]], "default": self.flags[args[0]]})
+            return TableValue({"value": self.flags[args[0]], "default": self.flags[args[0]]})
         if dotted in _ENVIRONMENT and args and isinstance(args[0], str) and args[0] in self.environment:
             return self.environment[args[0]]
         if dotted in _ENVIRONMENT and args and isinstance(args[0], str):
-            return Unresolved(node) if default is None else self.assumed(args[0], default, f"the variable {args[0]}", node)
+            return UnresolvedValue(node) if default is None else self.assumed(args[0], default, f"the variable {args[0]}", node)
         if dotted == "super":
-            return Call("super", "super", owner=home.local["self"] if (home := scope.home("self")) else None)
+            return CallValue("super", "super", owner=home.local["self"] if (home := scope.home("self")) else None)
         if dotted in ("setattr", "builtins.setattr", "object.__setattr__") and len(args) == 3:
             self.set_attribute(args[0], args[1] if isinstance(args[1], str) else "?", args[2], node)
             return None
         if dotted in ("vars", "locals", "globals"):
-            return View(first if args else scope.module if dotted == "globals" else scope)
+            return AttributesView(first if args else scope.module if dotted == "globals" else scope)
         if dotted == "exec" and args:
             return self.execute(first, node, scope)
         if dotted == "getattr" and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], args[1], node)
         if dotted in ("functools.partial", "partial") and args:
-            if isinstance(first, Function):
+            if isinstance(first, FunctionValue):
                 return first.partial(args[1:], keywords)
-            return self.record(Call("partial", dotted, args, keywords, owner=args[0]), node, scope)
-        return self.record(Call(name, dotted, args, keywords), node, scope)
+            return self.record(CallValue("partial", dotted, args, keywords, owner=args[0]), node, scope)
+        return self.record(CallValue(name, dotted, args, keywords), node, scope)
 
     def _range(self, args: tuple[Value, ...]) -> tuple[Value, ...] | None:
         """The numbers of a short range; the length of a longer one is kept."""
-        whole = [e for a in args if isinstance(e := plain(a), int)]
+        whole = [e for a in args if isinstance(e := plain_value(a), int)]
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
             return None
-        length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in py.notes(a)))
-        self.lengths.append(py.assume(length, said))
-        return tuple(py.assume(i, said) for i in range(*whole)) if length <= 16 else None
+        length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in py.value_notes(a)))
+        self.lengths.append(py.assume_value(length, said))
+        return tuple(py.assume_value(i, said) for i in range(*whole)) if length <= 16 else None
 
     def _method(self, owner: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr) -> Value:
         """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
-        if isinstance(owner, py.Parser):
+        if isinstance(owner, py.ParserValue):
             return self.parser(owner, name, args, keywords, node)
-        if isinstance(owner, py.Name) and owner.dotted == "sys.argv":
+        if isinstance(owner, py.NameValue) and owner.dotted == "sys.argv":
             self.argv = True
-        if owner is self.flags and name == "set_default" and len(args) == 2 and isinstance(key := plain(args[0]), str):
+        if owner is self.flags and name == "set_default" and len(args) == 2 and isinstance(key := plain_value(args[0]), str):
             self.set_name(self.flags, key, args[1], ())
             return None
         if name == "__setattr__" and len(args) == 2:
             self.set_attribute(owner, args[0] if isinstance(args[0], str) else "?", args[1], node)
             return None
-        if isinstance(owner, View) and name == "update":
-            self.set_all(owner.owner, Table(keywords) if not args else plain(args[0]), node)
+        if isinstance(owner, AttributesView) and name == "update":
+            self.set_all(owner.owner, TableValue(keywords) if not args else plain_value(args[0]), node)
             return None
-        if name == "get" and args and isinstance(key := plain(args[0]), str):
-            if isinstance(owner, Table):
+        if name == "get" and args and isinstance(key := plain_value(args[0]), str):
+            if isinstance(owner, TableValue):
                 default = args[1] if len(args) > 1 else keywords.get("default")
-                return owner.get(key, default if owner.whole else Unresolved(node, key))
-            return NotImplemented if isinstance(owner, (Call, py.Part)) else Unresolved(node, key)
-        if isinstance(owner, Table):
+                return owner.get(key, default if owner.whole else UnresolvedValue(node, key))
+            return NotImplemented if isinstance(owner, (CallValue, py.PartValue)) else UnresolvedValue(node, key)
+        if isinstance(owner, TableValue):
             return self._table_method(owner, name, args, keywords, node)
-        if isinstance(owner, Items):
+        if isinstance(owner, ItemsValue):
             return self._list_method(owner, name, args, node)
-        if isinstance(plain(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
-            return lift(node, _TEXT[name], owner) if name in _TEXT and not args else Unresolved(node)
+        if isinstance(plain_value(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
+            return lift_over_values(node, _TEXT[name], owner) if name in _TEXT and not args else UnresolvedValue(node)
         return NotImplemented
 
     def _table_method(
-        self, owner: Table, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
+        self, owner: TableValue, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
     ) -> Value:
-        first = plain(args[0]) if args else None
+        first = plain_value(args[0]) if args else None
         if name in ("items", "keys", "values") and owner.whole:
-            pairs: list[Value] = [Items((k, v)) for k, v in owner.items()]
+            pairs: list[Value] = [ItemsValue((k, v)) for k, v in owner.items()]
             return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
         if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
             found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
             owner.pop(first, None)
             owner |= {first: found} if name == "setdefault" else {}
             return found
-        if name == "update" and (not args or isinstance(first, Table)) and "**" not in keywords:
-            for key, value in {**(first if isinstance(first, Table) else {}), **keywords}.items():
+        if name == "update" and (not args or isinstance(first, TableValue)) and "**" not in keywords:
+            for key, value in {**(first if isinstance(first, TableValue) else {}), **keywords}.items():
                 self.set_name(owner, key, value, owner.born)
             return None
         if name in ("update", "setdefault", "pop", "clear", "__setitem__"):
             owner.whole = False
-            owner |= {key: Unresolved(node, key) for key in owner}
-            return None if name in ("update", "clear") else Unresolved(node)
-        return Table(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
+            owner |= {key: UnresolvedValue(node, key) for key in owner}
+            return None if name in ("update", "clear") else UnresolvedValue(node)
+        return TableValue(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
 
-    def _list_method(self, owner: Items, name: str, args: tuple[Value, ...], node: ast.expr) -> Value:
+    def _list_method(self, owner: ItemsValue, name: str, args: tuple[Value, ...], node: ast.expr) -> Value:
         if name in ("append", "insert") and args:
-            owner.append(either(None, args[-1]) if self.stack != owner.born else args[-1])
+            owner.append(join_values(None, args[-1]) if self.stack != owner.born else args[-1])
             owner.whole = owner.whole and name == "append" and not self.looped_since(owner.born)
             return None
         if name == "extend" and args:
-            more = elements(args[0])
+            more = value_elements(args[0])
             owner.extend(more or ())
             owner.whole = owner.whole and more is not None and self.stack == owner.born
             return None
         if name in ("pop", "remove", "clear", "reverse", "sort"):
-            owner[:] = [either(None, v) for v in owner]
+            owner[:] = [join_values(None, v) for v in owner]
             owner.whole = False
-            return Unresolved(node)
+            return UnresolvedValue(node)
         return NotImplemented

@@ -13,14 +13,25 @@ from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_statements import MAYBE, NEXT, Statements
-from fedgraph.pricing.python_values import Call, Class, Function, Name, Scope, Table, Unresolved, Value, either, is_plain
+from fedgraph.pricing.python_statements import MAYBE, NEXT, PythonStatements
+from fedgraph.pricing.python_values import (
+    CallValue,
+    ClassValue,
+    FunctionValue,
+    NameValue,
+    ScopeValue,
+    TableValue,
+    UnresolvedValue,
+    Value,
+    is_plain_value,
+    join_values,
+)
 
 _MOST_FILES = 50
 DEEPEST = 40
 
 
-class Program(Statements):
+class PythonProgram(PythonStatements):
     """A program that is followed.
 
     Args:
@@ -63,11 +74,11 @@ class Program(Statements):
     ) -> None:
         self.written = written or {}
         super().__init__(root or path.parent, lambda p: self.written[p] if p in self.written else read(p), given or {}, config)
-        self.modules: dict[Path, Scope] = {}
+        self.modules: dict[Path, ScopeValue] = {}
         self.names: set[str] = set()
         self.entered: set[ast.AST] = set()
         self.active: list[ast.AST] = []
-        self.objects: list[Call] = []
+        self.objects: list[CallValue] = []
         self.results: dict[str, Value] = {}
         try:
             self.module, tree = self.followed(path, text)
@@ -81,19 +92,19 @@ class Program(Statements):
             raise PricingError(f"{path}:1: nested too deeply to follow") from None
 
     # -- modules --------------------------------------------------------------------------------------------------------
-    def followed(self, path: Path, text: str) -> tuple[Scope, ast.Module]:
+    def followed(self, path: Path, text: str) -> tuple[ScopeValue, ast.Module]:
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
             raise PricingError(f"{path}:{error.lineno or 1}: not Python: {error.msg}") from None
         except (ValueError, MemoryError) as error:
             raise PricingError(f"{path}:1: not Python: {error}") from None
-        self.modules[path.resolve()] = scope = Scope(path)
+        self.modules[path.resolve()] = scope = ScopeValue(path)
         self.main = self.main or scope
         self.block(tree.body, scope)
         return scope, tree
 
-    def imported(self, path: Path) -> Scope:
+    def imported(self, path: Path) -> ScopeValue:
         """A module of the program, followed once."""
         if path.resolve() in self.modules:
             return self.modules[path.resolve()]
@@ -104,7 +115,7 @@ class Program(Statements):
         self.stack = before
         return found
 
-    def _file(self, name: str, level: int, scope: Scope) -> Path | None:
+    def _file(self, name: str, level: int, scope: ScopeValue) -> Path | None:
         parts = [p for p in name.split(".") if p]
         above = scope.path.parent
         for _ in range(level - 1):
@@ -117,25 +128,25 @@ class Program(Statements):
                     return path
         return None
 
-    def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    def imports(self, node: ast.Import | ast.ImportFrom, scope: ScopeValue) -> None:
         if isinstance(node, ast.ImportFrom):
             return self._imports_from(node, scope)
         for alias in node.names:
             self.names.add(alias.name)
             path, head = self._file(alias.name, 0, scope), alias.name.partition(".")[0]
             whole = bool(alias.asname) or head == alias.name
-            found = self.imported(path) if path and whole else Name(alias.name if alias.asname else head)
+            found = self.imported(path) if path and whole else NameValue(alias.name if alias.asname else head)
             scope.local[alias.asname or head] = found
         return None
 
-    def _imports_from(self, node: ast.ImportFrom, scope: Scope) -> None:
+    def _imports_from(self, node: ast.ImportFrom, scope: ScopeValue) -> None:
         path = self._file(node.module or "", node.level, scope)
         home = self.imported(path) if path else None
         for alias in node.names:
             dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
             self.names.add(dotted)
             inside = self._file(f"{node.module or ''}.{alias.name}", node.level, scope)
-            found: Value = Unresolved(dotted) if home else Name(dotted)
+            found: Value = UnresolvedValue(dotted) if home else NameValue(dotted)
             if alias.name == "*":
                 scope.local.update(home.local if home else {})
                 continue
@@ -146,15 +157,15 @@ class Program(Statements):
             scope.local[alias.asname or alias.name] = found
 
     # -- functions and classes ------------------------------------------------------------------------------------------
-    def enter(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
+    def enter(self, function: FunctionValue, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
         if self.active.count(function.node) > 1 or len(self.active) > DEEPEST:
-            return Unresolved(node)
+            return UnresolvedValue(node)
         self.entered.add(function.node)
-        inner = Scope(function.scope.path, function.scope, function.name, born=self.stack)
+        inner = ScopeValue(function.scope.path, function.scope, function.name, born=self.stack)
         self.bind(function, args, keywords, inner)
         times = self.times
         if function.node in self.active:
-            self.times = Unresolved(f"as often as {function.name} calls itself")
+            self.times = UnresolvedValue(f"as often as {function.name} calls itself")
         self.active.append(function.node)
         try:
             if isinstance(function.node, ast.Lambda):
@@ -166,11 +177,11 @@ class Program(Statements):
             self.active.pop()
             self.times = times
         results = [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])]
-        result = functools.reduce(either, results)
+        result = functools.reduce(join_values, results)
         generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
-        return Unresolved(node) if generator else result
+        return UnresolvedValue(node) if generator else result
 
-    def bind(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], inner: Scope) -> None:
+    def bind(self, function: FunctionValue, args: tuple[Value, ...], keywords: Mapping[str, Value], inner: ScopeValue) -> None:
         """Parameters by place and by name; defaults, options of a command line, else unresolved."""
         arguments = function.node.args
         places = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
@@ -180,27 +191,29 @@ class Program(Statements):
         local |= {k: v for k, v in keywords.items() if k in named}
         for name in sorted(named - set(local)):
             if "**" in keywords or (name not in function.defaults and name not in function.options):
-                local[name] = Unresolved(f"{name} of {function.name}")
+                local[name] = UnresolvedValue(f"{name} of {function.name}")
             else:
                 local[name] = function.options.get(name, function.defaults.get(name))
         if arguments.vararg:
             local[arguments.vararg.arg] = tuple(given[len(places) :])
         if arguments.kwarg:
             rest = {k: v for k, v in keywords.items() if k not in named and k != "**"}
-            local[arguments.kwarg.arg] = Table(rest, self.stack, whole="**" not in keywords)
+            local[arguments.kwarg.arg] = TableValue(rest, self.stack, whole="**" not in keywords)
         inner.local = local
 
-    def make(self, made: Class, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: Scope) -> Value:
-        call = Call(made.node.name, made.node.name, args, keywords, own=made)
+    def make(
+        self, made: ClassValue, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: ScopeValue
+    ) -> Value:
+        call = CallValue(made.node.name, made.node.name, args, keywords, own=made)
         self.record(call, node, scope)
         self.objects.append(call)
         start = made.member("__init__")
         fields = [s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
-        if isinstance(start, Function):
+        if isinstance(start, FunctionValue):
             self.enter(start.on(call), args, keywords, node)
         elif fields:  # a data class, or a class of settings
             call.attributes |= dict(zip(fields, args, strict=False)) | {k: v for k, v in keywords.items() if k != "**"}
-            if isinstance(after := made.member("__post_init__"), Function):
+            if isinstance(after := made.member("__post_init__"), FunctionValue):
                 self.enter(after.on(call), (), {}, node)
         return call
 
@@ -216,7 +229,7 @@ class Program(Statements):
             if function.node not in self.entered and not function.scope.holds.startswith("class "):
                 self._unknown(function)
         for each in self.classes:
-            self._methods(Call(each.node.name, each.node.name, own=each))
+            self._methods(CallValue(each.node.name, each.node.name, own=each))
         self._called_back()
 
     def _called_back(self) -> None:
@@ -225,18 +238,18 @@ class Program(Statements):
             if function.node not in self.entered:
                 self._unknown(function)
 
-    def _methods(self, made: Call) -> None:
+    def _methods(self, made: CallValue) -> None:
         for name in made.own.methods() if made.own else ():
             function = made.own.member(name) if made.own else None
-            if isinstance(function, Function) and function.node not in self.entered:
+            if isinstance(function, FunctionValue) and function.node not in self.entered:
                 self._unknown(function.on(made))
 
-    def _unknown(self, function: Function) -> None:
+    def _unknown(self, function: FunctionValue) -> None:
         """A function that is called with what nobody knows; a default may hold."""
         self.stack = ()
-        plain = {k: v for k, v in function.defaults.items() if is_plain(v)}
-        said = {k: py.Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
-        often = Unresolved(f"as often as {function.name} is called") if function.node in self.repeated else 1
+        plain = {k: v for k, v in function.defaults.items() if is_plain_value(v)}
+        said = {k: py.AssumedValue(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
+        often = UnresolvedValue(f"as often as {function.name} is called") if function.node in self.repeated else 1
         self.times, before = often, self.times
         self.results[function.name] = self.enter(function.partial((), said), (), {}, function.node)
         self.times = before

@@ -4,26 +4,37 @@ import ast
 import operator
 
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_changes import Pass, View
-from fedgraph.pricing.python_expressions import Expressions
-from fedgraph.pricing.python_values import Function, Scope, Table, Unresolved, Value, either, elements, is_plain, plain, truth
+from fedgraph.pricing.python_expressions import PythonExpressions
+from fedgraph.pricing.python_state import AttributesView, LoopPass
+from fedgraph.pricing.python_values import (
+    FunctionValue,
+    ScopeValue,
+    TableValue,
+    UnresolvedValue,
+    Value,
+    is_plain_value,
+    join_values,
+    plain_value,
+    value_elements,
+    value_truth,
+)
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
 STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
 _EXITS = ("sys.exit", "exit", "quit", "os._exit", "os.abort")
 
 
-class Statements(Expressions):
+class PythonStatements(PythonExpressions):
     """The interpreter with its statements. A block says how it goes on: ``NEXT``, ``LEFT``, ``MAYBE`` left, or ``ABORTED``."""
 
-    def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    def imports(self, node: ast.Import | ast.ImportFrom, scope: ScopeValue) -> None:
         raise NotImplementedError
 
-    def defined(self, function: Function) -> Function:
+    def defined(self, function: FunctionValue) -> FunctionValue:
         self.definitions.append(function)
         return function
 
-    def block(self, body: list[ast.stmt], scope: Scope) -> str:
+    def block(self, body: list[ast.stmt], scope: ScopeValue) -> str:
         before, flow = self.stack, NEXT
         for statement in body:
             self.step(statement, scope)
@@ -37,7 +48,7 @@ class Statements(Expressions):
         self.stack = before
         return flow
 
-    def statement(self, node: ast.stmt, scope: Scope) -> str | None:
+    def statement(self, node: ast.stmt, scope: ScopeValue) -> str | None:
         """Runs one statement; how it goes on where it is not with the next one."""
         match node:
             case ast.Expr(value=value):
@@ -58,10 +69,10 @@ class Statements(Expressions):
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._define(node, scope)
             case ast.ClassDef():
-                bases = tuple(plain(self.value(base, scope)) for base in node.bases)
-                inner = Scope(scope.path, scope, f"class {node.name}", born=self.stack)
+                bases = tuple(plain_value(self.value(base, scope)) for base in node.bases)
+                inner = ScopeValue(scope.path, scope, f"class {node.name}", born=self.stack)
                 self.block(node.body, inner)
-                scope.local[node.name] = made = py.Class(node, inner, bases)
+                scope.local[node.name] = made = py.ClassValue(node, inner, bases)
                 self.classes.append(made)
             case ast.Return(value=value):
                 scope.returned.append(self.value(value, scope))
@@ -77,7 +88,7 @@ class Statements(Expressions):
                 scope.elsewhere.update({name: home for name in names if (home := scope.above(name))})
             case ast.Delete(targets=targets):
                 for target in targets:
-                    self.assign(target, Unresolved(target), scope)
+                    self.assign(target, UnresolvedValue(target), scope)
             case ast.If():
                 return self._if(node, scope)
             case ast.Match():
@@ -93,10 +104,10 @@ class Statements(Expressions):
             case ast.For() | ast.AsyncFor():
                 return self._for(node, scope)
             case ast.While(test=test, orelse=otherwise):
-                return self.block(otherwise, scope) if truth(self.value(test, scope)) is False else self.loop(node, scope)
+                return self.block(otherwise, scope) if value_truth(self.value(test, scope)) is False else self.loop(node, scope)
         return NEXT
 
-    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+    def assign(self, target: ast.expr, value: Value, scope: ScopeValue) -> None:
         match target:
             case ast.Name(id=name):
                 home = scope.elsewhere.get(name, scope)
@@ -107,39 +118,39 @@ class Statements(Expressions):
             case ast.Attribute(value=owner, attr=name):
                 self.set_attribute(self.value(owner, scope), name, value, target)
             case ast.Subscript(value=owner, slice=index):
-                held, key = plain(self.value(owner, scope)), plain(self.value(index, scope))
-                for each in py.candidates(held):
-                    if isinstance(each, View):
+                held, key = plain_value(self.value(owner, scope)), plain_value(self.value(index, scope))
+                for each in py.value_candidates(held):
+                    if isinstance(each, AttributesView):
                         self.set_attribute(each.owner, key if isinstance(key, str) else "?", value, target)
-                    elif isinstance(each, py.Name) and each.dotted.endswith("environ") and isinstance(key, str):
+                    elif isinstance(each, py.NameValue) and each.dotted.endswith("environ") and isinstance(key, str):
                         self.set_name(self.environment, key, value, ())
-                    elif isinstance(each, Table) and isinstance(key, str):
+                    elif isinstance(each, TableValue) and isinstance(key, str):
                         self.set_name(each, key, value, each.born)
-                    elif isinstance(each, Table):
+                    elif isinstance(each, TableValue):
                         each.whole = False
-                        each.update({k: Unresolved(target, k) for k in each})
-                    elif isinstance(each, py.Items):
-                        each[:] = [either(v, value) for v in each]
+                        each.update({k: UnresolvedValue(target, k) for k in each})
+                    elif isinstance(each, py.ItemsValue):
+                        each[:] = [join_values(v, value) for v in each]
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                self._unpack(parts, plain(value), scope)
+                self._unpack(parts, plain_value(value), scope)
             case ast.Starred(value=inner):
-                self.assign(inner, Unresolved(target), scope)
+                self.assign(inner, UnresolvedValue(target), scope)
 
-    def _unpack(self, targets: list[ast.expr], value: Value, scope: Scope) -> None:
-        known = elements(value)
+    def _unpack(self, targets: list[ast.expr], value: Value, scope: ScopeValue) -> None:
+        known = value_elements(value)
         for index, target in enumerate(targets):
             if known is not None and len(known) == len(targets):
                 self.assign(target, known[index], scope)
-            elif isinstance(value, py.Call) and value.own is None:
-                self.assign(target, value.parts.setdefault(index, py.Part(value, index, born=value.born)), scope)
+            elif isinstance(value, py.CallValue) and value.own is None:
+                self.assign(target, value.parts.setdefault(index, py.PartValue(value, index, born=value.born)), scope)
             else:
-                self.assign(target, Unresolved(target), scope)
+                self.assign(target, UnresolvedValue(target), scope)
 
-    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
-        function = Function(node, scope, self.defaults(node.args, scope))
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: ScopeValue) -> None:
+        function = FunctionValue(node, scope, self.defaults(node.args, scope))
         options: dict[str, Value] = {}
         around = [self.value(d, scope) for d in node.decorator_list]
-        decorators = [made for made in around if isinstance(made, py.Call)]
+        decorators = [made for made in around if isinstance(made, py.CallValue)]
         for made in decorators:
             made.decorates = function
             if made.name == "option":
@@ -147,12 +158,12 @@ class Statements(Expressions):
         function.options = options
         scope.local[node.name] = self.defined(function)
         for wrapper in reversed(around):
-            held = self.enter(wrapper, (scope.local[node.name],), {}, node) if isinstance(wrapper, Function) else None
-            scope.local[node.name] = held if isinstance(held, Function) else scope.local[node.name]
+            held = self.enter(wrapper, (scope.local[node.name],), {}, node) if isinstance(wrapper, FunctionValue) else None
+            scope.local[node.name] = held if isinstance(held, FunctionValue) else scope.local[node.name]
         if any(made.name != "option" for made in decorators):
             self.waiting.append(function)
 
-    def execute(self, text: Value, node: ast.expr, scope: Scope) -> Value:
+    def execute(self, text: Value, node: ast.expr, scope: ScopeValue) -> Value:
         """``exec``: its statements are followed like others; of a text that is not known, every plain name may change."""
         try:
             self.block(ast.parse(text).body if isinstance(text, str) else [], scope)
@@ -160,19 +171,25 @@ class Statements(Expressions):
         except (SyntaxError, ValueError):
             unknown = True
         for home in (scope, scope.module) if unknown else ():
-            home.local.update({k: Unresolved(f"{k}, which exec may set") for k, v in home.local.items() if is_plain(plain(v))})
+            home.local.update(
+                {
+                    k: UnresolvedValue(f"{k}, which exec may set")
+                    for k, v in home.local.items()
+                    if is_plain_value(plain_value(v))
+                }
+            )
         return None
 
-    def _if(self, node: ast.If, scope: Scope) -> str:
+    def _if(self, node: ast.If, scope: ScopeValue) -> str:
         test = self.value(node.test, scope)
-        decided = truth(test)
+        decided = value_truth(test)
         if decided is not None:
-            self.skipped |= dict.fromkeys(py.notes(test))
+            self.skipped |= dict.fromkeys(py.value_notes(test))
             return self.block(node.body if decided else node.orelse, scope)
         words = f"`{ast.unparse(node.test)}` (line {node.lineno})"
         return self.branches([(words, node.body), (f"not {words}", node.orelse)], scope)
 
-    def branches(self, cases: list[tuple[str, list[ast.stmt]]], scope: Scope) -> str:
+    def branches(self, cases: list[tuple[str, list[ast.stmt]]], scope: ScopeValue) -> str:
         """Several blocks of which one is run; the names that they leave are joined."""
         before = dict(scope.local)
         after: list[dict[str, Value]] = []
@@ -186,12 +203,12 @@ class Statements(Expressions):
         going = {f for f in flows if f != ABORTED}
         return ABORTED if not going else going.pop() if len(going) == 1 else MAYBE
 
-    def _match(self, node: ast.Match, scope: Scope) -> str:
-        subject = plain(self.value(node.subject, scope))
+    def _match(self, node: ast.Match, scope: ScopeValue) -> str:
+        subject = plain_value(self.value(node.subject, scope))
         cases: list[tuple[str, list[ast.stmt]]] = []
         for case in node.cases:
             match case.pattern:
-                case ast.MatchValue(value=ast.Constant(value=literal)) if is_plain(subject):
+                case ast.MatchValue(value=ast.Constant(value=literal)) if is_plain_value(subject):
                     if literal != subject:
                         continue
                     if case.guard is None and not cases:
@@ -202,14 +219,14 @@ class Statements(Expressions):
             cases.append((f"a case of line {node.lineno}", case.body))
         return self.branches([*cases, (f"no case of line {node.lineno}", [])], scope)
 
-    def _try(self, node: ast.Try, scope: Scope) -> str:
+    def _try(self, node: ast.Try, scope: ScopeValue) -> str:
         before = dict(scope.local)
         flow = self.block(node.body, scope)
         ends = [(flow, scope.local)]
         for handler in node.handlers:
             scope.local = _joined([before, ends[0][1]])
             if handler.name:
-                scope.local[handler.name] = Unresolved(handler.name)
+                scope.local[handler.name] = UnresolvedValue(handler.name)
             with self.under("branch", f"an exception at line {node.lineno}"):
                 ends.append((self.block(handler.body, scope), scope.local))
         going = [names for f, names in ends if f in (NEXT, MAYBE)]
@@ -220,16 +237,16 @@ class Statements(Expressions):
         flows = {flow, *(f for f, _ in ends[1:])} - {ABORTED}
         return after if after != NEXT else ABORTED if not flows else flows.pop() if len(flows) == 1 else MAYBE
 
-    def _for(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str:
+    def _for(self, node: ast.For | ast.AsyncFor, scope: ScopeValue) -> str:
         before, made = len(self.lengths), len(self.calls)
         over = self.value(node.iter, scope)
-        known, ranges = elements(over), self.lengths[before:]
+        known, ranges = value_elements(over), self.lengths[before:]
         self.looped += ranges
         if known is None or len(known) > 16:
-            self.assign(node.target, Unresolved(node.iter), scope)
+            self.assign(node.target, UnresolvedValue(node.iter), scope)
             flow = self.loop(node, scope, len(known) if known is not None else ranges[0] if ranges else None)
             steps = tuple(call for call in self.calls[made:] if call.name in STEPS)
-            self.iterated.append(Pass(plain(over), self.times, steps, self.reached, len(self.stack)))
+            self.iterated.append(LoopPass(plain_value(over), self.times, steps, self.reached, len(self.stack)))
             return flow
         inside, flow = {type(n) for n in ast.walk(node)}, NEXT
         for each in known:
@@ -242,17 +259,17 @@ class Statements(Expressions):
                 break
         return flow if flow == MAYBE else self.block(node.orelse, scope)
 
-    def loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope, length: Value = None) -> str:
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: ScopeValue, length: Value = None) -> str:
         """A loop of many times or unknown length: gone through twice, and what still changes then is not known."""
         before, count, passes = dict(scope.local), len(self.calls), len(self.iterated)
         again, times, words = self.again, self.times, f"the loop at line {node.lineno}"
-        often = Unresolved(f"as often as {words} runs") if length is None else length
-        self.times = py.lift(node, operator.mul, times, often)
+        often = UnresolvedValue(f"as often as {words} runs") if length is None else length
+        self.times = py.lift_over_values(node, operator.mul, times, often)
         with self.under("loop", words):
             self.block(node.body, scope)
             for name, value in scope.local.items():
-                if name in before and not py.same(before[name], value):
-                    scope.local[name] = Unresolved(f"{name}, which changes in {words}")
+                if name in before and not py.same_value(before[name], value):
+                    scope.local[name] = UnresolvedValue(f"{name}, which changes in {words}")
             del self.calls[count:], self.iterated[passes:]
             self.again = True
             flow = self.block(node.body, scope)
@@ -266,5 +283,5 @@ def _joined(several: list[dict[str, Value]]) -> dict[str, Value]:
     out = dict(several[0])
     for other in several[1:]:
         for name, value in other.items():
-            out[name] = either(out[name], value) if name in out else value
+            out[name] = join_values(out[name], value) if name in out else value
     return out

@@ -23,15 +23,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fedgraph.pricing.catalogue import places
+from fedgraph.pricing.catalogue import catalogue_places
 
 _MOST_CANDIDATES = 8
 Value = object
-Stack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | loop, words)
+ValueStack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | loop, words)
 
 
 @dataclass(eq=False)
-class Unresolved:
+class UnresolvedValue:
     """A value that the program does not decide.
 
     Attributes:
@@ -50,14 +50,14 @@ class Unresolved:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class ChoiceValue:
     """One of several values."""
 
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Assumed:
+class AssumedValue:
     """A value that rests on assumptions, with a sentence for each."""
 
     value: Value
@@ -65,13 +65,13 @@ class Assumed:
 
 
 @dataclass(frozen=True)
-class Name:
+class NameValue:
     """Something of a library, by its dotted name."""
 
     dotted: str
 
 
-class Items(list[Value]):
+class ItemsValue(list[Value]):
     """A list.
 
     Args:
@@ -80,12 +80,12 @@ class Items(list[Value]):
         whole: False once something unknown may have been added.
     """
 
-    def __init__(self, values: Iterable[Value] = (), born: Stack = (), whole: bool = True) -> None:
+    def __init__(self, values: Iterable[Value] = (), born: ValueStack = (), whole: bool = True) -> None:
         super().__init__(values)
         self.born, self.whole = born, whole
 
 
-class Table(dict[str, Value]):
+class TableValue(dict[str, Value]):
     """A dictionary with text keys, or a namespace.
 
     Args:
@@ -94,13 +94,13 @@ class Table(dict[str, Value]):
         whole: False once something unknown may have been added.
     """
 
-    def __init__(self, values: Mapping[str, Value] | None = None, born: Stack = (), whole: bool = True) -> None:
+    def __init__(self, values: Mapping[str, Value] | None = None, born: ValueStack = (), whole: bool = True) -> None:
         super().__init__(values or {})
         self.born, self.whole = born, whole
 
 
 @dataclass(eq=False)
-class Class:
+class ClassValue:
     """A class of the program.
 
     Attributes:
@@ -110,7 +110,7 @@ class Class:
     """
 
     node: ast.ClassDef
-    scope: Scope
+    scope: ScopeValue
     bases: tuple[Value, ...]
 
     @property
@@ -118,21 +118,21 @@ class Class:
         """The dotted names of all bases that are not part of the program."""
         found: list[str] = []
         for base in self.bases:
-            found += base.foreign if isinstance(base, Class) else [base.dotted] if isinstance(base, Name) else ["?"]
+            found += base.foreign if isinstance(base, ClassValue) else [base.dotted] if isinstance(base, NameValue) else ["?"]
         return tuple(found)
 
     def member(self, name: str) -> Value | None:
         """A class attribute or a method, of this class or its own bases."""
-        inherited = (v for b in self.bases if isinstance(b, Class) and (v := b.member(name)) is not None)
+        inherited = (v for b in self.bases if isinstance(b, ClassValue) and (v := b.member(name)) is not None)
         return self.scope.local[name] if name in self.scope.local else next(inherited, None)
 
     def methods(self) -> list[str]:
-        inherited = [name for base in self.bases if isinstance(base, Class) for name in base.methods()]
-        return [*inherited, *(n for n, v in self.scope.local.items() if isinstance(v, Function))]
+        inherited = [name for base in self.bases if isinstance(base, ClassValue) for name in base.methods()]
+        return [*inherited, *(n for n, v in self.scope.local.items() if isinstance(v, FunctionValue))]
 
 
 @dataclass(eq=False)
-class Call:
+class CallValue:
     """``name(args, keyword=…)``, and the object that it gives.
 
     Attributes:
@@ -162,22 +162,22 @@ class Call:
     line: int = 0
     path: Path = Path()
     owner: Value = None
-    own: Class | None = None
-    stack: Stack = ()
+    own: ClassValue | None = None
+    stack: ValueStack = ()
     reached: bool = True
     function: str = ""
     attributes: dict[str, Value] = field(default_factory=dict)
     set_at: dict[str, int] = field(default_factory=dict)
-    parts: dict[int, Part] = field(default_factory=dict)
-    decorates: Function | None = None
-    born: Stack = ()
+    parts: dict[int, PartValue] = field(default_factory=dict)
+    decorates: FunctionValue | None = None
+    born: ValueStack = ()
     times: Value = 1
 
     def get(self, name: str, place: int | None = None) -> Value:
         """The argument by keyword, or by place (that of ``catalogue.yaml`` where none is given); None where it is not given."""
         if name in self.keywords:
             return self.keywords[name]
-        place = places(self.name).get(name) if place is None else place
+        place = catalogue_places(self.name).get(name) if place is None else place
         return self.args[place] if place is not None and place < len(self.args) else None
 
     def held(self, name: str) -> Value:
@@ -195,7 +195,7 @@ class Call:
 
 
 @dataclass(eq=False)
-class Part:
+class PartValue:
     """One of several results of a call.
 
     Attributes:
@@ -206,15 +206,15 @@ class Part:
         born: The branches and loops that it was made in.
     """
 
-    call: Call
+    call: CallValue
     index: int
     attributes: dict[str, Value] = field(default_factory=dict)
     set_at: dict[str, int] = field(default_factory=dict)
-    born: Stack = ()
+    born: ValueStack = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Method:
+class MethodValue:
     """An attribute of a value, as it stands before it is called."""
 
     owner: Value
@@ -223,7 +223,7 @@ class Method:
 
 
 @dataclass(eq=False)
-class Scope:
+class ScopeValue:
     """The names of a module, a class or a function.
 
     Attributes:
@@ -237,36 +237,36 @@ class Scope:
     """
 
     path: Path
-    parent: Scope | None = None
+    parent: ScopeValue | None = None
     holds: str = ""
     local: dict[str, Value] = field(default_factory=dict)
-    elsewhere: dict[str, Scope] = field(default_factory=dict)
+    elsewhere: dict[str, ScopeValue] = field(default_factory=dict)
     returned: list[Value] = field(default_factory=list)
-    born: Stack = ()
+    born: ValueStack = ()
 
-    def home(self, name: str) -> Scope | None:
+    def home(self, name: str) -> ScopeValue | None:
         """The scope that a name is read from; None where no scope has it. Names of a class are seen in its own body alone."""
         if name in self.elsewhere:
             return self.elsewhere[name] if name in self.elsewhere[name].local else None
-        scope: Scope | None = self
+        scope: ScopeValue | None = self
         while scope is not None:
             if name in scope.local and (scope is self or not scope.holds.startswith("class ")):
                 return scope
             scope = scope.parent
         return None
 
-    def above(self, name: str) -> Scope | None:
+    def above(self, name: str) -> ScopeValue | None:
         """The nearest scope around this one that holds a name."""
         outer = self.parent
         return outer if outer is None or name in outer.local else outer.above(name)
 
     @property
-    def module(self) -> Scope:
+    def module(self) -> ScopeValue:
         return self if self.parent is None else self.parent.module
 
 
 @dataclass(eq=False)
-class Function:
+class FunctionValue:
     """A function, a method or a lambda of the program.
 
     Attributes:
@@ -278,20 +278,20 @@ class Function:
     """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scope: Scope
+    scope: ScopeValue
     defaults: Mapping[str, Value] = field(default_factory=dict)
     options: Mapping[str, Value] = field(default_factory=dict)  # what its command line gives (click)
     first: tuple[Value, ...] = ()  # the object of a method, the arguments of ``partial``
 
-    def on(self, owner: Call) -> Function:
+    def on(self, owner: CallValue) -> FunctionValue:
         """The method of an object."""
         decorators = [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
-        return self if static else Function(self.node, self.scope, self.defaults, self.options, (owner,))
+        return self if static else FunctionValue(self.node, self.scope, self.defaults, self.options, (owner,))
 
-    def partial(self, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Function:
+    def partial(self, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> FunctionValue:
         """The function with some of its arguments given."""
-        return Function(self.node, self.scope, {**self.defaults, **keywords}, self.options, (*self.first, *args))
+        return FunctionValue(self.node, self.scope, {**self.defaults, **keywords}, self.options, (*self.first, *args))
 
     @property
     def name(self) -> str:
@@ -299,117 +299,119 @@ class Function:
 
 
 @dataclass(eq=False)
-class Parser:
+class ParserValue:
     """A parser of a command line; options: what is not given has the default."""
 
-    options: Table = field(default_factory=Table)
+    options: TableValue = field(default_factory=TableValue)
 
 
-def same(a: Value, b: Value) -> bool:
+def same_value(a: Value, b: Value) -> bool:
     """Whether two values are certainly the same."""
     match a, b:
-        case Unresolved(), Unresolved():
+        case UnresolvedValue(), UnresolvedValue():
             return a.source is b.source
-        case Assumed(), Assumed():
-            return a.notes == b.notes and same(a.value, b.value)
-        case Name(), Name():
+        case AssumedValue(), AssumedValue():
+            return a.notes == b.notes and same_value(a.value, b.value)
+        case NameValue(), NameValue():
             return a == b
-        case Choice(), Choice():
-            return same(a.values, b.values)
+        case ChoiceValue(), ChoiceValue():
+            return same_value(a.values, b.values)
         case ((list() | tuple()), (list() | tuple())):
-            return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    return a is b or (is_plain(a) and type(a) is type(b) and a == b)
+            return type(a) is type(b) and len(a) == len(b) and all(map(same_value, a, b))
+    return a is b or (is_plain_value(a) and type(a) is type(b) and a == b)
 
 
-def either(a: Value, b: Value) -> Value:
+def join_values(a: Value, b: Value) -> Value:
     """One of both: the value itself where they are the same, else a choice of at most eight candidates."""
     found: list[Value] = []
-    for value in (*candidates(a), *candidates(b)):
-        if not any(same(value, seen) for seen in found):
+    for value in (*value_candidates(a), *value_candidates(b)):
+        if not any(same_value(value, seen) for seen in found):
             found.append(value)
     if len(found) > _MOST_CANDIDATES:
-        return Unresolved(f"one of more than {_MOST_CANDIDATES} values")
-    return found[0] if len(found) == 1 else Choice(tuple(found))
+        return UnresolvedValue(f"one of more than {_MOST_CANDIDATES} values")
+    return found[0] if len(found) == 1 else ChoiceValue(tuple(found))
 
 
-def candidates(value: Value) -> tuple[Value, ...]:
-    return value.values if isinstance(value, Choice) else (value,)
+def value_candidates(value: Value) -> tuple[Value, ...]:
+    return value.values if isinstance(value, ChoiceValue) else (value,)
 
 
-def holds(value: Value, wanted: Value) -> bool:
+def value_holds(value: Value, wanted: Value) -> bool:
     """Whether a value is an object, may be it, has it in a list, or is made of it."""
     todo, seen = [value], set[int]()
     while todo:
-        inner = plain(todo.pop())
+        inner = plain_value(todo.pop())
         if inner is wanted:
             return True
         if id(inner) not in seen:
             seen.add(id(inner))
-            several = inner.values if isinstance(inner, Choice) else inner if isinstance(inner, (Items, tuple)) else ()
-            todo += (*inner.args, *inner.keywords.values()) if isinstance(inner, Call) else several
+            several = (
+                inner.values if isinstance(inner, ChoiceValue) else inner if isinstance(inner, (ItemsValue, tuple)) else ()
+            )
+            todo += (*inner.args, *inner.keywords.values()) if isinstance(inner, CallValue) else several
     return False
 
 
-def is_plain(value: Value) -> bool:
+def is_plain_value(value: Value) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def plain(value: Value) -> Value:
+def plain_value(value: Value) -> Value:
     """The value without the assumption that it rests on; an assumption on a choice stays a choice."""
-    return plain(value.value) if isinstance(value, Assumed) else value
+    return plain_value(value.value) if isinstance(value, AssumedValue) else value
 
 
-def assume(value: Value, said: tuple[str, ...]) -> Value:
+def assume_value(value: Value, said: tuple[str, ...]) -> Value:
     """A value that rests on the sentences ``said``; the value itself where there are none."""
-    return Assumed(value, said) if said else value
+    return AssumedValue(value, said) if said else value
 
 
-def notes(value: Value) -> tuple[str, ...]:
-    if isinstance(value, Assumed):
-        return tuple(dict.fromkeys((*value.notes, *notes(value.value))))
-    if isinstance(value, Choice):
-        return tuple(dict.fromkeys(n for v in value.values for n in notes(v)))
+def value_notes(value: Value) -> tuple[str, ...]:
+    if isinstance(value, AssumedValue):
+        return tuple(dict.fromkeys((*value.notes, *value_notes(value.value))))
+    if isinstance(value, ChoiceValue):
+        return tuple(dict.fromkeys(n for v in value.values for n in value_notes(v)))
     return ()
 
 
-def lift(node: str | ast.AST, function: Callable[..., Value], *values: Value) -> Value:
+def lift_over_values(node: str | ast.AST, function: Callable[..., Value], *values: Value) -> Value:
     """``function`` of plain values, for every combination of candidates; else unresolved."""
-    said = tuple(dict.fromkeys(n for v in values for n in notes(v)))
-    combinations = list(itertools.islice(itertools.product(*(candidates(plain(v)) for v in values)), 65))
+    said = tuple(dict.fromkeys(n for v in values for n in value_notes(v)))
+    combinations = list(itertools.islice(itertools.product(*(value_candidates(plain_value(v)) for v in values)), 65))
     if len(combinations) > 64:
-        return Unresolved(node)
-    found = functools.reduce(either, (_lifted(node, function, [plain(v) for v in each]) for each in combinations))
-    return found if isinstance(found, Unresolved) else assume(found, said)
+        return UnresolvedValue(node)
+    found = functools.reduce(join_values, (_lifted(node, function, [plain_value(v) for v in each]) for each in combinations))
+    return found if isinstance(found, UnresolvedValue) else assume_value(found, said)
 
 
 def _lifted(node: str | ast.AST, function: Callable[..., Value], inner: list[Value]) -> Value:
     """``function`` of one combination; infinite only where something in it is."""
     try:
-        one = function(*inner) if all(is_plain(v) for v in inner) else Unresolved(node)
+        one = function(*inner) if all(is_plain_value(v) for v in inner) else UnresolvedValue(node)
     except (ArithmeticError, ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
-        return Unresolved(node)
-    infinite = any(v in ("inf", "-inf", "Infinity", math.inf, -math.inf) for v in inner if is_plain(v))
-    return Unresolved(node) if isinstance(one, float) and not math.isfinite(one) and not infinite else one
+        return UnresolvedValue(node)
+    infinite = any(v in ("inf", "-inf", "Infinity", math.inf, -math.inf) for v in inner if is_plain_value(v))
+    return UnresolvedValue(node) if isinstance(one, float) and not math.isfinite(one) and not infinite else one
 
 
-def truth(value: Value) -> bool | None:
+def value_truth(value: Value) -> bool | None:
     """True, False, or None where it is not decided."""
-    match plain(value):
-        case Choice(values=several):
-            found = {truth(v) for v in several}
+    match plain_value(value):
+        case ChoiceValue(values=several):
+            found = {value_truth(v) for v in several}
             return found.pop() if len(found) == 1 else None
-        case Items() | Table() as held:
+        case ItemsValue() | TableValue() as held:
             return bool(held) if held.whole or held else None
-        case Function() | Class() | Parser():
+        case FunctionValue() | ClassValue() | ParserValue():
             return True
-        case Call(own=own):
+        case CallValue(own=own):
             return True if own else None
         case inner:
-            return bool(inner) if is_plain(inner) or isinstance(inner, tuple) else None
+            return bool(inner) if is_plain_value(inner) or isinstance(inner, tuple) else None
 
 
-def elements(value: Value) -> list[Value] | None:
+def value_elements(value: Value) -> list[Value] | None:
     """The elements of what is looped over; None where not all of them are known."""
-    inner = plain(value)
-    known = isinstance(inner, tuple) or (isinstance(inner, (Items, Table)) and inner.whole)
-    return list(inner) if known and isinstance(inner, (tuple, Items, Table)) else None
+    inner = plain_value(value)
+    known = isinstance(inner, tuple) or (isinstance(inner, (ItemsValue, TableValue)) and inner.whole)
+    return list(inner) if known and isinstance(inner, (tuple, ItemsValue, TableValue)) else None

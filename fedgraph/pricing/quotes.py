@@ -12,11 +12,11 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from fedgraph.pricing.base import Published, Reading, Row
-from fedgraph.pricing.catalogue import System
-from fedgraph.pricing.formats import Tree
-from fedgraph.pricing.questions import Unknown
-from fedgraph.privacy.accounting.accountant import Price
+from fedgraph.pricing.catalogue import CatalogueSystem
+from fedgraph.pricing.open_facts import OpenFact
+from fedgraph.pricing.parsers import ParsedTree
+from fedgraph.pricing.readings import PublishedReading, Reading, ReadingRow
+from fedgraph.privacy.accounting.accountant import AccountantPrice
 
 WIDTH = 110
 _TITLE = 13  # columns of what stands before a sentence
@@ -28,11 +28,11 @@ RULES = {
     "open": "A missing fact leaves the total ε open.",
     "priced": "The provable ε.",
 }
-NOISE = re.compile(r"noise|sigma|epsilon|\beps\b|dp_|privacy|filters|mods", re.I)
+_NOISE = re.compile(r"noise|sigma|epsilon|\beps\b|dp_|privacy|filters|mods", re.I)
 
 
 @dataclass(frozen=True)
-class Priced:
+class QuotedRow:
     """A row and its prices.
 
     Attributes:
@@ -41,11 +41,11 @@ class Priced:
         total: What all rounds cost. None where a missing fact that has no worst case stands in the way.
     """
 
-    row: Row
-    per_round: Price
-    total: Price | None
+    row: ReadingRow
+    per_round: AccountantPrice
+    total: AccountantPrice | None
 
-    def to_dict(self, price: Price | None) -> dict[str, Tree]:
+    def to_dict(self, price: AccountantPrice | None) -> dict[str, ParsedTree]:
         """One of its prices as JSON."""
         return {
             "epsilon": None if price is None else _number(price.epsilon),
@@ -59,7 +59,7 @@ class Priced:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuotedQuestion:
     """A question, and what each answer to it would mean.
 
     Attributes:
@@ -67,12 +67,12 @@ class Asked:
         answers: Pairs of a plausible value and the total ε of the headline with it.
     """
 
-    unknown: Unknown
+    unknown: OpenFact
     answers: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
-class Fix:
+class QuotedFix:
     """What would buy a wanted ε in the same system.
 
     Attributes:
@@ -103,19 +103,19 @@ class Quote:
     """
 
     path: str
-    system: System
+    system: CatalogueSystem
     reading: Reading
-    rows: tuple[Priced, ...]
-    asked: tuple[Asked, ...] = ()
-    fix: Fix | None = None
+    rows: tuple[QuotedRow, ...]
+    asked: tuple[QuotedQuestion, ...] = ()
+    fix: QuotedFix | None = None
     place: tuple[Path, int] | None = None  # the file and line of the call that the price hangs on, where there is one
 
     @property
-    def headline(self) -> Priced:
+    def headline(self) -> QuotedRow:
         """The first row: what the file claims."""
         return self.rows[0]
 
-    def to_dict(self, details: bool = False) -> dict[str, Tree]:
+    def to_dict(self, details: bool = False) -> dict[str, ParsedTree]:
         """The quote as ``--json`` prints it.
 
         Args:
@@ -127,10 +127,10 @@ class Quote:
             open is None.
         """
         top, reading, system, fix = self.headline, self.reading, self.system, self.fix
-        published: list[Tree] = [
+        published: list[ParsedTree] = [
             {"epsilon": _number(p.epsilon), "delta": p.delta, "scope": p.scope, "words": p.words} for p in reading.published
         ]
-        out: dict[str, Tree] = {
+        out: dict[str, ParsedTree] = {
             "total": top.to_dict(top.total),
             "per_round": top.to_dict(top.per_round),
             "published": published[0] if published else None,
@@ -142,7 +142,9 @@ class Quote:
             ],
         }  # fmt: skip
         if fix is not None:
-            settings: Tree = None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
+            settings: ParsedTree = (
+                None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
+            )
             out["fix"] = {"epsilon": fix.target, "settings": settings, "provable": _number(fix.epsilon), "why": fix.why}
         if details:
             out["details"] = {
@@ -158,7 +160,7 @@ class Quote:
         return out
 
 
-def _number(value: float | int | str | None) -> Tree:
+def _number(value: float | int | str | None) -> ParsedTree:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
@@ -175,7 +177,7 @@ def rounded_up(value: float, digits: int = 4) -> float:
     return near if near >= value * (1 - 1e-12) else round(value + 10.0**-places / 2, places)
 
 
-def written_epsilon(epsilon: float | None) -> str:
+def quoted_epsilon(epsilon: float | None) -> str:
     """An ε for people: ∞, a dash for none, four digits rounded up."""
     if epsilon is None:
         return "–"
@@ -185,12 +187,12 @@ def written_epsilon(epsilon: float | None) -> str:
     return f"{up:.4g}" if up < 1e4 else f"{up:.3e}".replace("e+0", "e").replace("e+", "e")
 
 
-def html(quotes: Sequence[Quote]) -> str:
+def quotes_as_html(quotes: Sequence[Quote]) -> str:
     """One page for several quotes. It holds no script and no link, and is readable in the dark and on a phone."""
-    return rendered("page.html", True, quotes=quotes)
+    return render_quotes("page.html", True, quotes=quotes)
 
 
-def printed(quote: Quote) -> str:
+def quote_as_text(quote: Quote) -> str:
     """One quote for a terminal.
 
     Args:
@@ -201,7 +203,7 @@ def printed(quote: Quote) -> str:
     """
     said = {"assumed": quote.reading.assumed, "order": quote.reading.order, "unprotected": quote.reading.unprotected,
             "not priced": quote.reading.not_priced}  # fmt: skip
-    return rendered("page.txt", False, q=quote, said=said, claim=claim_words, wrapped=_wrapped).rstrip()
+    return render_quotes("page.txt", False, q=quote, said=said, claim=quoted_claim, wrapped=_wrapped).rstrip()
 
 
 def _wrapped(title: str, sentence: str) -> str:
@@ -210,20 +212,20 @@ def _wrapped(title: str, sentence: str) -> str:
     return wrapper.fill(" ".join(sentence.split()))
 
 
-def rendered(name: str, escaped: bool, folder: Traversable = FOLDER, **values: object) -> str:
+def render_quotes(name: str, escaped: bool, folder: Traversable = FOLDER, **values: object) -> str:
     """A template of ``folder`` with ``values``. escaped: for HTML."""
     import jinja2  # only a page needs it
 
     settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
-    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=written_epsilon, **values)
+    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=quoted_epsilon, **values)
 
 
-def claim_words(said: Published) -> str:
+def quoted_claim(said: PublishedReading) -> str:
     """The ε that a file states, as tables show it."""
-    return "no ε" if said.epsilon is None else f"ε = {written_epsilon(said.epsilon)}"
+    return "no ε" if said.epsilon is None else f"ε = {quoted_epsilon(said.epsilon)}"
 
 
-def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
+def quotes_as_sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
     """Quotes as SARIF 2.1.0, one result for each, at the call or the option that its price hangs on.
 
     Args:
@@ -233,25 +235,25 @@ def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
     Returns:
         JSON text that ends with a line break.
     """
-    rules: list[Tree] = [{"id": name, "shortDescription": {"text": words}} for name, words in RULES.items()]
-    results: list[Tree] = [result for quote in quotes for result in _results(quote, limit)]
-    driver: dict[str, Tree] = {"name": "fedgraph price", "rules": rules}
-    run: dict[str, Tree] = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
+    rules: list[ParsedTree] = [{"id": name, "shortDescription": {"text": words}} for name, words in RULES.items()]
+    results: list[ParsedTree] = [result for quote in quotes for result in _results(quote, limit)]
+    driver: dict[str, ParsedTree] = {"name": "fedgraph price", "rules": rules}
+    run: dict[str, ParsedTree] = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
 
 
-def _results(quote: Quote, limit: float | None) -> Iterator[Tree]:
+def _results(quote: Quote, limit: float | None) -> Iterator[ParsedTree]:
     top = quote.headline
     total = None if top.total is None else top.total.epsilon
     dear = limit is not None and total is not None and total > limit
     rule = "open" if total is None else "unprotected" if math.isinf(total) else "too-dear" if dear else "priced"
     level = {"priced": "note", "open": "warning"}.get(rule, "error" if limit is not None else "warning")
-    said = "open" if total is None else f"ε = {written_epsilon(total)}"
+    said = "open" if total is None else f"ε = {quoted_epsilon(total)}"
     asked = "".join(f" Question: {a.unknown.question}" for a in quote.asked)
     seen = f"for one {top.row.unit} ({top.row.relation}), seen by {top.row.viewer}"
     text = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"
     path, line = quote.place if quote.place and quote.place[0].exists() else _place(Path(quote.path))
-    where: dict[str, Tree] = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
+    where: dict[str, ParsedTree] = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
     yield {"ruleId": rule, "level": level, "message": {"text": text}, "locations": [{"physicalLocation": where}]}
 
 
@@ -260,4 +262,4 @@ def _place(path: Path) -> tuple[Path, int]:
     if not path.is_file():
         return path, 1
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return path, next((number for number, line in enumerate(lines, 1) if NOISE.search(line)), 1)
+    return path, next((number for number, line in enumerate(lines, 1) if _NOISE.search(line)), 1)

@@ -23,11 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     claims.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     if options.command == "claims":
-        print(table.as_json(table.rows()) if options.json else table.as_text())
+        print(table.claims_as_json(table.rows()) if options.json else table.claims_as_text())
         return 0
     path = options.ledger / "ledger.jsonl" if options.ledger.is_dir() else options.ledger
     try:
-        print(explain.explain(explain.read(path), options.cell))
+        print(explain.explain_ledger(explain.read(path), options.cell))
     except FedgraphError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2

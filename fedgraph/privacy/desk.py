@@ -18,9 +18,9 @@ import numpy as np
 from fedgraph.errors import BudgetExceededError, PrivacyError
 from fedgraph.privacy.accounting import selection
 from fedgraph.privacy.events import Composed, Event, PartOf, Repeated, Selected
-from fedgraph.privacy.lines import Line, Release, count_in_spans, spans_of
-from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import Bound
+from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, count_ledger_spans, ledger_spans
+from fedgraph.privacy.mechanisms.noise import NoiseMechanism
+from fedgraph.privacy.sensitivity import SensitivityBound
 
 Tried = TypeVar("Tried")
 
@@ -40,8 +40,8 @@ class PlannedRelease:
     """
 
     path: str
-    bound: Bound
-    mechanism: Mechanism
+    bound: SensitivityBound
+    mechanism: NoiseMechanism
     event: Event
     rounds: range | tuple[int, ...]
     per_round: int = 1
@@ -53,7 +53,7 @@ class PlannedRelease:
         return len(self.rounds) * self.per_round
 
 
-def declared(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
+def declared_at_desk(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
     """Everything that one client will have released, composed.
 
     Args:
@@ -70,7 +70,7 @@ def declared(releases: Sequence[PlannedRelease], client: int, path: str | None =
     return Composed(tuple(Repeated(r.event, r.count) for r in made))
 
 
-def alternatives(lines: Sequence[Line], client: int) -> dict[str, str]:
+def alternatives_at_desk(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
     """Which alternative of each choice a client has released something of.
 
     Args:
@@ -86,7 +86,7 @@ def alternatives(lines: Sequence[Line], client: int) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A value that came through the door, with the ledger line that says so. Only the desk and ``masked`` make these.
+    """A value that came through the door, with the ledger line that says so. Only the desk and ``mask_desk_value`` make these.
 
     Attributes:
         value: what leaves, read-only.
@@ -94,17 +94,17 @@ class Released:
     """
 
     value: np.ndarray
-    entry: Release | Line
+    entry: LedgerRelease | LedgerLine
 
     @property
     def num_clients(self) -> int:
         """For how many clients it stands."""
-        return count_in_spans(self.entry.clients) if isinstance(self.entry, Line) else 1
+        return count_ledger_spans(self.entry.clients) if isinstance(self.entry, LedgerLine) else 1
 
 
 @dataclass(frozen=True, eq=False)
-class Summed:
-    """A sum of released values: post-processing, which is free. Only ``summed`` makes these.
+class DeskSum:
+    """A sum of released values: post-processing, which is free. Only ``add_desk_values`` makes these.
 
     Attributes:
         value: the sum.
@@ -115,7 +115,7 @@ class Summed:
     num_clients: int
 
 
-def summed(before: Summed | None, value: Released | Summed) -> Summed:
+def add_desk_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSum:
     """Adds a value to a sum: ``before + value``, in the precision of ``before``.
 
     Args:
@@ -126,13 +126,13 @@ def summed(before: Summed | None, value: Released | Summed) -> Summed:
         The sum, with the number of clients in it.
     """
     if before is None:
-        return Summed(np.array(value.value), value.num_clients)
+        return DeskSum(np.array(value.value), value.num_clients)
     total = before.value if before.value.flags.writeable else np.array(before.value)
     total += value.value
-    return Summed(total, before.num_clients + value.num_clients)
+    return DeskSum(total, before.num_clients + value.num_clients)
 
 
-def masked(value: Released, mask: np.ndarray, bits: int) -> Released:
+def mask_desk_value(value: Released, mask: np.ndarray, bits: int) -> Released:
     """A released value with a mask added: (``value + mask``) modulo 2^``bits``.
 
     The mask does not depend on data, so this is post-processing, which is free.
@@ -151,7 +151,7 @@ def masked(value: Released, mask: np.ndarray, bits: int) -> Released:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class DeskWalk:
     """Many noised values in a row, each asked for at the place that the earlier ones led to (e.g. local DP-SGD).
 
     Everything but ``private`` sees noised values only, so what is sent is post-processing of them.
@@ -186,8 +186,8 @@ class Desk:
             choices.
         entries: the ledger lines of everything that was released here, whether it is sent or stays with the client.
         together: clients whose sum is released at once; empty for one client alone. Then a value is the sum of theirs, its
-            bound must be one of records (``Bound.additive``), and the noise is one draw with the law of the sum of their shares
-            (``Mechanism.of_many``). For who sees the sum only, nothing else has happened.
+            bound must be one of records (``SensitivityBound.additive``), and the noise is one draw with the law of the sum of
+            their shares (``NoiseMechanism.of_many``). For who sees the sum only, nothing else has happened.
         scale: a public number in (0, 1] by which every bounded value is multiplied before noise: neighbours come no farther
             apart.
 
@@ -203,7 +203,7 @@ class Desk:
     rng: np.random.Generator
     earlier: Callable[[int], np.random.Generator] | None = None
     released: dict[str, str] = field(default_factory=dict)
-    entries: list[Release | Line] = field(default_factory=list)
+    entries: list[LedgerRelease | LedgerLine] = field(default_factory=list)
     together: Sequence[int] = ()
     scale: float = 1.0
 
@@ -286,7 +286,7 @@ class Desk:
             )
         return self._noised(plan, bounded, made_in)
 
-    def walk(self, path: str, walk: Walk) -> Released:
+    def walk(self, path: str, walk: DeskWalk) -> Released:
         """One planned release of many steps: n noised values, and one ledger line for all.
 
         Args:
@@ -333,7 +333,7 @@ class Desk:
         if not isinstance(plan.event, Selected) or self.together:
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a choice needs Selected, by one party alone")
         best: tuple[Tried, np.ndarray] | None = None
-        for number in range(selection.draw_trials(plan.event.shape, plan.event.stop, self.rng)):
+        for number in range(selection.draw_selection_trials(plan.event.shape, plan.event.stop, self.rng)):
             tried, score = trial(number)
             noised = self._noised(plan, plan.bound.enforce(score), self.round)
             if best is None or noised.item() > best[1].item():
@@ -352,10 +352,12 @@ class Desk:
 
     def _record(self, plan: PlannedRelease, value: np.ndarray) -> Released:
         value.flags.writeable = False
-        entry: Release | Line = Release(self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event)
+        entry: LedgerRelease | LedgerLine = LedgerRelease(
+            self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event
+        )
         if self.together:
             now = ((self.round, self.round),)
-            entry = Line(self.cell, plan.path, spans_of(self.together), now, 1, plan.mechanism.words, plan.event)
+            entry = LedgerLine(self.cell, plan.path, ledger_spans(self.together), now, 1, plan.mechanism.words, plan.event)
         self.entries.append(entry)
         return Released(value, entry)
 

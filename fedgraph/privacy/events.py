@@ -22,11 +22,22 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from fedgraph.errors import PrivacyError, UnknownEventError
-from fedgraph.privacy.fields import Check, Checked, Choices, Count, Flag, Level, Number, Rate, Reason, field_checks
+from fedgraph.privacy.fields import (
+    CheckedFields,
+    ChoicesField,
+    CountField,
+    FieldCheck,
+    FlagField,
+    LevelField,
+    NumberField,
+    RateField,
+    ReasonField,
+    field_checks,
+)
 
 
 @dataclass(frozen=True)
-class Event(Checked):
+class Event(CheckedFields):
     """Base of all events; abstract. An event says what one release did, and not what it costs.
 
     Every field of a subclass has a type of ``fields``, or is an event or a tuple of events. No field has a default.
@@ -43,9 +54,9 @@ class Event(Checked):
         super().__post_init__()
 
 
-Inner: TypeAlias = Annotated[Event, Check("an event", lambda v: isinstance(v, Event))]
-Events: TypeAlias = Annotated[
-    tuple[Event, ...], Check("a tuple of events", lambda v: isinstance(v, tuple) and all(isinstance(e, Event) for e in v))
+_Inner: TypeAlias = Annotated[Event, FieldCheck("an event", lambda v: isinstance(v, Event))]
+_Events: TypeAlias = Annotated[
+    tuple[Event, ...], FieldCheck("a tuple of events", lambda v: isinstance(v, tuple) and all(isinstance(e, Event) for e in v))
 ]
 
 
@@ -61,7 +72,7 @@ class Gaussian(Event):
         noise_multiplier: s / Δ₂, ≥ 0.
     """
 
-    noise_multiplier: Level
+    noise_multiplier: LevelField
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,7 @@ class Laplace(Event):
         noise_multiplier: b / Δ₁, ≥ 0.
     """
 
-    noise_multiplier: Level
+    noise_multiplier: LevelField
 
 
 @dataclass(frozen=True)
@@ -88,8 +99,8 @@ class RandomizedResponse(Event):
         num_values: how many values there are, ≥ 2.
     """
 
-    epsilon: Level
-    num_values: Choices
+    epsilon: LevelField
+    num_values: ChoicesField
 
 
 @dataclass(frozen=True)
@@ -101,8 +112,8 @@ class MultiBit(Event):
         num_bits: bits of the protected unit that are sent, ≥ 0.
     """
 
-    epsilon_per_bit: Level
-    num_bits: Number
+    epsilon_per_bit: LevelField
+    num_bits: NumberField
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ class BoundedRange(Event):
         epsilon: the length of that interval, ≥ 0.
     """
 
-    epsilon: Level
+    epsilon: LevelField
 
 
 @dataclass(frozen=True)
@@ -126,7 +137,7 @@ class PureDP(Event):
         epsilon: ε, ≥ 0.
     """
 
-    epsilon: Level
+    epsilon: LevelField
 
 
 @dataclass(frozen=True)
@@ -141,8 +152,8 @@ class ApproxDP(Event):
         delta: δ, in [0, 1].
     """
 
-    epsilon: Level
-    delta: Rate
+    epsilon: LevelField
+    delta: RateField
 
 
 @dataclass(frozen=True)
@@ -153,7 +164,7 @@ class ZCDP(Event):
         rho: ρ, ≥ 0.
     """
 
-    rho: Level
+    rho: LevelField
 
 
 @dataclass(frozen=True)
@@ -173,10 +184,10 @@ class PoissonGaussian(Event):
             change.
     """
 
-    noise_multiplier: Level
-    sampling_rate: Rate
-    touched_rows: Count
-    replaced: Flag
+    noise_multiplier: LevelField
+    sampling_rate: RateField
+    touched_rows: CountField
+    replaced: FlagField
 
 
 @dataclass(frozen=True)
@@ -197,11 +208,11 @@ class FixedSizeGaussian(Event):
         PrivacyError: the batch or the touched rows do not fit into ``num_rows``.
     """
 
-    noise_multiplier: Level
-    batch_size: Number
-    num_rows: Count
-    touched_rows: Count
-    replaced: Flag
+    noise_multiplier: LevelField
+    batch_size: NumberField
+    num_rows: CountField
+    touched_rows: CountField
+    replaced: FlagField
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -226,11 +237,11 @@ class MentionedGaussian(Event):
         heavy: the noise is √W·N(0, std²I), with one W ~ Exp(1) for all entries, in the place of N(0, std²I).
     """
 
-    noise_multiplier: Level
-    sampling_rate: Rate
-    mention_rate: Rate
-    others: Number
-    heavy: Flag
+    noise_multiplier: LevelField
+    sampling_rate: RateField
+    mention_rate: RateField
+    others: NumberField
+    heavy: FlagField
 
 
 @dataclass(frozen=True)
@@ -246,8 +257,8 @@ class SampledOnce(Event):
         sampling_rate: of the coins; or the fixed number over all units. In [0, 1].
     """
 
-    event: Inner
-    sampling_rate: Rate
+    event: _Inner
+    sampling_rate: RateField
 
 
 @dataclass(frozen=True)
@@ -259,8 +270,8 @@ class Repeated(Event):
         count: how often, ≥ 0; 0 costs nothing.
     """
 
-    event: Inner
-    count: Number
+    event: _Inner
+    count: NumberField
 
 
 @dataclass(frozen=True)
@@ -271,7 +282,7 @@ class Composed(Event):
         events: what happened; empty: nothing.
     """
 
-    events: Events
+    events: _Events
 
 
 @dataclass(frozen=True)
@@ -282,10 +293,10 @@ class OneOf(Event):
         alternatives: what may happen.
     """
 
-    alternatives: Events
+    alternatives: _Events
 
 
-Choice: TypeAlias = Annotated[OneOf, Check("a OneOf", lambda v: isinstance(v, OneOf))]
+_Choice: TypeAlias = Annotated[OneOf, FieldCheck("a OneOf", lambda v: isinstance(v, OneOf))]
 
 
 @dataclass(frozen=True)
@@ -301,9 +312,9 @@ class PartOf(Event):
         index: of the alternative in ``whole``, ≥ 0.
     """
 
-    event: Inner
-    whole: Choice
-    index: Number
+    event: _Inner
+    whole: _Choice
+    index: NumberField
 
 
 @dataclass(frozen=True)
@@ -320,9 +331,9 @@ class Selected(Event):
         stop: γ in [0, 1]; 1 is a single trial.
     """
 
-    candidates: Events
-    shape: Level
-    stop: Rate
+    candidates: _Events
+    shape: LevelField
+    stop: RateField
 
 
 @dataclass(frozen=True)
@@ -333,15 +344,15 @@ class Unprotected(Event):
         reason: what was sent, and why, for reports.
     """
 
-    reason: Reason
+    reason: ReasonField
 
 
-def all_types(base: type[Event] = Event) -> dict[str, type[Event]]:
+def all_event_types(base: type[Event] = Event) -> dict[str, type[Event]]:
     """Name → class of every event that is defined, at any depth."""
-    return {name: kind for c in base.__subclasses__() for name, kind in ({c.__name__: c} | all_types(c)).items()}
+    return {name: kind for c in base.__subclasses__() for name, kind in ({c.__name__: c} | all_event_types(c)).items()}
 
 
-def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
+def flatten_event(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
     """The leaves of an event, with how often each happens.
 
     Args:
@@ -353,15 +364,15 @@ def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
     """
     if isinstance(event, Composed):
         for inner in event.events:
-            yield from flatten(inner, count)
+            yield from flatten_event(inner, count)
     elif isinstance(event, Repeated):
         if event.count:
-            yield from flatten(event.event, count * event.count)
+            yield from flatten_event(event.event, count * event.count)
     else:
         yield event, count
 
 
-def to_dict(event: Event) -> dict[str, object]:
+def event_to_dict(event: Event) -> dict[str, object]:
     """A JSON-ready description of an event.
 
     Args:
@@ -370,26 +381,26 @@ def to_dict(event: Event) -> dict[str, object]:
     Returns:
         ``type``, the name of its class, and its fields; infinities become the string ``"inf"``.
     """
-    values = {f.name: plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
+    values = {f.name: plain_event(getattr(event, f.name)) for f in dataclasses.fields(event)}
     return {"type": type(event).__name__, **values}
 
 
-def plain(value: object) -> object:
+def plain_event(value: object) -> object:
     """JSON-ready: events become mappings, tuples lists, and infinities the string ``"inf"``."""
     if isinstance(value, Event):
-        return to_dict(value)
+        return event_to_dict(value)
     if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: plain_event(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
-        return [plain(v) for v in value]
+        return [plain_event(v) for v in value]
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def from_dict(data: Mapping[str, object]) -> Event:
-    """Inverse of ``to_dict``.
+def event_from_dict(data: Mapping[str, object]) -> Event:
+    """Inverse of ``event_to_dict``.
 
     Args:
-        data: a mapping that ``to_dict`` made.
+        data: a mapping that ``event_to_dict`` made.
 
     Returns:
         The event.
@@ -399,7 +410,7 @@ def from_dict(data: Mapping[str, object]) -> Event:
         KeyError: a field is missing.
         PrivacyError: a field holds what it may not.
     """
-    kinds, kind = all_types(), data.get("type")
+    kinds, kind = all_event_types(), data.get("type")
     if kind not in kinds:
         raise UnknownEventError(f"unknown event type {kind!r}; allowed: {', '.join(sorted(kinds))}")
     known = kinds[str(kind)]
@@ -408,7 +419,7 @@ def from_dict(data: Mapping[str, object]) -> Event:
 
 def _read(value: object) -> object:
     if isinstance(value, Mapping):
-        return from_dict(value)
+        return event_from_dict(value)
     if isinstance(value, list):
         return tuple(_read(v) for v in value)
     return math.inf if value == "inf" else value

@@ -18,11 +18,10 @@ from pathlib import Path
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting.accountant import Price
+from fedgraph.privacy.accounting.accountant import AccountantPrice
 from fedgraph.privacy.events import Event
-from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.lines import Line, Spans, spans_of
-from fedgraph.privacy.settle import again
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine, LedgerSpans, ledger_spans
+from fedgraph.privacy.settle import settle_account
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
@@ -63,25 +62,25 @@ def read(path: Path) -> Ledger:
         raise PrivacyError(f"{path}: not a ledger: not UTF-8 text") from error
 
 
-def explain(ledger: Ledger, cell: str | None = None) -> str:
+def explain_ledger(ledger: Ledger, cell: str | None = None) -> str:
     """First one line per cell with its total, then every cell in words; with ``cell`` only those whose name contains it.
 
     Raises ``PrivacyError`` where no cell's name contains ``cell``.
     """
     if not ledger.accounts:
         return "The ledger is empty: nothing was released."
-    accounts = [a for a in ledger.accounts if cell is None or cell in a.cell or cell in in_words(a.cell)]
+    accounts = [a for a in ledger.accounts if cell is None or cell in a.cell or cell in _in_words(a.cell)]
     if not accounts:
         raise PrivacyError(
             f"no cell is called {cell!r}, in whole or in part; the first of {len(ledger.accounts)}: "
-            f"{in_words(ledger.accounts[0].cell)}"
+            f"{_in_words(ledger.accounts[0].cell)}"
         )
     summary = "\n".join(_summary(ledger, accounts))
     return "\n\n".join([summary, *("\n".join(_cell(a, ledger.of(a.cell))) for a in accounts)])
 
 
-def in_words(cell: str) -> str:
-    """The name of a cell as people write its parts, which the ledger keeps apart by ``%2F`` (``ledger.account_name``).
+def _in_words(cell: str) -> str:
+    """The name of a cell as people write its parts, which the ledger keeps apart by ``%2F`` (``ledger.ledger_account_name``).
 
     >>> in_words("mine/own%2Fcsv/features")
     'mine · own/csv · features'
@@ -89,52 +88,52 @@ def in_words(cell: str) -> str:
     return cell.replace("/", " · ").replace("%2F", "/").replace("%25", "%")
 
 
-def spans(numbers: Iterable[int]) -> str:
+def _spans(numbers: Iterable[int]) -> str:
     """Whole numbers as ranges.
 
     >>> spans([0, 1, 2, 5, 7, 8])
     '0–2, 5, 7–8'
     """
-    return _ranges(spans_of(numbers))
+    return _ranges(ledger_spans(numbers))
 
 
-def _ranges(found: Spans) -> str:
+def _ranges(found: LedgerSpans) -> str:
     shown = [str(a) if a == b else f"{a}–{b}" for a, b in found]
     return ", ".join(shown if len(shown) <= 12 else [*shown[:10], f"… ({len(shown) - 11} more ranges)", shown[-1]])
 
 
-def _summary(ledger: Ledger, accounts: Sequence[Account]) -> Iterator[str]:
+def _summary(ledger: Ledger, accounts: Sequence[LedgerAccount]) -> Iterator[str]:
     count = "1 cell" if len(accounts) == 1 else f"{len(accounts)} cells"
     yield f"{count}, one for each method, trust, ε and seed. Each ε is of one cell: two on the same people cost more."
     for account in accounts:
         lines = ledger.of(account.cell)
         total = sum(line.count for line in lines)
         unit, trust = account.protection.unit.value, Trust.against(account.protection.viewer).value
-        paid = _epsilon(again(account, lines))
-        yield f"  {in_words(account.cell)}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {total:,} releases"
+        paid = _epsilon(settle_account(account, lines))
+        yield f"  {_in_words(account.cell)}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {total:,} releases"
 
 
-def _cell(account: Account, lines: Sequence[Line]) -> Iterator[str]:
-    yield f"Cell {in_words(account.cell)}"
+def _cell(account: LedgerAccount, lines: Sequence[LedgerLine]) -> Iterator[str]:
+    yield f"Cell {_in_words(account.cell)}"
     yield from _guarantee(account)
     yield "  Releases:" if lines else "  Releases: none."
     for number, line in enumerate(lines, 1):
         so_far = lines[:number]
-        own = _epsilon(again(account, so_far, line.path))
+        own = _epsilon(settle_account(account, so_far, line.path))
         count = "1 release" if line.count == 1 else f"{line.count:,} releases"
         who = f"rounds {_ranges(line.rounds)}, clients {_ranges(line.clients)}"
         yield f"    {line.path}: {who}: {line.mechanism}, {count}"
-        yield f"      one costs: {describe_event(line.event)}"
+        yield f"      one costs: {explain_event(line.event)}"
         if len(lines) <= _MOST_RUNNING:
-            yield f"      so far: {line.path} {own}; everything {_epsilon(again(account, so_far))}"
+            yield f"      so far: {line.path} {own}; everything {_epsilon(settle_account(account, so_far))}"
     for path in dict.fromkeys(line.path for line in lines):
-        paid = again(account, lines, path)
+        paid = settle_account(account, lines, path)
         yield f"  Path {path}: {_epsilon(paid)} — {paid.theorem}"
-    paid = again(account, lines)
+    paid = settle_account(account, lines)
     yield f"  Total: {_epsilon(paid)} at δ = {account.delta:g}, by {paid.accountant}: {paid.theorem}"
 
 
-def _guarantee(account: Account) -> Iterator[str]:
+def _guarantee(account: LedgerAccount) -> Iterator[str]:
     protection = account.protection
     yield f"  Protected: one {protection.unit.value}."
     yield f"  Neighbouring worlds ({protection.relation.value}): {protection.relation.words}."
@@ -149,16 +148,16 @@ def _guarantee(account: Account) -> Iterator[str]:
             where = " and ".join(str(client) for client in account.holders)
             yield f"  Events price one end of an edge; the worst edge has its ends at clients {where}, and they compose."
         else:
-            yield f"  The worst node is held by clients {spans(account.holders)}; their releases compose."
+            yield f"  The worst node is held by clients {_spans(account.holders)}; their releases compose."
     if account.sampled_once is not None:
         yield f"  All of it ran on a secret sample, drawn once with rate {account.sampled_once:g}, which amplifies the total."
 
 
-def _epsilon(paid: Price) -> str:
+def _epsilon(paid: AccountantPrice) -> str:
     return "ε = ∞" if math.isinf(paid.epsilon) else f"ε = {paid.epsilon:.6g}"
 
 
-def describe_event(event: Event) -> str:
+def explain_event(event: Event) -> str:
     """An event as a person reads it: what is done, and the numbers that its price is made from."""
     inside: tuple[Event, ...] = ()
     if isinstance(event, events.Composed):
@@ -169,6 +168,6 @@ def describe_event(event: Event) -> str:
         inside = event.candidates
     elif isinstance(event, events.SampledOnce | events.Repeated | events.PartOf):
         inside = (event.event,)
-    parts = [describe_event(one) for one in dict.fromkeys(inside)]
+    parts = [explain_event(one) for one in dict.fromkeys(inside)]
     shown = parts if len(parts) <= _MOST_PARTS else [*parts[:_MOST_PARTS], f"and {len(parts) - _MOST_PARTS} more"]
     return _EVENT_WORDS.get(type(event), type(event).__name__).format(**vars(event) | {"parts": "; ".join(shown)})

@@ -2,6 +2,8 @@
 
 NaN, a negative number, and True or False in the place of a number are refused everywhere. The functions below check
 what no type can say: a single number, an interval, an array.
+
+The one array type that privacy/ computes with.
 """
 
 import dataclasses
@@ -11,12 +13,13 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias, get_args, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 
 
 @dataclass(frozen=True)
-class Check:
+class FieldCheck:
     """What a field may hold.
 
     Attributes:
@@ -34,26 +37,26 @@ def _number(value: object, least: float = 0, most: float = math.inf) -> bool:
     return kind and bool(least <= value <= most)  # type: ignore[operator]
 
 
-def _integer(least: int) -> Check:
-    return Check(f"an integer ≥ {least}", lambda v: isinstance(v, (int, np.integer)) and _number(v, least))
+def _integer(least: int) -> FieldCheck:
+    return FieldCheck(f"an integer ≥ {least}", lambda v: isinstance(v, (int, np.integer)) and _number(v, least))
 
 
-Level: TypeAlias = Annotated[float, Check("a number ≥ 0", _number)]
-Rate: TypeAlias = Annotated[float, Check("in [0, 1]", lambda v: _number(v, 0, 1))]
-Number: TypeAlias = Annotated[int, _integer(0)]
-Count: TypeAlias = Annotated[int, _integer(1)]
-Choices: TypeAlias = Annotated[int, _integer(2)]
-Flag: TypeAlias = Annotated[bool, Check("True or False", lambda v: isinstance(v, bool))]
-Positive: TypeAlias = Annotated[float, Check("a finite number > 0", lambda v: _number(v) and 0 < v < math.inf)]
-Reason: TypeAlias = Annotated[str, Check("a text", lambda v: isinstance(v, str))]
+LevelField: TypeAlias = Annotated[float, FieldCheck("a number ≥ 0", _number)]
+RateField: TypeAlias = Annotated[float, FieldCheck("in [0, 1]", lambda v: _number(v, 0, 1))]
+NumberField: TypeAlias = Annotated[int, _integer(0)]
+CountField: TypeAlias = Annotated[int, _integer(1)]
+ChoicesField: TypeAlias = Annotated[int, _integer(2)]
+FlagField: TypeAlias = Annotated[bool, FieldCheck("True or False", lambda v: isinstance(v, bool))]
+PositiveField: TypeAlias = Annotated[float, FieldCheck("a finite number > 0", lambda v: _number(v) and 0 < v < math.inf)]
+ReasonField: TypeAlias = Annotated[str, FieldCheck("a text", lambda v: isinstance(v, str))]
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedFields:
     """A frozen record whose fields are checked when it is built.
 
-    A field is checked where its type is one of this module's, or another ``Annotated`` type with a ``Check``. Other fields may
-    hold anything that a subclass does not refuse itself.
+    A field is checked where its type is one of this module's, or another ``Annotated`` type with a ``FieldCheck``. Other fields
+    may hold anything that a subclass does not refuse itself.
 
     Raises:
         PrivacyError: a value that the type of its field does not accept.
@@ -66,10 +69,10 @@ class Checked:
                 raise PrivacyError(f"{type(self).__name__}.{name} must be {check.words}, found {value!r}")
 
 
-_CHECKS: dict[type[Checked], dict[str, Check]] = {}  # remembered: types are read once
+_CHECKS: dict[type[CheckedFields], dict[str, FieldCheck]] = {}  # remembered: types are read once
 
 
-def field_checks(kind: type[Checked]) -> dict[str, Check]:
+def field_checks(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
     """What each field of a class may hold; a class is read once.
 
     Args:
@@ -80,7 +83,7 @@ def field_checks(kind: type[Checked]) -> dict[str, Check]:
     """
     if kind not in _CHECKS:
         hints = get_type_hints(kind, include_extras=True)
-        declared = {f.name: [m for m in get_args(hints[f.name]) if isinstance(m, Check)] for f in dataclasses.fields(kind)}
+        declared = {f.name: [m for m in get_args(hints[f.name]) if isinstance(m, FieldCheck)] for f in dataclasses.fields(kind)}
         _CHECKS[kind] = {name: checks[0] for name, checks in declared.items() if checks}
     return _CHECKS[kind]
 
@@ -125,3 +128,6 @@ def require_finite(value: np.ndarray) -> None:
     """
     if not np.isfinite(value).all():
         raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")
+
+
+ArrayField: TypeAlias = npt.NDArray[np.float64]

@@ -2,30 +2,215 @@
 
 A ledger file is JSON lines of two kinds. ``account`` lines open one experiment cell and state its
 guarantee; ``release`` lines follow. A release that is repeated by many clients and in many rounds is one line,
-with its clients and rounds as ranges (``lines.Line``):
+with its clients and rounds as ranges (``ledger.LedgerLine``):
 
     {"kind": "account", "cell": …, "protection": {…}, "delta": …, "holders": …}
     {"kind": "release", "cell": …, "path": …, "clients": [[0, 9]], "rounds": [[0, 99]], "times": 1, "count": 1000, …}
 
 A first line ``{"kind": "notice", "text": …}`` says that the data was generated; it prices nothing.
+
+The lines of a ledger: equal releases of many clients and rounds share one line.
+
+``LedgerRelease`` is what the desk writes: one client, one round. ``LedgerLine`` stands for many of them: each of ``clients``
+released the same thing on one path ``times`` times in each of ``rounds``. For example, 100 rounds of 10,000 clients that all
+add the
+same noise are one line: clients 0–9999, rounds 0–99. Nothing is lost: a line says exactly which releases it stands for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import Composed, Event, Repeated
-from fedgraph.privacy.lines import Line, fewest_lines, members
-from fedgraph.privacy.lines import Release as Release
+from fedgraph.privacy.events import Composed, Event, Repeated, event_from_dict, event_to_dict
 from fedgraph.privacy.units import Protection
 
+LedgerSpans = tuple[tuple[int, int], ...]  # whole numbers as ranges, ascending, both ends inside
 
-def account_name(path: Sequence[str | int | float]) -> str:
+
+@dataclass(frozen=True)
+class LedgerRelease:
+    """One release, as the desk writes it.
+
+    Attributes:
+        cell: the account that it belongs to.
+        path: the channel, for example ``model`` or ``embedding``.
+        client: who released it.
+        round: when.
+        mechanism: what was done, in words.
+        event: what it did, for the accountants.
+    """
+
+    cell: str
+    path: str
+    client: int
+    round: int
+    mechanism: str
+    event: Event
+
+
+@dataclass(frozen=True)
+class LedgerLine:
+    """Each of many clients released on one path equally often in each of many rounds, by one mechanism at one price.
+
+    Attributes:
+        cell: the account that it belongs to.
+        path: the channel.
+        clients: who, as ranges.
+        rounds: when, as ranges.
+        times: how often each client did so in each round, ≥ 1.
+        mechanism: what was done, in words.
+        event: what one of the releases did.
+    """
+
+    cell: str
+    path: str
+    clients: LedgerSpans
+    rounds: LedgerSpans
+    times: int
+    mechanism: str
+    event: Event
+
+    @property
+    def count(self) -> int:
+        """How many releases the line stands for."""
+        return self.times * count_ledger_spans(self.clients) * count_ledger_spans(self.rounds)
+
+    @property
+    def of_one_client(self) -> int:
+        """How many of them are each client's."""
+        return self.times * count_ledger_spans(self.rounds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: one line of a ledger file."""
+        return {
+            "kind": "release",
+            "cell": self.cell,
+            "path": self.path,
+            "clients": [list(span) for span in self.clients],
+            "rounds": [list(span) for span in self.rounds],
+            "times": self.times,
+            "count": self.count,
+            "mechanism": self.mechanism,
+            "event": event_to_dict(self.event),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> LedgerLine:
+        """Inverse of ``event_to_dict``.
+
+        Raises:
+            PrivacyError: ranges that are not in ascending order, or a count that is not that of clients, rounds and times.
+            KeyError: a key is missing.
+        """
+        event = event_from_dict(data["event"])
+        clients, rounds = _spans_from(data["clients"]), _spans_from(data["rounds"])
+        line = cls(data["cell"], data["path"], clients, rounds, int(data["times"]), data["mechanism"], event)
+        if line.times < 1 or line.count != data["count"]:
+            raise PrivacyError(f"count is {data['count']}, but clients, rounds and times make {line.count}")
+        return line
+
+
+def ledger_spans(numbers: Iterable[int]) -> LedgerSpans:
+    """Whole numbers as ranges.
+
+    >>> spans_of([0, 1, 2, 5, 7, 8])
+    ((0, 2), (5, 5), (7, 8))
+    """
+    out: list[tuple[int, int]] = []
+    for n in sorted(set(numbers)):
+        if out and n == out[-1][1] + 1:
+            out[-1] = (out[-1][0], n)
+        else:
+            out.append((n, n))
+    return tuple(out)
+
+
+def members_of_spans(spans: LedgerSpans) -> Iterator[int]:
+    """Every number in ``spans``, ascending."""
+    for first, last in spans:
+        yield from range(first, last + 1)
+
+
+def count_ledger_spans(spans: LedgerSpans) -> int:
+    """How many numbers are in ``spans``."""
+    return sum(last - first + 1 for first, last in spans)
+
+
+def merge_ledger_lines(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[LedgerLine, ...]:
+    """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
+
+    First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. Which
+    lines come out of single releases depends on what was released, not on the order in which workers reported it.
+
+    Args:
+        releases: single ones, and lines that stand for many.
+
+    Returns:
+        Lines that stand for exactly these releases; lines of equal first round keep the order in which they were found.
+    """
+    counted: dict[tuple[str, str, str, Event, int], Counter[int]] = {}
+    lines: list[LedgerLine] = []
+    for release in releases:
+        if isinstance(release, LedgerLine):
+            lines.append(release)
+        else:
+            key = (release.cell, release.path, release.mechanism, release.event, release.round)
+            counted.setdefault(key, Counter())[release.client] += 1
+    for (cell, path, mechanism, event, round_), clients in counted.items():
+        for times in sorted(set(clients.values())):
+            who = ledger_spans(c for c, n in clients.items() if n == times)
+            lines.append(LedgerLine(cell, path, who, ((round_, round_),), times, mechanism, event))
+    return tuple(sorted(_merged(_merged(lines, "clients"), "rounds"), key=lambda line: line.rounds[0][0]))
+
+
+def _merged(lines: Iterable[LedgerLine], along: Literal["clients", "rounds"]) -> list[LedgerLine]:
+    """Lines that differ in ``along`` only as one. Whoever stands in two of them counts twice, and stays apart."""
+    found: dict[LedgerLine, list[LedgerSpans]] = {}
+    for line in lines:
+        own = line.clients if along == "clients" else line.rounds
+        alike = found.setdefault(_with(line, along, ()), [])
+        for place, other in enumerate(alike):
+            if not _overlap(other, own):
+                alike[place] = _union(other, own)
+                break
+        else:
+            alike.append(own)
+    return [_with(line, along, spans) for line, alike in found.items() for spans in alike]
+
+
+def _with(line: LedgerLine, along: Literal["clients", "rounds"], spans: LedgerSpans) -> LedgerLine:
+    return replace(line, clients=spans) if along == "clients" else replace(line, rounds=spans)
+
+
+def _overlap(one: LedgerSpans, two: LedgerSpans) -> bool:
+    return any(a <= d and c <= b for a, b in one for c, d in two)
+
+
+def _union(one: LedgerSpans, two: LedgerSpans) -> LedgerSpans:
+    """Of two sets of ranges that share no number."""
+    out: list[tuple[int, int]] = []
+    for first, last in sorted((*one, *two)):
+        if out and first == out[-1][1] + 1:
+            out[-1] = (out[-1][0], last)
+        else:
+            out.append((first, last))
+    return tuple(out)
+
+
+def _spans_from(given: Any) -> LedgerSpans:
+    found = tuple((int(first), int(last)) for first, last in given)
+    if not found or any(last < first for first, last in found) or ledger_spans(members_of_spans(found)) != found:
+        raise PrivacyError(f"not ranges of whole numbers in ascending order: {given}")
+    return found
+
+
+def ledger_account_name(path: Sequence[str | int | float]) -> str:
     """The parts of a path as one text.
 
     ``/`` stands between the parts. Inside a part, ``/`` and ``%`` are written ``%2F`` and ``%25``.
@@ -45,7 +230,7 @@ def account_name(path: Sequence[str | int | float]) -> str:
 
 
 @dataclass(frozen=True)
-class Account:
+class LedgerAccount:
     """The guarantee that the releases of one cell are counted for.
 
     Attributes:
@@ -80,7 +265,7 @@ class Account:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Account:
+    def from_dict(cls, data: dict[str, Any]) -> LedgerAccount:
         holders = data["holders"]
         protection = Protection.from_dict(data["protection"])
         held = None if holders is None else tuple(holders)
@@ -95,14 +280,14 @@ class Ledger:
         PrivacyError: a cell has two guarantees, or a release has no account.
     """
 
-    def __init__(self, accounts: Iterable[Account] = (), releases: Iterable[Release | Line] = ()) -> None:
-        self._accounts: dict[str, Account] = {}
-        self._lines: dict[str, tuple[Line, ...]] = {}
+    def __init__(self, accounts: Iterable[LedgerAccount] = (), releases: Iterable[LedgerRelease | LedgerLine] = ()) -> None:
+        self._accounts: dict[str, LedgerAccount] = {}
+        self._lines: dict[str, tuple[LedgerLine, ...]] = {}
         for account in accounts:
             self.open(account)
         self.extend(releases)
 
-    def open(self, account: Account) -> None:
+    def open(self, account: LedgerAccount) -> None:
         """Adds an account. The same account may be added again.
 
         Raises:
@@ -112,19 +297,19 @@ class Ledger:
         if known != account:
             raise PrivacyError(f"cell {account.cell!r} is already open with another guarantee")
 
-    def extend(self, releases: Iterable[Release | Line]) -> None:
+    def extend(self, releases: Iterable[LedgerRelease | LedgerLine]) -> None:
         """Adds releases.
 
         Raises:
             PrivacyError: the account of one was never opened.
         """
-        by_cell: dict[str, list[Release | Line]] = {}
+        by_cell: dict[str, list[LedgerRelease | LedgerLine]] = {}
         for release in releases:
             if release.cell not in self._accounts:
                 raise PrivacyError(f"a release for cell {release.cell!r}, whose account was never opened")
             by_cell.setdefault(release.cell, []).append(release)
         for cell, added in by_cell.items():
-            self._lines[cell] = fewest_lines((*self._lines.get(cell, ()), *added))
+            self._lines[cell] = merge_ledger_lines((*self._lines.get(cell, ()), *added))
 
     def merge(self, other: Ledger) -> None:
         """Add everything of ``other``."""
@@ -133,11 +318,11 @@ class Ledger:
         self.extend(other)
 
     @property
-    def accounts(self) -> tuple[Account, ...]:
+    def accounts(self) -> tuple[LedgerAccount, ...]:
         """In the order in which they were opened."""
         return tuple(self._accounts.values())
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[LedgerLine]:
         for cell in self._accounts:
             yield from self._lines.get(cell, ())
 
@@ -145,13 +330,13 @@ class Ledger:
         """How many releases, not lines."""
         return sum(line.count for line in self)
 
-    def of(self, cell: str) -> tuple[Line, ...]:
+    def of(self, cell: str) -> tuple[LedgerLine, ...]:
         """The lines of one cell."""
         return self._lines.get(cell, ())
 
     def spent(self, cell: str, path: str | None = None) -> dict[int, Event]:
         """Per client, everything it released in ``cell`` (on ``path`` only, if given), composed."""
-        return spent(self.of(cell), path)
+        return spent_in_ledger(self.of(cell), path)
 
     def lines(self) -> Iterator[str]:
         """The file, line by line, without newlines."""
@@ -178,7 +363,7 @@ class Ledger:
             OSError: the file cannot be read.
             UnicodeDecodeError: it is not UTF-8.
         """
-        ledger, found = cls(), list[Line]()
+        ledger, found = cls(), list[LedgerLine]()
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
@@ -196,25 +381,25 @@ class Ledger:
             PrivacyError: a line is of no kind that a ledger has, or says what it may not.
             ValueError: a line is not JSON.
         """
-        ledger, found = cls(), list[Line]()
+        ledger, found = cls(), list[LedgerLine]()
         for text in texts:
             found += ledger._read_line(json.loads(text))
         ledger.extend(found)
         return ledger
 
-    def _read_line(self, data: dict[str, Any]) -> list[Line]:
+    def _read_line(self, data: dict[str, Any]) -> list[LedgerLine]:
         if data["kind"] == "account":
-            self.open(Account.from_dict(data))
+            self.open(LedgerAccount.from_dict(data))
         elif data["kind"] == "release":
             if data["cell"] not in self._accounts:
                 raise PrivacyError(f"a release for cell {data['cell']!r}, whose account was never opened")
-            return [Line.from_dict(data)]
+            return [LedgerLine.from_dict(data)]
         elif data["kind"] != "notice":
             raise PrivacyError(f"unknown kind {data['kind']!r}; allowed: account, release, notice")
         return []
 
 
-def spent(lines: Iterable[Line], path: str | None = None) -> dict[int, Event]:
+def spent_in_ledger(lines: Iterable[LedgerLine], path: str | None = None) -> dict[int, Event]:
     """Per client, everything that it released, composed.
 
     Clients that released the same share one event, so that ten thousand equal clients cost no more than one.
@@ -229,7 +414,7 @@ def spent(lines: Iterable[Line], path: str | None = None) -> dict[int, Event]:
     per_client: dict[int, dict[Event, int]] = {}
     for line in lines:
         if path is None or line.path == path:
-            for client in members(line.clients):
+            for client in members_of_spans(line.clients):
                 events = per_client.setdefault(client, {})
                 events[line.event] = events.get(line.event, 0) + line.of_one_client
     made: dict[tuple[tuple[Event, int], ...], Event] = {}

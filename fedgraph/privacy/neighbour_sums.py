@@ -1,6 +1,6 @@
 """What one edge or one node can change in sums over neighbours, and in gradients that read such sums.
 
-**Log cap** (``DegreeCap``): edge weights that need no promise about degrees.
+**Log cap** (``NeighbourDegreeCap``): edge weights that need no promise about degrees.
 
 A sum over neighbours gives every edge uv of a simple graph the weight W_uv = h(max(d_u, d_v)), where d counts neighbours and
 
@@ -35,9 +35,9 @@ than 1 + o(1): on a T-regular graph plus a hub every step of h costs T·√(n �
 at most n terms is off by less than n²·2⁻⁵⁰/2, so √(n − 1)·n²·2⁻⁵⁰ is added to Δ₂ and (n − 1)·n²·2⁻⁵⁰ to Δ₁.
 
 **Edge cases.** Fewer than two nodes: nothing can change, and the value for two is used. Where the log cap costs more than
-plain sums (Δ₂ = √(n − 1), or √M), as on tiny graphs, ``log_cap`` returns plain sums. D < 1, M < 1 → ``PrivacyError``.
+plain sums (Δ₂ = √(n − 1), or √M), as on tiny graphs, ``log_neighbour_cap`` returns plain sums. D < 1, M < 1 → ``PrivacyError``.
 
-**Plain sums** (``sensitivity``).
+**Plain sums** (``neighbour_sum_sensitivity``).
 
 The value is M = A·H, [n, h], where row v is Σ_{u ∈ N(v)} H_u and every ‖H_u‖₂ ≤ 1 (fixed before the graph is
 read, or already released: adaptive composition allows both). Largest ‖M − M'‖_F over neighbours:
@@ -50,8 +50,8 @@ read, or already released: adaptive composition allows both). Largest ‖M − M
     node-replace      kept                     2√D         the same D rows exchange one vector for another
     node-replace      released                 2√(D + D²)  … and v's own row becomes another sum of ≤ D vectors
 
-An undirected edge has two ends, at its two rows; each end alone changes one row by at most 1 (``END``), so where the rows are
-released apart, with independent noise, an edge costs two Gaussians of Δ₂ = 1: together what √2 costs at once.
+An undirected edge has two ends, at its two rows; each end alone changes one row by at most 1 (``NEIGHBOUR_SUM_END``), so where
+the rows are released apart, with independent noise, an edge costs two Gaussians of Δ₂ = 1: together what √2 costs at once.
 
 Node level holds under ``promised-degree`` D only. A sampler that cuts larger neighbourhoods to D lets others
 refill the freed slots, which changes further rows; the published analyses of GAP-NDP do not count that, and neither
@@ -62,7 +62,8 @@ does the promise.
 Reference: Sajadmanesh et al., GAP (USENIX Security 2023), Lemmas 1 and 2, with Δ = 1 and √D; the edge-undirected
 line is ours: their Δ = 1 counts one of the two rows that an undirected edge changes.
 
-**Gradients** (``gradient_sensitivity``): a sum of clipped gradients whose rows hold sums over neighbours, without any promise.
+**Gradients** (``neighbour_gradient_sensitivity``): a sum of clipped gradients whose rows hold sums over neighbours, without any
+promise.
 
 Row u of a multinomial logistic regression is w_u = [x_u; a_u; 1]: its own features, ‖x_u‖ ≤ 1, and
 
@@ -75,7 +76,8 @@ Frobenius norm of at most B (public; the kernel projects it, whatever it is hand
 
     Δ = C + min(L·Δ₁/c, 2C·(n − 1)),     L = √2 + (√3/2)·B,
 
-Δ₁ = ``DegreeCap.sensitivity_l1()``; replacing a node is two removals, 2Δ. Also for any batch that was drawn without looking at
+Δ₁ = ``NeighbourDegreeCap.sensitivity_l1()``; replacing a node is two removals, 2Δ. Also for any batch that was drawn without
+looking at
 the data: its coins are the same in both worlds, and every sum of some of the rows obeys the same bound.
 
 *Proof.* Its own row goes: C. Every other row keeps x_u and y_u, and a_u moves by t_u ≤ ‖ΔR_u‖/c, for P never lengthens a
@@ -99,17 +101,16 @@ import numpy as np
 from scipy.special import digamma
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Count, require_finite, require_positive
-from fedgraph.privacy.sensitivity import Bound
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField, CountField, require_finite, require_positive
+from fedgraph.privacy.sensitivity import SensitivityBound
 from fedgraph.privacy.units import Relation, Unit
 
-ROUNDING = 2.0**-50
+_ROUNDING = 2.0**-50
 _WORTH_IT = 4.1  # M / typical degree from which the log cap beats plain sums under an enforced limit: ln(M/d) > √2
 
 
 @dataclass(frozen=True)
-class DegreeCap:
+class NeighbourDegreeCap:
     """h, the weight of an edge by the larger degree of its two ends.
 
     Attributes:
@@ -139,7 +140,7 @@ class DegreeCap:
         return 0.0 if self.silent is None else 1.0 / _harmonic_between(self.knee, self.silent)
 
     @cached_property
-    def factors(self) -> Array:
+    def factors(self) -> ArrayField:
         """float64 [num_nodes]: h(0) … h(n − 1)."""
         degrees = np.arange(max(2, self.num_nodes), dtype=np.float64)
         if self.silent is None:
@@ -147,7 +148,7 @@ class DegreeCap:
         fallen = self.slope * (digamma(np.maximum(degrees, self.knee)) - digamma(self.knee))
         return np.where(degrees >= self.silent, 0.0, np.clip(1.0 - fallen, 0.0, 1.0))
 
-    def changes(self, rows_released: bool = False) -> tuple[Array, Array]:
+    def changes(self, rows_released: bool = False) -> tuple[ArrayField, ArrayField]:
         """What a removed node changes at most, for each degree m = 0, 1 … that it may have, without rounding.
 
         Args:
@@ -174,7 +175,7 @@ class DegreeCap:
         (13.75, 20.0)
         """
         exact = math.sqrt(float(self.changes(rows_released)[0].max()))
-        return (2 if replaces else 1) * (exact + math.sqrt(self.num_nodes) * self.num_nodes**2 * ROUNDING)
+        return (2 if replaces else 1) * (exact + math.sqrt(self.num_nodes) * self.num_nodes**2 * _ROUNDING)
 
     def sensitivity_l1(self, replaces: bool = False) -> float:
         """Largest Σ_u ‖ΔR_u‖₂ over the rows of others, rounding included.
@@ -183,10 +184,10 @@ class DegreeCap:
             replaces: whether a node is replaced (two removals), not zeroed.
         """
         exact = float(self.changes()[1].max())
-        return (2 if replaces else 1) * (exact + self.num_nodes**3 * ROUNDING)
+        return (2 if replaces else 1) * (exact + self.num_nodes**3 * _ROUNDING)
 
 
-def log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> DegreeCap:
+def log_neighbour_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> NeighbourDegreeCap:
     """The log cap of a graph, or plain sums where those cost less.
 
     Of the ratio of signal to noise D = 1 leaves no edge less than any other D does: h_D/s is H_{m₀−1} − H_{max(d, D)−1}.
@@ -200,11 +201,14 @@ def log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> DegreeCa
         The rule of least Δ₂ (zero-out, rows not released).
     """
     ends = {(num_nodes - 1) // 2} | ({limit} if limit is not None and limit < num_nodes else set())
-    rules = [DegreeCap(num_nodes, knee, None, limit), *(DegreeCap(num_nodes, knee, m, limit) for m in ends if m > knee)]
-    return min(rules, key=DegreeCap.sensitivity_l2)
+    rules = [
+        NeighbourDegreeCap(num_nodes, knee, None, limit),
+        *(NeighbourDegreeCap(num_nodes, knee, m, limit) for m in ends if m > knee),
+    ]
+    return min(rules, key=NeighbourDegreeCap.sensitivity_l2)
 
 
-def limited(num_nodes: int, limit: int, typical: int, knee: int = 1) -> DegreeCap:
+def limited_neighbour_cap(num_nodes: int, limit: int, typical: int, knee: int = 1) -> NeighbourDegreeCap:
     """The rule for graphs whose platform enforces a limit.
 
     Args:
@@ -214,9 +218,13 @@ def limited(num_nodes: int, limit: int, typical: int, knee: int = 1) -> DegreeCa
         knee: D ≥ 1.
 
     Returns:
-        ``log_cap`` where M is more than 4.1 times the usual degree, else plain sums.
+        ``log_neighbour_cap`` where M is more than 4.1 times the usual degree, else plain sums.
     """
-    return log_cap(num_nodes, knee, limit) if limit > _WORTH_IT * typical else DegreeCap(num_nodes, knee, None, limit)
+    return (
+        log_neighbour_cap(num_nodes, knee, limit)
+        if limit > _WORTH_IT * typical
+        else NeighbourDegreeCap(num_nodes, knee, None, limit)
+    )
 
 
 def _harmonic_between(low: int, high: int) -> float:
@@ -224,14 +232,15 @@ def _harmonic_between(low: int, high: int) -> float:
     return float(digamma(high) - digamma(low))
 
 
-END = 1.0  # Δ₂ of one end of an undirected edge
+NEIGHBOUR_SUM_END = 1.0  # Δ₂ of one end of an undirected edge
 
 
 @dataclass(frozen=True)
-class NeighbourSums(Bound):
+class NeighbourSums(SensitivityBound):
     """Rows [n, h] that are sums of at most ``max_terms`` vectors of norm at most 1.
 
-    The vectors are scaled where they are made (``learning.propagation.aggregation.unit_length``). Here each row is checked
+    The vectors are scaled where they are made (``learning.propagation.aggregation.scale_for_aggregation``). Here each row is
+    checked
     against what such a sum can be: finite, and of norm at most max_terms.
 
     Attributes:
@@ -240,8 +249,8 @@ class NeighbourSums(Bound):
     """
 
     additive: ClassVar[bool] = True
-    max_terms: Count
-    cap: DegreeCap | None = None
+    max_terms: CountField
+    cap: NeighbourDegreeCap | None = None
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         squares = np.einsum("ij,ij->i", value, value, dtype=np.float64)  # NaN or infinity in a row makes its square so
@@ -255,7 +264,7 @@ class NeighbourSums(Bound):
 
 
 @dataclass(frozen=True)
-class Degrees(Bound):
+class NeighbourCounts(SensitivityBound):
     """How many neighbours each of ``num_nodes`` nodes has among them, [num_nodes].
 
     Enforced by clamping every count into 0 … num_nodes − 1, which moves no two counts further apart.
@@ -285,7 +294,7 @@ class Degrees(Bound):
         raise PrivacyError(f"degrees are bounded for edges, found {relation.value}: a node changes those of all its neighbours")
 
 
-def sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:
+def neighbour_sum_sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:
     """Δ₂ of one aggregation, by the table above.
 
     Args:
@@ -325,7 +334,7 @@ def _lipschitz(bound: float) -> float:
     return math.sqrt(2) + math.sqrt(3) / 2 * bound
 
 
-def balanced_scale(cap: DegreeCap, clip: float, bound: float) -> float:
+def neighbour_gradient_scale(cap: NeighbourDegreeCap, clip: float, bound: float) -> float:
     """The c at which all other rows together cost as much as a node's own: L·Δ₁/C.
 
     Args:
@@ -340,7 +349,9 @@ def balanced_scale(cap: DegreeCap, clip: float, bound: float) -> float:
     return _lipschitz(bound) * cap.sensitivity_l1() / clip
 
 
-def gradient_sensitivity(cap: DegreeCap, clip: float, bound: float, scale: float, replaces: bool = False) -> float:
+def neighbour_gradient_sensitivity(
+    cap: NeighbourDegreeCap, clip: float, bound: float, scale: float, replaces: bool = False
+) -> float:
     """Δ of one sum of clipped gradients, in data units: C + min(L·Δ₁/c, 2C·(n − 1)), twice that where a node is replaced.
 
     Args:

@@ -33,16 +33,16 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
-from fedgraph.privacy.fields import Positive
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
+from fedgraph.privacy.fields import PositiveField
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
 
-NOISED = (Gaussian, PoissonGaussian, FixedSizeGaussian)
-HALVINGS = 12  # of the interval in which w is looked for, where releases are not all Gaussian
-MARGIN = 1 - 1e-6  # of the share, for what rounding the product can add
+_NOISED = (Gaussian, PoissonGaussian, FixedSizeGaussian)
+_HALVINGS = 12  # of the interval in which w is looked for, where releases are not all Gaussian
+_MARGIN = 1 - 1e-6  # of the share, for what rounding the product can add
 
 
 @dataclass(frozen=True)
-class ShrunkGaussianNoise(Mechanism):
+class OwnBudgetNoise(NoiseMechanism):
     """share·value + N(0, std²) per entry.
 
     Attributes:
@@ -53,8 +53,8 @@ class ShrunkGaussianNoise(Mechanism):
         PrivacyError: a share above 1.
     """
 
-    std: Positive
-    share: Positive
+    std: PositiveField
+    share: PositiveField
     phrase: ClassVar[str] = "Gaussian noise of standard deviation {std:.6g} on {share:.4g} times the value"
 
     def __post_init__(self) -> None:
@@ -63,14 +63,14 @@ class ShrunkGaussianNoise(Mechanism):
             raise PrivacyError(f"ShrunkGaussianNoise.share must be at most 1, found {self.share}")
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return GaussianNoise(self.std).apply(value * value.dtype.type(self.share * MARGIN), rng)
+        return GaussianNoise(self.std).apply(value * value.dtype.type(self.share * _MARGIN), rng)
 
-    def of_many(self, shares: int) -> ShrunkGaussianNoise:
+    def of_many(self, shares: int) -> OwnBudgetNoise:
         """Values of one share add up, and so do the variances of independent normals."""
-        return ShrunkGaussianNoise(self.std * math.sqrt(shares), self.share)
+        return OwnBudgetNoise(self.std * math.sqrt(shares), self.share)
 
 
-def own_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
+def own_budget_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
     """w of a client with an ε of its own.
 
     Args:
@@ -85,7 +85,7 @@ def own_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) 
         PrivacyError: a release is no Gaussian sum, or no share of 2⁻¹² or more is small enough.
     """
     for release in releases:
-        if not isinstance(release.event, NOISED) or not isinstance(release.mechanism, GaussianNoise):
+        if not isinstance(release.event, _NOISED) or not isinstance(release.mechanism, GaussianNoise):
             raise PrivacyError(
                 "a client's own ε is offered where everything that is released is a sum with Gaussian noise; the release "
                 f"{release.path!r} is priced as {type(release.event).__name__}, with {release.mechanism.words}"
@@ -94,15 +94,15 @@ def own_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) 
         return 1.0
     if all(isinstance(r.event, Gaussian) for r in releases):
         squared = sum(r.count / r.event.noise_multiplier**2 for r in releases if isinstance(r.event, Gaussian))
-        return min(1.0, 1.0 / (calibrate.gaussian_multiplier(1, epsilon, delta) * math.sqrt(squared)))
+        return min(1.0, 1.0 / (calibrate.calibrate_gaussian(1, epsilon, delta) * math.sqrt(squared)))
     if _price(releases, 1.0, delta) <= epsilon:
         return 1.0
     low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if _price(releases, middle, delta) <= epsilon else (low, middle)
     if not low:
-        raise PrivacyError(f"no share of the value above {2.0**-HALVINGS:.2g} keeps ε = {epsilon:g}; ask for a larger ε")
+        raise PrivacyError(f"no share of the value above {2.0**-_HALVINGS:.2g} keeps ε = {epsilon:g}; ask for a larger ε")
     return low
 
 
@@ -112,11 +112,11 @@ def _price(releases: Sequence[PlannedRelease], kept: float, delta: float) -> flo
 
 def _weaker(event: Event, kept: float) -> Event:
     """What a release costs whose rows all count ``kept`` times as much, under the same noise."""
-    assert isinstance(event, NOISED)
+    assert isinstance(event, _NOISED)
     return replace(event, noise_multiplier=event.noise_multiplier / kept)
 
 
-def applied(
+def apply_own_budgets(
     releases: Sequence[PlannedRelease], own: Mapping[int, float], num_clients: int, delta: float
 ) -> tuple[PlannedRelease, ...]:
     """The plan's releases, where some clients keep an ε of their own.
@@ -131,7 +131,7 @@ def applied(
         The releases; where somebody asks, one for each client.
 
     Raises:
-        PrivacyError: a client or an ε that there is not, or as ``own_share``.
+        PrivacyError: a client or an ε that there is not, or as ``own_budget_share``.
     """
     if not own:
         return tuple(releases)
@@ -139,7 +139,7 @@ def applied(
     for client, epsilon in own.items():
         if not 0 <= client < num_clients or not 0 < epsilon < math.inf:
             raise PrivacyError(f"client {client} asks for ε = {epsilon}; allowed: clients 0 … {num_clients - 1}, 0 < ε < ∞")
-        shares[client] = own_share([r for r in releases if r.client in (None, client)], epsilon, delta)
+        shares[client] = own_budget_share([r for r in releases if r.client in (None, client)], epsilon, delta)
     found: list[PlannedRelease] = []
     for release in releases:
         for client in range(num_clients) if release.client is None else (release.client,):
@@ -150,4 +150,4 @@ def applied(
 def _shrunk(release: PlannedRelease, kept: float) -> PlannedRelease:
     if kept >= 1 or not isinstance(release.mechanism, GaussianNoise):
         return release
-    return replace(release, mechanism=ShrunkGaussianNoise(release.mechanism.std, kept), event=_weaker(release.event, kept))
+    return replace(release, mechanism=OwnBudgetNoise(release.mechanism.std, kept), event=_weaker(release.event, kept))

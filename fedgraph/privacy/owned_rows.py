@@ -30,15 +30,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Count, require_finite
-from fedgraph.privacy.sensitivity import Bound
+from fedgraph.privacy.fields import CountField, require_finite
+from fedgraph.privacy.sensitivity import SensitivityBound
 from fedgraph.privacy.units import Relation
 
 _SLACK = 1e-3  # of D: how far a released sum may be below the largest one
 
 
 @dataclass(frozen=True)
-class OwnedRows(Bound):
+class OwnedRows(SensitivityBound):
     """Records [m, columns + k]: numbers, then up to k owners (−1: no further one). They become the sums f, float64 [columns].
 
     Numbers are clamped into 0 … 1, and nobody counts more than ``limit`` times: the program of this module.
@@ -48,8 +48,8 @@ class OwnedRows(Bound):
         columns: d ≥ 1, how many numbers a record has.
     """
 
-    limit: Count
-    columns: Count
+    limit: CountField
+    columns: CountField
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

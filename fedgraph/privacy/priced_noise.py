@@ -1,11 +1,12 @@
 """Whether the noise that a plan will add is the noise that its events price: one rule for every mechanism and event.
 
-A plan names its mechanism and its event apart from each other, so one of them could say less noise than the other. ``require``
-is asked of every planned release before any data are read. It looks up the rule of (mechanism, kind of event) in ``RULES``; a
-pair without a rule is an error, so a new mechanism or a new event cannot be planned before somebody says what stands behind it.
+A plan names its mechanism and its event apart from each other, so one of them could say less noise than the other.
+``require_priced_noise`` is asked of every planned release before any data are read. It looks up the rule of (mechanism, kind of
+event) in ``NOISE_RULES``; a pair without a rule is an error, so a new mechanism or a new event cannot be planned before
+somebody says what stands behind it.
 
-A rule is a necessary condition: it knows the least that one unit moves the bounded value (``least_change``), not the most. That
-the most is priced is measured where the method computes (``tests/methods/test_situations.py``).
+A rule is a necessary condition: it knows the least that one unit moves the bounded value (``_least_change``), not the most.
+That the most is priced is measured where the method computes (``tests/methods/test_situations.py``).
 """
 
 import math
@@ -20,18 +21,18 @@ from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
-from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
-from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.owned_rows import OwnedRows
-from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, EdgeRows, L2Ball, Rows, SimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, L2Ball, Rows, SensitivityBound, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Protection, Relation, Unit
 
-ROUNDING = 1e-9  # of a standard deviation or an ε
+_ROUNDING = 1e-9  # of a standard deviation or an ε
 
 
 @dataclass(frozen=True)
-class Place:
+class NoisePlace:
     """Where a mechanism stands.
 
     Attributes:
@@ -41,16 +42,16 @@ class Place:
         per_end: whether events price one end of an edge.
     """
 
-    bound: Bound
+    bound: SensitivityBound
     protection: Protection
     hiding: int = 1
     per_end: bool = field(kw_only=True)
 
 
-Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether the noise is there
+_Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether the noise is there
 
 
-def require(release: PlannedRelease, place: Place) -> None:
+def require_priced_noise(release: PlannedRelease, place: NoisePlace) -> None:
     """Refuses a release that is priced for noise that its mechanism does not add.
 
     Args:
@@ -70,7 +71,7 @@ def require(release: PlannedRelease, place: Place) -> None:
             f"release {release.path!r} is priced as a sum of clipped rows, and names no kernel that clips them: give "
             "ClippedSum its kernel, or let the desk clip with Rows"
         )
-    leaves = [leaf.event if isinstance(leaf, events.PartOf) else leaf for leaf, _ in events.flatten(release.event)]
+    leaves = [leaf.event if isinstance(leaf, events.PartOf) else leaf for leaf, _ in events.flatten_event(release.event)]
     missed = [leaf for leaf in leaves if isinstance(leaf, events.ApproxDP) and not leaf.epsilon]  # δ beside the noise
     noised = [leaf for leaf in leaves if leaf not in missed]
     if not noised:
@@ -83,20 +84,20 @@ def require(release: PlannedRelease, place: Place) -> None:
             )
 
 
-def _rule_of(mechanism: Mechanism, event: Event) -> Rule:
+def _rule_of(mechanism: NoiseMechanism, event: Event) -> _Rule:
     """The rule of the pair. ``PrivacyError`` where there is none."""
     if isinstance(event, events.Unprotected):
         return lambda mechanism, event, place: True
     pair = (type(mechanism), type(event))
-    if pair not in RULES:
+    if pair not in NOISE_RULES:
         raise PrivacyError(
             f"no rule says how much noise of {pair[0].__name__} stands behind a price of {pair[1].__name__}: give the pair a "
             "line in privacy/priced_noise.py"
         )
-    return RULES[pair]
+    return NOISE_RULES[pair]
 
 
-def least_change(place: Place, relation: Relation) -> float:
+def _least_change(place: NoisePlace, relation: Relation) -> float:
     """The least Δ₂ that the bounded value can have: some unit moves it by as much.
 
     Args:
@@ -112,10 +113,10 @@ def least_change(place: Place, relation: Relation) -> float:
     bound, promised = place.bound, place.protection.promised_degree
     if isinstance(bound, neighbour_sums.NeighbourSums):
         if relation is Relation.EDGE_UNDIRECTED and place.per_end:
-            return neighbour_sums.END
+            return neighbour_sums.NEIGHBOUR_SUM_END
         if bound.cap is not None:
             return bound.cap.sensitivity_l2(relation.replaces)
-        return neighbour_sums.sensitivity(relation, promised, rows_released=False)
+        return neighbour_sums.neighbour_sum_sensitivity(relation, promised, rows_released=False)
     if isinstance(bound, EdgeRows) and place.per_end:
         return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
     if isinstance(bound, OwnedRows):
@@ -123,18 +124,18 @@ def least_change(place: Place, relation: Relation) -> float:
     if isinstance(bound, private_counts.MeetingCounts):
         return bound.change(relation)
     if isinstance(bound, private_counts.ColumnCounts):
-        return private_counts.column_sensitivity(bound, relation)
+        return private_counts.column_count_sensitivity(bound, relation)
     if isinstance(bound, Box):
         return _side(bound)
     return sensitivity_l2(bound, relation)
 
 
-def _normal(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, event: events.Gaussian, place: Place) -> bool:
-    return _enough(mechanism, event.noise_multiplier * least_change(place, place.protection.relation), place)
+def _normal(mechanism: noise.GaussianNoise | OwnBudgetNoise, event: events.Gaussian, place: NoisePlace) -> bool:
+    return _enough(mechanism, event.noise_multiplier * _least_change(place, place.protection.relation), place)
 
 
 def _of_sampled_rows(
-    mechanism: noise.GaussianNoise | ShrunkGaussianNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: Place
+    mechanism: noise.GaussianNoise | OwnBudgetNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: NoisePlace
 ) -> bool:
     """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn.
 
@@ -147,32 +148,34 @@ def _of_sampled_rows(
     if not isinstance(place.bound, (ClippedSum, L2Ball, Rows, SimplexRows)):
         return False
     of_one = relation if relation.unit is Unit.EDGE else Relation.NODE_ZERO_OUT
-    return _enough(mechanism, event.noise_multiplier * least_change(place, of_one), place)
+    return _enough(mechanism, event.noise_multiplier * _least_change(place, of_one), place)
 
 
 def _of_mentions(
-    mechanism: noise.GaussianNoise | noise.SymmetricLaplaceNoise, event: events.MentionedGaussian, place: Place
+    mechanism: noise.GaussianNoise | noise.SymmetricLaplaceNoise, event: events.MentionedGaussian, place: NoisePlace
 ) -> bool:
     """The multiplier is of the clip of one row. √W times Gaussian noise does not add up over clients to noise of its law."""
     heavy = isinstance(mechanism, noise.SymmetricLaplaceNoise)
     if place.protection.relation.replaces or event.heavy is not heavy or not isinstance(place.bound, ClippedSum):
         return False
     needed = event.noise_multiplier * place.bound.clip
-    return mechanism.std * (1.0 if heavy else math.sqrt(place.hiding)) >= needed * (1 - ROUNDING)
+    return mechanism.std * (1.0 if heavy else math.sqrt(place.hiding)) >= needed * (1 - _ROUNDING)
 
 
-def _enough(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, std: float, place: Place) -> bool:
-    kept = mechanism.share if isinstance(mechanism, ShrunkGaussianNoise) else 1.0
-    return mechanism.std * math.sqrt(place.hiding) >= std * kept * (1 - ROUNDING)
+def _enough(mechanism: noise.GaussianNoise | OwnBudgetNoise, std: float, place: NoisePlace) -> bool:
+    kept = mechanism.share if isinstance(mechanism, OwnBudgetNoise) else 1.0
+    return mechanism.std * math.sqrt(place.hiding) >= std * kept * (1 - _ROUNDING)
 
 
-def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: Place) -> bool:
+def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: NoisePlace) -> bool:
     bound = place.bound
-    change = bound.sensitivity_l1(place.protection.relation) if isinstance(bound, neighbour_sums.Degrees) else _side(bound)
-    return mechanism.scale >= event.noise_multiplier * change * (1 - ROUNDING)
+    change = (
+        bound.sensitivity_l1(place.protection.relation) if isinstance(bound, neighbour_sums.NeighbourCounts) else _side(bound)
+    )
+    return mechanism.scale >= event.noise_multiplier * change * (1 - _ROUNDING)
 
 
-def _side(bound: Bound) -> float:
+def _side(bound: SensitivityBound) -> float:
     """Of a box: one entry may move by as much. Infinite for any other bound."""
     return bound.high - bound.low if isinstance(bound, Box) else math.inf
 
@@ -182,49 +185,49 @@ def _of_bits(mechanism: noise.MultiBitEncoder | local_bits.SampledBits) -> float
     return mechanism.epsilon_per_bit * mechanism.num_sampled
 
 
-def _pure_blocks(mechanism: PerBlock, event: events.PureDP, place: Place) -> bool:
-    def spent(part: Mechanism, rows: int) -> float:
+def _pure_blocks(mechanism: PerBlock, event: events.PureDP, place: NoisePlace) -> bool:
+    def spent(part: NoiseMechanism, rows: int) -> float:
         if not isinstance(part, noise.MultiBitEncoder):
             return math.inf
         whole = place.protection.unit is Unit.GRAPH and not part.in_total
         return _of_bits(part) * (rows if whole else 1)
 
-    return all(spent(p, n) <= event.epsilon * (1 + ROUNDING) for p, n in zip(mechanism.parts, mechanism.sizes, strict=True))
+    return all(spent(p, n) <= event.epsilon * (1 + _ROUNDING) for p, n in zip(mechanism.parts, mechanism.sizes, strict=True))
 
 
-def _normal_blocks(mechanism: PerBlock, event: events.Gaussian, place: Place) -> bool:
-    def of_block(rows: int) -> Place:
+def _normal_blocks(mechanism: PerBlock, event: events.Gaussian, place: NoisePlace) -> bool:
+    def of_block(rows: int) -> NoisePlace:
         return replace(place, bound=SimplexRows(rows)) if isinstance(place.bound, SimplexRows) else place
 
     parts = zip(mechanism.parts, mechanism.sizes, strict=True)
     return all(isinstance(p, noise.GaussianNoise) and _normal(p, event, of_block(n)) for p, n in parts)
 
 
-def _integer_share(mechanism: integer_shares.DiscreteGaussianShare, event: events.ZCDP, place: Place) -> bool:
-    steps = least_change(place, place.protection.relation) / mechanism.step
-    return event.rho >= 0.5 * (steps / mechanism.std) ** 2 / place.hiding * (1 - ROUNDING)
+def _integer_share(mechanism: integer_shares.DiscreteGaussianShare, event: events.ZCDP, place: NoisePlace) -> bool:
+    steps = _least_change(place, place.protection.relation) / mechanism.step
+    return event.rho >= 0.5 * (steps / mechanism.std) ** 2 / place.hiding * (1 - _ROUNDING)
 
 
-def _score(mechanism: noise.GaussianNoise, event: events.Selected, place: Place) -> bool:
+def _score(mechanism: noise.GaussianNoise, event: events.Selected, place: NoisePlace) -> bool:
     """The last candidate is the score; what a trial releases beside it was planned at a desk of its own."""
     score = event.candidates[-1]
     return isinstance(score, events.Gaussian) and _normal(mechanism, score, place)
 
 
-def _bits(m: noise.MultiBitEncoder | local_bits.SampledBits, e: events.MultiBit, _: Place) -> bool:
-    return _of_bits(m) <= e.epsilon_per_bit * e.num_bits * (1 + ROUNDING)
+def _bits(m: noise.MultiBitEncoder | local_bits.SampledBits, e: events.MultiBit, _: NoisePlace) -> bool:
+    return _of_bits(m) <= e.epsilon_per_bit * e.num_bits * (1 + _ROUNDING)
 
 
-RULES: dict[tuple[type[Mechanism], type[Event]], Rule] = {
-    **{(kind, events.Gaussian): _normal for kind in (noise.GaussianNoise, ShrunkGaussianNoise)},
+NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
+    **{(kind, events.Gaussian): _normal for kind in (noise.GaussianNoise, OwnBudgetNoise)},
     **{
         (kind, event): _of_sampled_rows
-        for kind in (noise.GaussianNoise, ShrunkGaussianNoise)
+        for kind in (noise.GaussianNoise, OwnBudgetNoise)
         for event in (events.PoissonGaussian, events.FixedSizeGaussian)
     },
     **{(kind, events.MentionedGaussian): _of_mentions for kind in (noise.GaussianNoise, noise.SymmetricLaplaceNoise)},
     (noise.LaplaceNoise, events.Laplace): _laplace,
-    (noise.GumbelTopK, events.BoundedRange): lambda m, e, p: m.scale * e.epsilon >= 2 * _side(p.bound) * (1 - ROUNDING),
+    (noise.GumbelTopK, events.BoundedRange): lambda m, e, p: m.scale * e.epsilon >= 2 * _side(p.bound) * (1 - _ROUNDING),
     (noise.KaryResponse, events.RandomizedResponse): lambda m, e, _: m.num_values == e.num_values and m.epsilon <= e.epsilon,
     (noise.MultiBitEncoder, events.MultiBit): _bits,
     (local_bits.SampledBits, events.MultiBit): _bits,

@@ -2,8 +2,9 @@
 
 **Columns** (``ColumnCounts``): how many people have a value in each of a few bins; private ranks of numbers are made of it.
 
-A number x lies at u = sign(x)·log₂(1 + |x|), cut to ±``WIDEST``, on a line that is the same for all data. Of each column a
-public bracket [a, b] of that line has ``BINS`` bins of one width, and one bin on either side. A person counts once in a column,
+A number x lies at u = sign(x)·log₂(1 + |x|), cut to ±``_WIDEST``, on a line that is the same for all data. Of each column a
+public bracket [a, b] of that line has ``COUNT_BINS`` bins of one width, and one bin on either side. A person counts once in a
+column,
 or not at all: where the cell is empty, and in a row of zeros, which is what a masked row is.
 
 **Guarantee** (any rows, any brackets). One person adds 1 to at most one bin of each of d columns; where the counts of all
@@ -15,8 +16,8 @@ columns are added up (*pooled*), 1/d to a bin for each column, a vector v ≥ 0 
 
 Brackets narrow from round to round on noisy counts alone, which is post-processing.
 
-**Edge cases.** Positions that are no whole numbers from −1 (nothing) to ``BINS`` + 1, or a matrix of another width or of more
-rows → ``UnboundedValueError``. No column or no row, or a relation that is not of nodes → ``PrivacyError``.
+**Edge cases.** Positions that are no whole numbers from −1 (nothing) to ``COUNT_BINS`` + 1, or a matrix of another width or of
+more rows → ``UnboundedValueError``. No column or no row, or a relation that is not of nodes → ``PrivacyError``.
 
 Reference: histograms have sensitivity one: Dwork, McSherry, Nissim & Smith, Calibrating noise to sensitivity (TCC 2006).
 
@@ -55,17 +56,17 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.fields import require_finite
-from fedgraph.privacy.sensitivity import Bound
+from fedgraph.privacy.sensitivity import SensitivityBound
 from fedgraph.privacy.units import Relation, Unit
 
-BINS = 16
-WIDEST = 40.0  # in powers of two: numbers up to 10¹²
+COUNT_BINS = 16
+_WIDEST = 40.0  # in powers of two: numbers up to 10¹²
 _TRIMMED = 0.025  # share of the people on either side that may lie outside a bracket: absurd entries do not widen it
-SURE = 3.0  # standard deviations of the noise above which a bin counts as peopled
+_SURE = 3.0  # standard deviations of the noise above which a bin counts as peopled
 
 
 @dataclass(frozen=True)
-class ColumnCounts(Bound):
+class ColumnCounts(SensitivityBound):
     """Positions, whole numbers [n, num_columns], become counts: float64 [num_columns, BINS + 2], or [1, BINS + 2] where pooled.
 
     Attributes:
@@ -88,16 +89,17 @@ class ColumnCounts(Bound):
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         shaped = value.ndim == 2 and value.shape[1] == self.num_columns and value.shape[0] <= self.num_rows
-        if not shaped or value.dtype.kind != "i" or ((value < -1) | (value > BINS + 1)).any():
+        if not shaped or value.dtype.kind != "i" or ((value < -1) | (value > COUNT_BINS + 1)).any():
             raise UnboundedValueError(
-                f"positions are whole numbers from −1 to {BINS + 1}, at most {self.num_rows} rows of {self.num_columns}; found "
+                f"positions are whole numbers from −1 to {COUNT_BINS + 1}, at most {self.num_rows} rows of "
+                f"{self.num_columns}; found "
                 f"{value.dtype} of shape {value.shape}, {value.min(initial=0)} … {value.max(initial=0)}"
             )
-        counts = np.stack([np.bincount(column[column >= 0], minlength=BINS + 2) for column in value.T]).astype(np.float64)
+        counts = np.stack([np.bincount(column[column >= 0], minlength=COUNT_BINS + 2) for column in value.T]).astype(np.float64)
         return counts.sum(axis=0, keepdims=True) / self.num_columns if self.pooled else counts
 
 
-def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
+def column_count_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
     """Δ₂ of all counts together, by the table above.
 
     Args:
@@ -112,8 +114,8 @@ def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
     return math.sqrt((1 if bound.pooled else bound.num_columns) * (2 if relation.replaces else 1))
 
 
-def on_line(values: np.ndarray) -> np.ndarray:
-    """u of each number: sign(x)·log₂(1 + |x|), cut to ±``WIDEST``.
+def count_line(values: np.ndarray) -> np.ndarray:
+    """u of each number: sign(x)·log₂(1 + |x|), cut to ±``_WIDEST``.
 
     Args:
         values: numbers of any shape; NaN stays NaN.
@@ -122,21 +124,21 @@ def on_line(values: np.ndarray) -> np.ndarray:
         float64, of the same shape.
     """
     exact = np.asarray(values, dtype=np.float64)
-    return np.asarray(np.clip(np.sign(exact) * np.log2(1 + np.abs(exact)), -WIDEST, WIDEST))
+    return np.asarray(np.clip(np.sign(exact) * np.log2(1 + np.abs(exact)), -_WIDEST, _WIDEST))
 
 
-def widest(num_columns: int) -> np.ndarray:
+def widest_count_brackets(num_columns: int) -> np.ndarray:
     """The bracket of every column before anything is known, float64 [num_columns, 2]."""
-    return np.tile([-WIDEST, WIDEST], (num_columns, 1))
+    return np.tile([-_WIDEST, _WIDEST], (num_columns, 1))
 
 
-def bin_edges(brackets: np.ndarray) -> np.ndarray:
+def count_bin_edges(brackets: np.ndarray) -> np.ndarray:
     """float64 [d, BINS + 1]: where the bins of each bracket begin and end."""
     low, high = brackets[:, :1], brackets[:, 1:]
-    return np.asarray(low + (high - low) * np.arange(BINS + 1) / BINS)
+    return np.asarray(low + (high - low) * np.arange(COUNT_BINS + 1) / COUNT_BINS)
 
 
-def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
+def count_positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
     """In which bin each person counts, in each column.
 
     Args:
@@ -148,11 +150,11 @@ def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
     """
     low, high = brackets[:, 0], brackets[:, 1]
     with np.errstate(invalid="ignore"):
-        place = np.clip(np.floor((line - low) / (high - low) * BINS) + 1, 0, BINS + 1)
+        place = np.clip(np.floor((line - low) / (high - low) * COUNT_BINS) + 1, 0, COUNT_BINS + 1)
     return np.where(np.isnan(line), -1, place).astype(np.int64)
 
 
-def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
+def narrowed_count_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
     """The brackets of the next round: the bins between those where people begin and end.
 
     People begin where more than ``_TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
@@ -168,18 +170,18 @@ def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> n
     """
     found = brackets.copy()
     for column, own in enumerate(counts):
-        edges = bin_edges(brackets)[column]
+        edges = count_bin_edges(brackets)[column]
         few = _TRIMMED * max(own.sum(), 0.0)
-        least = few + 2 * std * np.sqrt(np.arange(BINS) + 2)
-        surely = own[1:-1] > max(few, SURE * std)
+        least = few + 2 * std * np.sqrt(np.arange(COUNT_BINS) + 2)
+        surely = own[1:-1] > max(few, _SURE * std)
         begins = np.flatnonzero((np.cumsum(own)[1:-1] > least) | surely)
         ends = np.flatnonzero((np.cumsum(own[::-1])[1:-1] > least) | surely[::-1])
-        if begins.size and ends.size and begins[0] < BINS - ends[0]:
-            found[column] = edges[begins[0]], edges[BINS - ends[0]]
+        if begins.size and ends.size and begins[0] < COUNT_BINS - ends[0]:
+            found[column] = edges[begins[0]], edges[COUNT_BINS - ends[0]]
     return found
 
 
-def shares_below(counts: np.ndarray) -> np.ndarray:
+def count_shares_below(counts: np.ndarray) -> np.ndarray:
     """Share of the people below each edge of the bins, never falling.
 
     Args:
@@ -194,12 +196,17 @@ def shares_below(counts: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip((rising + falling) / 2, 0.0, 1.0))
 
 
-RATES = (1.0, 1 / 4, 1 / 16, 1 / 64)  # r: of any density from one neighbour to hundreds, one of them leaves many unmatched
+MEETING_COUNT_RATES = (
+    1.0,
+    1 / 4,
+    1 / 16,
+    1 / 64,
+)  # r: of any density from one neighbour to hundreds, one of them leaves many unmatched
 _CLASS_RATES = (1 / 2, 1 / 8, 1 / 32)
 
 
 @dataclass(frozen=True)
-class MeetingCounts(Bound):
+class MeetingCounts(SensitivityBound):
     """Nodes per class and matching numbers of a graph with ``num_nodes`` nodes and ``num_classes`` classes, float64 [length].
 
     by_class: whether the third line is there.
@@ -215,7 +222,7 @@ class MeetingCounts(Bound):
 
     @property
     def rates(self) -> tuple[float, ...]:
-        return RATES
+        return MEETING_COUNT_RATES
 
     @property
     def class_rates(self) -> tuple[float, ...]:
@@ -224,7 +231,7 @@ class MeetingCounts(Bound):
     @property
     def length(self) -> int:
         c = self.num_classes
-        return c + 2 * len(RATES) + len(self.class_rates) * c * (c + 1) // 2
+        return c + 2 * len(MEETING_COUNT_RATES) + len(self.class_rates) * c * (c + 1) // 2
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -246,10 +253,12 @@ class MeetingCounts(Bound):
         if relation.unit is not Unit.NODE:
             raise PrivacyError(f"meetings of classes have no sensitivity under {relation.value}")
         twice, c = relation.replaces, self.num_classes
-        return math.sqrt((2 if twice else 1) + 2 * len(RATES) + len(self.class_rates) * (2 * c - 1 if twice else c))
+        return math.sqrt(
+            (2 if twice else 1) + 2 * len(MEETING_COUNT_RATES) + len(self.class_rates) * (2 * c - 1 if twice else c)
+        )
 
 
-def least_change(length: int, relation: Relation) -> float:
+def least_meeting_counts_change(length: int, relation: Relation) -> float:
     """The least Δ₂ of meetings that are a certain number of numbers.
 
     Args:

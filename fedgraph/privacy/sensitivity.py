@@ -16,12 +16,12 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Checked, Count, Positive, require_finite, require_interval
+from fedgraph.privacy.fields import CheckedFields, CountField, PositiveField, require_finite, require_interval
 from fedgraph.privacy.units import Relation, Unit
 
 
 @dataclass(frozen=True)
-class Bound(Checked):
+class SensitivityBound(CheckedFields):
     """Base of all bounds; abstract.
 
     Attributes:
@@ -48,14 +48,14 @@ class Bound(Checked):
 
 
 @dataclass(frozen=True)
-class L2Ball(Bound):
+class L2Ball(SensitivityBound):
     """‖value‖₂ ≤ radius, enforced by scaling down.
 
     Attributes:
         radius: in data units, finite and > 0.
     """
 
-    radius: Positive
+    radius: PositiveField
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -67,7 +67,7 @@ class L2Ball(Bound):
 
 
 @dataclass(frozen=True)
-class ClippedSum(Bound):
+class ClippedSum(SensitivityBound):
     """A sum of at most ``num_rows`` rows, each of which the learner clips to norm ``clip`` before it is summed.
 
     The rows are clipped where the gradients are, in ``kernel``. Here the sum is checked against what such a sum can be: finite,
@@ -79,11 +79,11 @@ class ClippedSum(Bound):
         clip: largest L2 norm of a row, in data units, finite and > 0.
         num_rows: rows in the sum, at most.
         kernel: the certificate, the full name of the function that clips, e.g.
-            ``fedgraph.learning.clipping.per_sample.clipped_gradient_sum`` (``kernel_name``); empty: none.
+            ``fedgraph.learning.clipping.per_sample.clip_per_sample`` (``sensitivity_kernel_name``); empty: none.
     """
 
     additive: ClassVar[bool] = True
-    clip: Positive
+    clip: PositiveField
     num_rows: int
     kernel: str = ""
 
@@ -98,7 +98,7 @@ class ClippedSum(Bound):
 
 
 @dataclass(frozen=True)
-class Rows(Bound):
+class Rows(SensitivityBound):
     """Rows [n, m], each of which is scaled down to L2 norm ``clip`` here, and then summed: float64 [m].
 
     The desk itself clips, so nothing about the learner has to be believed. A row that holds NaN or infinity is refused. Sums
@@ -109,8 +109,8 @@ class Rows(Bound):
         num_rows: the largest n, ≥ 1.
     """
 
-    clip: Positive
-    num_rows: Count
+    clip: PositiveField
+    num_rows: CountField
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         if value.ndim != 2 or value.shape[0] > self.num_rows:
@@ -139,7 +139,7 @@ class EdgeClippedSum(ClippedSum):
 
 
 @dataclass(frozen=True)
-class NonNegativeRows(Bound):
+class NonNegativeRows(SensitivityBound):
     """A matrix [rows, m] of which at most ``num_rows`` rows depend on data. Entries are ≥ 0, and each row's L2 norm is ≤
     radius.
 
@@ -150,8 +150,8 @@ class NonNegativeRows(Bound):
         num_rows: rows that are not zero, at most; more of them are refused.
     """
 
-    radius: Positive
-    num_rows: Count
+    radius: PositiveField
+    num_rows: CountField
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -165,7 +165,7 @@ class NonNegativeRows(Bound):
 
 
 @dataclass(frozen=True)
-class Box(Bound):
+class Box(SensitivityBound):
     """Every entry in [low, high], enforced by clamping.
 
     Attributes:
@@ -189,7 +189,7 @@ class Box(Bound):
 
 
 @dataclass(frozen=True)
-class SimplexRows(Bound):
+class SimplexRows(SensitivityBound):
     """A matrix [num_rows, c] whose rows are probability vectors (softmax outputs), all of them data of one unit.
 
     Enforced by clamping below at 0 and dividing each row by its sum. A row without mass becomes uniform.
@@ -198,7 +198,7 @@ class SimplexRows(Bound):
         num_rows: exactly so many rows, ≥ 1.
     """
 
-    num_rows: Count
+    num_rows: CountField
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -215,7 +215,7 @@ class EndsClippedSum(ClippedSum):
 
 
 @dataclass(frozen=True)
-class EndsSimplexRows(Bound):
+class EndsSimplexRows(SensitivityBound):
     """A matrix [n, c] of probability vectors, or of zeros, one row for each node.
 
     An undirected edge may turn the rows of both its ends into any others. Enforced by clamping below at 0 and dividing each row
@@ -236,7 +236,7 @@ class EndsSimplexRows(Bound):
 
 
 @dataclass(frozen=True)
-class Unbounded(Bound):
+class Unbounded(SensitivityBound):
     """No bound at all: only an unprotected release accepts it. Non-finite values still raise."""
 
     additive: ClassVar[bool] = True
@@ -246,7 +246,7 @@ class Unbounded(Bound):
         return value
 
 
-def kernel_name(kernel: Callable[..., object]) -> str:
+def sensitivity_kernel_name(kernel: Callable[..., object]) -> str:
     """The certificate that names ``kernel``: module and function."""
     return f"{kernel.__module__}.{kernel.__qualname__}"
 
@@ -262,7 +262,7 @@ def _l2_norm(value: np.ndarray) -> float:
     return largest * float(np.linalg.norm(flat / largest))
 
 
-def sensitivity_l2(bound: Bound, relation: Relation) -> float:
+def sensitivity_l2(bound: SensitivityBound, relation: Relation) -> float:
     """Largest ‖value − value'‖₂ over neighbouring values, where the unit touches this one value or row.
 
     * ``ClippedSum``, ``Rows``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).

@@ -13,7 +13,7 @@ the worst one pays:
 ``Protection``, and for one run. **Edge cases.** No release → ε = 0. A promise that is kept changes nothing. A one-time
 sample together with clients that share nodes, or with prices per end, is refused where the guarantee is made.
 
-``dearest_*`` and ``joint_epsilon`` say what several runs cost one person together, where people of different clients pay
+``dearest_*`` and ``settle_jointly`` say what several runs cost one person together, where people of different clients pay
 differently.
 """
 
@@ -26,12 +26,11 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.accounting.accountant import Price, price
-from fedgraph.privacy.accounting.composition import WorstUnit
-from fedgraph.privacy.desk import PlannedRelease, declared
+from fedgraph.privacy.accounting.accountant import AccountantPrice, price
+from fedgraph.privacy.accounting.composition import WorstUnitOfComposition
+from fedgraph.privacy.desk import PlannedRelease, declared_at_desk
 from fedgraph.privacy.events import Composed, Event, SampledOnce
-from fedgraph.privacy.ledger import Account, spent
-from fedgraph.privacy.lines import Line
+from fedgraph.privacy.ledger import LedgerAccount, LedgerLine, spent_in_ledger
 from fedgraph.privacy.units import Assumption, Protection
 
 
@@ -72,7 +71,7 @@ class Guarantee:
         protection: unit, relation, viewer and assumptions.
         delta: δ of every ε.
         holdings: who holds which node, CSR [clients, nodes], where clients share nodes; None where they do not.
-        per_end: whether events price one end of an edge, so that an edge costs two of them (``composition.ends``).
+        per_end: whether events price one end of an edge, so that an edge costs two of them (``composition.compose_ends``).
         sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline; None where there is none.
         promises: what is assumed of the data and was looked up there; empty before any data are read.
 
@@ -106,8 +105,8 @@ class Settlement:
         broken: the promises that the data break; where there is one, ``epsilon`` and every path are ∞.
     """
 
-    total: WorstUnit
-    paths: Mapping[str, WorstUnit]
+    total: WorstUnitOfComposition
+    paths: Mapping[str, WorstUnitOfComposition]
     broken: tuple[Promise, ...] = ()
 
     @property
@@ -129,11 +128,11 @@ class Settlement:
         """What the data do to the guarantee's promises, in sentences; None where they keep all of them."""
         return " ".join(_words(promise, self.total.price.epsilon) for promise in self.broken) or None
 
-    def account(self, cell: str, guarantee: Guarantee) -> Account:
+    def account(self, cell: str, guarantee: Guarantee) -> LedgerAccount:
         """The ledger's opening line for this run."""
         by_path = tuple((path, s.holders) for path, s in self.paths.items() if s.holders is not None)
         same = guarantee.per_end  # the worst edge of everything is what the ledger names
-        return Account(
+        return LedgerAccount(
             cell,
             guarantee.protection,
             guarantee.delta,
@@ -144,7 +143,7 @@ class Settlement:
         )
 
 
-def settle(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> Settlement:
+def settle(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Settlement:
     """The price of what was released, or of what a plan will release.
 
     Args:
@@ -160,7 +159,7 @@ def settle(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRele
     return Settlement(total, by_path, tuple(p for p in guarantee.promises if not p.kept))
 
 
-def per_client(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> dict[int, float]:
+def settle_per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, float]:
     """Per client, the ε of the dearest unit that it holds: of a node, or of an edge with at least one end there.
 
     The largest is that of ``settle``.
@@ -177,7 +176,7 @@ def per_client(guarantee: Guarantee, releases: Sequence[Line] | Sequence[Planned
     """
     if guarantee.holdings is not None:
         raise PrivacyError("clients that share nodes have no price of their own: ask for the worst node's")
-    given = amplified(guarantee, _spent(guarantee, releases, None))
+    given = amplify_before_settling(guarantee, _spent(guarantee, releases, None))
     if any(not p.kept for p in guarantee.promises):
         return dict.fromkeys(given, math.inf)
     known: dict[Event, float] = {}
@@ -193,7 +192,7 @@ def per_client(guarantee: Guarantee, releases: Sequence[Line] | Sequence[Planned
     return {client: max(of(Composed((event, other))) for other in every) for client, event in given.items()}
 
 
-def price_of(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> Price:
+def settle_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> AccountantPrice:
     """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at.
 
     Args:
@@ -204,7 +203,7 @@ def price_of(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str
     return _settled(guarantee, _spent(guarantee, releases, path)).price
 
 
-def again(account: Account, lines: Iterable[Line], path: str | None = None) -> Price:
+def settle_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> AccountantPrice:
     """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows.
 
     Args:
@@ -215,7 +214,7 @@ def again(account: Account, lines: Iterable[Line], path: str | None = None) -> P
     Returns:
         The price; its ε is ∞ where a promise is broken.
     """
-    events = spent(lines, path)
+    events = spent_in_ledger(lines, path)
     holders = dict(account.path_holders).get(path or "", account.holders)
     guarantee = Guarantee(account.protection, account.delta, None, False, account.sampled_once)
     if holders is None:
@@ -226,12 +225,12 @@ def again(account: Account, lines: Iterable[Line], path: str | None = None) -> P
     return found if account.broken is None else replace(found, epsilon=math.inf)
 
 
-def client_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> dict[int, Event]:
+def settled_client_events(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, Event]:
     """Per client, everything that it releases, composed, and inside the secret one-time sample where there is one."""
-    return amplified(guarantee, _spent(guarantee, releases, None))
+    return amplify_before_settling(guarantee, _spent(guarantee, releases, None))
 
 
-def amplified(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
+def amplify_before_settling(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
     """Per client, what its releases count for: inside the secret one-time sample where there is one."""
     return {client: _amplified(event, guarantee.sampled_once) for client, event in events.items()}
 
@@ -240,22 +239,24 @@ def _amplified(event: Event, rate: float | None) -> Event:
     return event if rate is None else SampledOnce(event, rate)
 
 
-def _spent(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease], path: str | None) -> dict[int, Event]:
+def _spent(
+    guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease], path: str | None
+) -> dict[int, Event]:
     planned = [r for r in releases if isinstance(r, PlannedRelease)]
     if not planned:
-        return spent((r for r in releases if isinstance(r, Line)), path)
+        return spent_in_ledger((r for r in releases if isinstance(r, LedgerLine)), path)
     named = {r.client for r in planned if r.client is not None}
     most = guarantee.holdings.shape[0] if guarantee.holdings is not None else 1 + max(named, default=0)
-    return {client: declared(planned, client, path) for client in range(most)}
+    return {client: declared_at_desk(planned, client, path) for client in range(most)}
 
 
-def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnit:
+def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnitOfComposition:
     if guarantee.holdings is not None:
-        return composition.overlapping(events, guarantee.holdings, guarantee.delta)
-    given = amplified(guarantee, events)
+        return composition.compose_overlapping(events, guarantee.holdings, guarantee.delta)
+    given = amplify_before_settling(guarantee, events)
     if guarantee.per_end and given:
-        return WorstUnit(*composition.ends(given, guarantee.delta))
-    return WorstUnit(composition.disjoint(given, guarantee.delta))
+        return WorstUnitOfComposition(*composition.compose_ends(given, guarantee.delta))
+    return WorstUnitOfComposition(composition.compose_disjoint(given, guarantee.delta))
 
 
 def _words(promise: Promise, epsilon: float) -> str:
@@ -266,10 +267,12 @@ def _words(promise: Promise, epsilon: float) -> str:
     )
 
 
-MOST_CHOICES = 256  # combinations of dearest events over runs that are priced one by one; beyond, one bound for all
+_MOST_CHOICES = 256  # combinations of dearest events over runs that are priced one by one; beyond, one bound for all
 
 
-def dearest_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> tuple[Event, ...]:
+def dearest_settled_events(
+    guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]
+) -> tuple[Event, ...]:
     """What one person may pay for some releases: each person pays one of these events, or something that one of them bounds.
 
     Clients that share nobody: the distinct events of clients. Prices per end of an edge: each pair of them. Clients that share
@@ -288,7 +291,7 @@ def dearest_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[Pla
     broken = [promise for promise in guarantee.promises if not promise.kept]
     if broken:
         raise PrivacyError(f"the guarantee assumes {broken[0].assumption.value}, and the data break it: ε is ∞")
-    events = client_events(guarantee, releases)
+    events = settled_client_events(guarantee, releases)
     kinds = tuple(dict.fromkeys(events.values()))
     if guarantee.holdings is None:
         pairs = itertools.combinations_with_replacement(kinds, 2)
@@ -303,21 +306,21 @@ def dearest_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[Pla
     return (Composed(tuple(worst)),)
 
 
-def dearest_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
+def dearest_settled_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
     """What one person may pay for several trainings on the same people.
 
     Args:
         parts: for each training, the events of which a person pays one.
 
     Returns:
-        Every combination, composed. Where there are more than ``MOST_CHOICES``, one event with all of them, which bounds each.
+        Every combination, composed. Where there are more than ``_MOST_CHOICES``, one event with all of them, which bounds each.
     """
-    if math.prod(map(len, parts)) > MOST_CHOICES:  # whoever pays all events of a training pays at least its own
+    if math.prod(map(len, parts)) > _MOST_CHOICES:  # whoever pays all events of a training pays at least its own
         return (Composed(tuple(event for part in parts for event in part)),)
     return tuple(Composed(chosen) for chosen in dict.fromkeys(itertools.product(*parts)))
 
 
-def dearest_of_account(account: Account, lines: Sequence[Line]) -> tuple[Event, ...]:
+def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine]) -> tuple[Event, ...]:
     """What one person may pay, from a ledger, which names the holders of the worst unit where several clients release something
     of one.
 
@@ -328,7 +331,7 @@ def dearest_of_account(account: Account, lines: Sequence[Line]) -> tuple[Event, 
     Returns:
         At least one event. A broken promise is not looked at.
     """
-    events = spent(lines)
+    events = spent_in_ledger(lines)
     if account.holders is not None:
         events = {0: Composed(tuple(events[client] for client in account.holders if client in events))}
     if account.sampled_once is not None:
@@ -336,11 +339,11 @@ def dearest_of_account(account: Account, lines: Sequence[Line]) -> tuple[Event, 
     return tuple(dict.fromkeys(events.values())) or (Composed(()),)
 
 
-def joint_epsilon(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
+def settle_jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
     """ε of one person's charges, where each charge is one of several events: the dearest choice.
 
     Args:
         charges: for each charge, the events of which a person pays one.
         delta: δ in [0, 1).
     """
-    return max(price(event, delta).epsilon for event in dearest_together(charges))
+    return max(price(event, delta).epsilon for event in dearest_settled_together(charges))

@@ -86,7 +86,9 @@ _STREAM_WORDS = {
     Trust.ACTIVE_SERVER: "active",
     Trust.NOBODY: "nobody",
 }
-EARLIER = {trust.stream_word: trust.value for trust in Trust if trust is not Trust.NOBODY}  # words of scenarios before 0.3
+EARLIER_TRUST_WORDS = {
+    trust.stream_word: trust.value for trust in Trust if trust is not Trust.NOBODY
+}  # words of scenarios before 0.3
 
 
 def trust_called(word: str) -> Trust:
@@ -101,8 +103,8 @@ def trust_called(word: str) -> Trust:
     Raises:
         ScenarioError: there is none of this name; a word of an earlier version is told what to write.
     """
-    if word in EARLIER:
-        raise ScenarioError(f"trust: {word!r} is called {EARLIER[word]!r} now: write {EARLIER[word]}")
+    if word in EARLIER_TRUST_WORDS:
+        raise ScenarioError(f"trust: {word!r} is called {EARLIER_TRUST_WORDS[word]!r} now: write {EARLIER_TRUST_WORDS[word]}")
     try:
         return Trust(word)
     except ValueError:

@@ -16,7 +16,7 @@ from fedgraph.errors import PrivacyError
 WORDS = tomllib.loads(resources.files("fedgraph.privacy").joinpath("words.toml").read_text(encoding="utf-8"))
 
 
-class Worded(str, Enum):
+class WordedUnit(str, Enum):
     """Base of what a statement names.
 
     The value of a member is its name, and ``words`` says it in a phrase (``words.toml``).
@@ -43,7 +43,7 @@ class Unit(str, Enum):
     ENTITY = "entity"
 
 
-class Relation(Worded):
+class Relation(WordedUnit):
     """Which two inputs are neighbours; ``words`` says each in a phrase.
 
     Attributes:
@@ -84,7 +84,7 @@ class Relation(Worded):
         return self in (Relation.NODE_REPLACE, Relation.GRAPH_REPLACE)
 
 
-class Viewer(Worded):
+class Viewer(WordedUnit):
     """Who must not learn it: everything that this viewer receives has been counted.
 
     Attributes:
@@ -107,7 +107,7 @@ class Viewer(Worded):
         return self in (Viewer.SERVER, Viewer.ACTIVE_SERVER)
 
 
-class Assumption(Worded):
+class Assumption(WordedUnit):
     """What must be true for the statement to hold; ``words`` says each in a phrase."""
 
     COUNTS_PUBLIC = "counts-public"
@@ -255,10 +255,10 @@ class Protection:
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> Protection:
-        """Inverse of ``to_dict``.
+        """Inverse of ``event_to_dict``.
 
         Args:
-            data: a mapping that ``to_dict`` made; ``unit``, ``degree_limit`` and ``colluders`` may be missing.
+            data: a mapping that ``event_to_dict`` made; ``unit``, ``degree_limit`` and ``colluders`` may be missing.
 
         Returns:
             The protection, checked as when it is built.

@@ -6,37 +6,37 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from fedgraph.cells.entry import portable
+from fedgraph.cells.entry import make_entry_portable
 from fedgraph.cells.environment import Environment
-from fedgraph.cells.store import FailedCell, write_atomically
+from fedgraph.cells.store import StoredFailure, store_atomically
 from fedgraph.report import page, result_files
-from fedgraph.report.columns import numbers_of_cells
-from fedgraph.report.phrases import phrase, say_count
-from fedgraph.report.report_rows import group_rows
-from fedgraph.report.saved_run import SHORT_RUN, UNFINISHED
-from fedgraph.report.sections.base import Records
-from fedgraph.types import Graph, GraphCollection, describe, describe_size
+from fedgraph.report.phrases import fill_phrase, phrase_count
+from fedgraph.report.report_rows import group_report_rows
+from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
+from fedgraph.report.sections.base import SectionRecords
+from fedgraph.report.table_columns import column_numbers_of_cells
+from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size
 
-_MOST_SENTENCES, MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
+_MOST_SENTENCES, _MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
 
 
-class Screen(Protocol):
+class _Screen(Protocol):
     """What the report needs of a console (``runs.console.Console``)."""
 
     def say(self, text: str) -> None: ...
     def print(self, text: str) -> None: ...
 
 
-def write(
+def write_report(
     out: Path,
     name: str,
     title: str,
     resolved: str,
-    records: Sequence[Records],
+    records: Sequence[SectionRecords],
     graphs: Mapping[str, Graph | GraphCollection],
     environment: Environment,
-    screen: Screen,
-    failed: Sequence[FailedCell] = (),
+    screen: _Screen,
+    failed: Sequence[StoredFailure] = (),
 ) -> None:
     """Write every output of a run into its folder, and print the answer.
 
@@ -59,50 +59,53 @@ def write(
     """
     notice = environment.notice
     source = {dataset: g.provenance.source for dataset, g in graphs.items()}
-    numbers = [n for r in records for n in numbers_of_cells(name, source.get(r.dataset, "none"), r.entries)]
-    lines = result_files.read_columns([*numbers, *result_files.numbers_of_failures(name, source, failed)])
+    numbers = [n for r in records for n in column_numbers_of_cells(name, source.get(r.dataset, "none"), r.entries)]
+    lines = result_files.read_result_columns([*numbers, *result_files.read_failed_results(name, source, failed)])
     cells = sum(len(r.entries) for r in records)
-    shortened = [SHORT_RUN] if any(r.short for r in records) else []
-    shortened += [UNFINISHED.format(cells, environment.cells)] if cells + len(failed) < environment.cells else []
+    shortened = [SHORT_SAVED_RUN] if any(r.short for r in records) else []
+    shortened += [UNFINISHED_SAVED_RUN.format(cells, environment.cells)] if cells + len(failed) < environment.cells else []
     short = " ".join(shortened) or None  # said first of a run that was shrunk, or is not at its end
     opening = {key: said for key, said in (("notice", notice), ("short", short)) if said}
-    _text(out / "results.csv", result_files.as_csv(lines))
-    noted = result_files.notes_of_rows([entry for r in records for entry in r.entries])
+    _text(out / "results.csv", result_files.format_result_csv(lines))
+    noted = result_files.collect_result_notes([entry for r in records for entry in r.entries])
     head = {**opening, "scenario": name}
-    _text(out / "results.json", result_files.as_json(head, {"rows": result_files.nest_metrics(lines), "notes": noted}))
+    _text(
+        out / "results.json",
+        result_files.format_result_json(head, {"rows": result_files.nest_result_metrics(lines), "notes": noted}),
+    )
     notes = tuple(dict.fromkeys(str(line["note"]) for line in noted))
-    whole = portable({**opening, **dataclasses.asdict(environment)})
+    whole = make_entry_portable({**opening, **dataclasses.asdict(environment)})
     _text(out / "environment.json", json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     ledger = [json.dumps({"kind": "notice", "text": notice})] if notice else []
     ledger += [line for record in records for entry in record.entries for line in entry.ledger]
     _text(out / "ledger.jsonl", "".join(line + "\n" for line in ledger))
-    grown = result_files.write_curves([entry for r in records for entry in r.entries])
+    grown = result_files.format_result_curves([entry for r in records for entry in r.entries])
     if grown is not None:
         _text(out / "curves.csv", grown)
 
-    described = {dataset: describe(g) for dataset, g in graphs.items()}
-    sizes = "; ".join(map(describe_size, graphs.values())) or "No data set is read"
+    described = {dataset: describe_graph(g) for dataset, g in graphs.items()}
+    sizes = "; ".join(map(describe_graph_size, graphs.values())) or "No data set is read"
     where = " What was read, and how, stands under Data." if graphs else ""
     lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
-    rows = [row for r in records for row in group_rows(r.entries)]
-    content = page.content_of(rows, title, lead, notice, records, described)
+    rows = [row for r in records for row in group_report_rows(r.entries)]
+    content = page.make_page_content(rows, title, lead, notice, records, described)
     made = _made(out, resolved, records, environment)
     content = dataclasses.replace(content, secret=environment.seed == "secret", short=short, made=made)
     for figure in content.figures:
-        write_atomically(out / f"{figure.name}.png", figure.png)
+        store_atomically(out / f"{figure.name}.png", figure.png)
         _text(out / f"{figure.name}.svg", figure.svg)
-    _text(out / "report.html", page.render(content))
-    for file, letter in page.render_owner_pages(content).items():
+    _text(out / "report.html", page.render_report_page(content))
+    for file, letter in page.render_letter_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
         _text(out / "owners" / file, letter)
     _text(out / "tables.txt", _whole(content, notes))
     _summary(out, content, notes, screen)
 
 
-def _made(out: Path, resolved: str, records: Sequence[Records], environment: Environment) -> page.HowMade:
+def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:
     """Time, version, command, duration, disk: what is known of how the run was made."""
     made = environment.made
     seconds = sum(e.seconds for r in records for e in r.entries)
@@ -117,12 +120,12 @@ def _made(out: Path, resolved: str, records: Sequence[Records], environment: Env
         "Seed": str(environment.seed),
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
     }
-    known |= count_actors(environment.runtime)
+    known |= _count_actors(environment.runtime)
     facts = tuple((name, value) for name, value in known.items() if value)
-    return page.HowMade(facts, resolved, json.dumps(dataclasses.asdict(environment), indent=2))
+    return page.PageHowMade(facts, resolved, json.dumps(dataclasses.asdict(environment), indent=2))
 
 
-def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
+def _count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
     """One line for the actors, and one for each task whose rounds were counted.
 
     Args:
@@ -136,7 +139,7 @@ def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
     counts = runtime.get("federation")
     names = list(names) if isinstance(names, Mapping) else []
     kinds = {kind: sum(name.rpartition("/")[2].startswith(kind) for name in names) for kind in ("client", "server", "curator")}
-    actors = ", ".join(say_count(many, kind) for kind, many in kinds.items() if many)
+    actors = ", ".join(phrase_count(many, kind) for kind, many in kinds.items() if many)
     if where:
         found["Federations"] = str(where) + (f"; actors: {actors}" if actors else "")
     clients = max(1, kinds["client"])
@@ -149,7 +152,7 @@ def _in_words(count: Mapping[str, float], clients: int) -> str:
     """Rounds, calls, messages, bytes, and which share of the time nobody was at work."""
     seconds, sizes = count["seconds"], {"up": count["bytes_up"] / 1e6, "down": count["bytes_down"] / 1e6}
     rate = f" ({count['calls'] / seconds:,.0f} a second)" if seconds else ""
-    text = phrase("page", "traffic", c=count, rate=rate, **sizes)
+    text = fill_phrase("page", "traffic", c=count, rate=rate, **sizes)
     if not seconds:
         return text
     idle = [1 - count["clients_busy"] / (clients * seconds), 1 - count["server_busy"] / seconds]
@@ -160,21 +163,21 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
-def _summary(out: Path, content: page.Content, notes: Sequence[str], screen: Screen) -> None:
+def _summary(out: Path, content: page.PageContent, notes: Sequence[str], screen: _Screen) -> None:
     """The answer and the notes, as far as a screen holds them; ``tables.txt`` and the page have everything."""
     for said in filter(None, (content.notice, content.short)):
         screen.print(said)
-    for note in notes[:MOST_NOTES]:
+    for note in notes[:_MOST_NOTES]:
         screen.say(f"note: {note}")
     for sentence in content.opening[:_MOST_SENTENCES]:
         screen.print(sentence)
-    left = len(content.opening[_MOST_SENTENCES:]), len(notes[MOST_NOTES:])
+    left = len(content.opening[_MOST_SENTENCES:]), len(notes[_MOST_NOTES:])
     kinds = zip(left, ("sentence", "note"), strict=True)
-    more = "".join(f", {say_count(many, f'more {what}')}" for many, what in kinds if many)
+    more = "".join(f", {phrase_count(many, f'more {what}')}" for many, what in kinds if many)
     screen.print(f"every table{more}: fedgraph show --all {out}\nreport: {out / 'report.html'}")
 
 
-def _whole(content: page.Content, notes: Sequence[str]) -> str:
+def _whole(content: page.PageContent, notes: Sequence[str]) -> str:
     """All that the page says in words and tables, as text."""
     found = [*filter(None, (content.notice, content.short)), *content.opening, *(f"note: {note}" for note in notes)]
     for part in [part for chapter in content.chapters for part in chapter.parts]:
@@ -190,4 +193,4 @@ def _whole(content: page.Content, notes: Sequence[str]) -> str:
 
 def _text(path: Path, text: str) -> None:
     """The whole file or the one that was there: a full disk leaves nothing half-written."""
-    write_atomically(path, text.encode())
+    store_atomically(path, text.encode())

@@ -14,13 +14,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
-from fedgraph.report import attacks, chance, questions
-from fedgraph.report.phrases import begin, phrase_first, rounded, rounded_up
-from fedgraph.report.report_rows import Row
-from fedgraph.report.scores import METRICS, Best, Score, ceiling, format_mean, score_by_second_metric, score_rows
+from fedgraph.report import attack_bounds, chance, question_words
+from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound
+from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.scores import (
+    SCORE_METRICS,
+    BestScore,
+    Score,
+    find_score_ceiling,
+    format_score_mean,
+    score_by_second_metric,
+    score_rows,
+)
 from fedgraph.report.sections import named_attacks
 
-UNITS = ("edge", "node", "entity", "client", "graph")
+ANSWERED_UNITS = ("edge", "node", "entity", "client", "graph")
 
 
 @dataclass(frozen=True)
@@ -37,14 +45,14 @@ class Answer:
     """
 
     sentences: tuple[str, ...]
-    best: tuple[Best, ...]
+    best: tuple[BestScore, ...]
     scores: tuple[Score, ...]
     warnings: int = 0
     remarks: int = 0
     also: tuple[Score, ...] = ()
 
 
-def find_answer(rows: Sequence[Row]) -> Answer:
+def find_answer(rows: Sequence[ReportRow]) -> Answer:
     """The answer over any rows.
 
     Args:
@@ -52,45 +60,54 @@ def find_answer(rows: Sequence[Row]) -> Answer:
 
     Returns:
         Sentences, and the scores and best rows that they rest on. Of rows without a metric of
-        ``scores.METRICS`` only what attacks found is said.
+        ``scores.SCORE_METRICS`` only what attacks found is said.
     """
     scores, also = score_rows(rows), score_by_second_metric(rows)
     every = (*scores, *also)
-    by_canaries = (s for s in attacks.contradictions(rows) if not s.startswith((attacks.ABOUT_PUBLISHED, attacks.BY_CHANCE)))
-    warned = [*chance.inconclusive(scores), *named_attacks.contradictions(rows), *by_canaries, *_without_numbers(scores)]
+    by_canaries = (
+        s
+        for s in attack_bounds.find_contradicting_attack_bounds(rows)
+        if not s.startswith((attack_bounds.ATTACK_BOUND_ABOVE_PUBLISHED, attack_bounds.ATTACK_BOUND_BY_CHANCE))
+    )
+    warned = [
+        *chance.warn_of_chance(scores),
+        *named_attacks.contradict_named_attacks(rows),
+        *by_canaries,
+        *_without_numbers(scores),
+    ]
     sentences: list[str] = []
-    table: list[Best] = []
+    table: list[BestScore] = []
     most = 3 if len({(s.asked, s.unit) for s in every if s.private and not s.raw}) < 3 else 1
     lost: list[str] = []
     levels: list[str] = []
     said: set[tuple[str, str]] = set()  # of these tasks and units it was said that no row keeps any ε
     for asked in dict.fromkeys(s.asked for s in every):
         here = [s for s in every if s.asked == asked]
-        lead = questions.open_sentence(every, here)
+        lead = question_words.open_question_sentence(every, here)
         units = sorted({s.unit for s in here if s.private and not s.raw}, key=_unit_order)
         for unit in units:
-            found, level = _table(asked, unit, here), questions.name_unit(unit, here)
+            found, level = _table(asked, unit, here), question_words.word_question_unit(unit, here)
             levels.append(level)
             table += found
             most_epsilon = max(b.budget for b in found) if found else 0.0
             if any(s.unit == unit and s.private and s.usable and s.keeps(most_epsilon) for s in here):
-                few = bool(chance.inconclusive([s for s in scores if s.dataset == here[0].dataset]))
+                few = bool(chance.warn_of_chance([s for s in scores if s.dataset == here[0].dataset]))
                 sentences += _said(f"{lead} at {level}" if lead else f"At {level}", found, here, most, few)
             elif (here[0].task, unit) not in said:
                 lost.append(f"{f'{lead} at' if lead else 'At'} {level} level, {_nothing_keeps(unit, here)}")
             said.add((here[0].task, unit))
         sentences += _in_clear(here, units, lead)
     sentences += lost
-    of_attacks = attacks.summary(rows)
-    sentences = [*of_attacks, *sentences] if attacks.asked_for(rows) else [*sentences, *of_attacks]
+    of_attacks = attack_bounds.summarise_attack_bounds(rows)
+    sentences = [*of_attacks, *sentences] if attack_bounds.leads_with_attack_bounds(rows) else [*sentences, *of_attacks]
     remarks = []
     if any(b.score is not None for b in table):
         picked = [b.score for b in table if b.score is not None]
-        remarks = [questions.explain_units(sorted(set(levels), key=_unit_order), picked), _how_picked(every)]
+        remarks = [question_words.explain_question_units(sorted(set(levels), key=_unit_order), picked), _how_picked(every)]
     return Answer((*warned, *sentences, *remarks), tuple(table), scores, len(warned), len(remarks), also)
 
 
-def find_best(
+def find_best_answer(
     scores: Sequence[Score], *, unit: str, trust: Trust, epsilon: float, asked: tuple[str, ...] | None = None
 ) -> Score | None:
     """The row with the best mean among those that keep an ε and need no more trust than is given.
@@ -100,7 +117,7 @@ def find_best(
 
     Args:
         scores: The rows.
-        unit: Whom the guarantee protects, one of ``UNITS``.
+        unit: Whom the guarantee protects, one of ``ANSWERED_UNITS``.
         trust: The most that may be trusted.
         epsilon: The provable ε of the row is at most this.
         asked: The one question (``Score.asked``) to keep to; None where all rows answer the same one.
@@ -115,63 +132,65 @@ def find_best(
         raise ValueError("these rows answer several questions (data sets, metrics, protocols): give asked=score.asked")
     kept = [s for s in scores if s.usable and asked in (None, s.asked) and s.keeps(epsilon)]
     able = [
-        s for s in kept if (s.private and s.unit == unit and s.trust.rank <= trust.rank) or questions.reads_nothing(s, unit)
+        s
+        for s in kept
+        if (s.private and s.unit == unit and s.trust.rank <= trust.rank) or question_words.question_reads_nothing(s, unit)
     ]
     return max(able, key=lambda s: (s.mean, -s.trust.rank, -s.provable), default=None)
 
 
-def budgets(scores: Sequence[Score]) -> list[float]:
+def _budgets(scores: Sequence[Score]) -> list[float]:
     """The finite ε that private rows were asked for, least first."""
     return sorted({s.target for s in scores if math.isfinite(s.target) and s.private})
 
 
-def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Best]:
+def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[BestScore]:
     own = [s for s in here if s.unit == unit]
     found = []
-    for budget in budgets(own):
+    for budget in _budgets(own):
         for trust in sorted({s.trust for s in own if s.private and not s.raw}, key=lambda t: -t.rank):
-            picked = find_best(here, unit=unit, trust=trust, epsilon=budget, asked=asked)
-            found.append(Best(asked, unit, budget, trust, picked, _ties(picked, here, unit, trust, budget)))
+            picked = find_best_answer(here, unit=unit, trust=trust, epsilon=budget, asked=asked)
+            found.append(BestScore(asked, unit, budget, trust, picked, _ties(picked, here, unit, trust, budget)))
     return found
 
 
 def _describe_mean(score: Score) -> str:
     """The mean, and where its accuracy may lie by what was tested."""
-    tested = chance.num_tested(score.row)
+    tested = chance.num_chance_samples(score.row)
     if tested is None or score.metric != "accuracy":
-        return format_mean(score)
-    low, high = chance.wilson(score.mean, tested)
-    return f"{format_mean(score)} ({low:.2f} to {high:.2f}, tested on {chance.tested_words(score.row)})"
+        return format_score_mean(score)
+    low, high = chance.wilson_chance_interval(score.mean, tested)
+    return f"{format_score_mean(score)} ({low:.2f} to {high:.2f}, tested on {chance.describe_chance_samples(score.row)})"
 
 
 def _ties(picked: Score | None, here: Sequence[Score], unit: str, trust: Trust, budget: float) -> tuple[Score, ...]:
-    if picked is None or (picked.deviation is None and chance.num_tested(picked.row) is None):
+    if picked is None or (picked.deviation is None and chance.num_chance_samples(picked.row) is None):
         return ()
     able = [s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget) and s.trust.rank <= trust.rank]
-    return tuple(s for s in able if s.name != picked.name and not chance.is_worse(s, picked))
+    return tuple(s for s in able if s.name != picked.name and not chance.is_worse_beyond_chance(s, picked))
 
 
-def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int, few: bool) -> list[str]:
+def _said(opening: str, found: Sequence[BestScore], here: Sequence[Score], most: int, few: bool) -> list[str]:
     """One sentence for each ε; of more than ``most`` the least, the largest, and the one between, in this order.
 
     few: too little was tested to name a row.
     """
     asked = sorted({b.budget for b in found})
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
-    top, said = ceiling(here), []
+    top, said = find_score_ceiling(here), []
     if found[0].asked[1] == "ari" and not few:
-        return [questions.describe_clusters(f"{opening} level", found, here, top, format_mean)]
+        return [question_words.word_cluster_question(f"{opening} level", found, here, top, format_score_mean)]
     for e in shown:
-        lead = f"{opening} level with ε ≤ {rounded(e)}"
+        lead = f"{opening} level with ε ≤ {phrase_number(e)}"
         own = [b for b in found if b.budget == e]
-        text = f"{lead}: {span_of(own, here)}." if few else _one(lead, own, here)
+        text = f"{lead}: {describe_undecided_answer(own, here)}." if few else _one(lead, own, here)
         if top is not None and (few or e == shown[0]):
-            text += f" Without privacy: {format_mean(top)}{'' if few else name_ceiling(top, found, here)}."
+            text += f" Without privacy: {format_score_mean(top)}{'' if few else name_answer_ceiling(top, found, here)}."
         said.append(text)
     return said
 
 
-def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
+def describe_undecided_answer(found: Sequence[BestScore], here: Sequence[Score]) -> str:
     """What is said in the place of a best row, where nothing can be concluded: which numbers the rows have that keep an ε."""
     unit, budget = found[0].unit, found[0].budget
     able = sorted((s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)), key=lambda s: s.mean)
@@ -179,26 +198,26 @@ def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
         return "no row keeps it"
     low, high = f"{able[0].mean:.2f}", f"{able[-1].mean:.2f}"
     named = f"no row is named, for the reason above; what keeps it has {low}" + (f" to {high}" if low != high else "")
-    tested = [(s.mean, n) for s in (able[0], able[-1]) if s.metric == "accuracy" and (n := chance.num_tested(s.row))]
+    tested = [(s.mean, n) for s in (able[0], able[-1]) if s.metric == "accuracy" and (n := chance.num_chance_samples(s.row))]
     if len(tested) < 2:
         return named
-    least, most = chance.wilson(*tested[0])[0], chance.wilson(*tested[1])[1]
+    least, most = chance.wilson_chance_interval(*tested[0])[0], chance.wilson_chance_interval(*tested[1])[1]
     return f"{named}, and by chance alone anything from {least:.2f} to {most:.2f}"
 
 
-def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> str:
+def name_answer_ceiling(top: Score, found: Sequence[BestScore], here: Sequence[Score]) -> str:
     """The best row without privacy, in brackets, unless its name says no more; and where a private one is above it by more
     than two standard errors, that it is.
     """
-    name = questions.short_name(top, here)
+    name = question_words.word_question_row(top, here)
     said = [] if name.lower() in ("no privacy", "without privacy") else [name]
-    if any(b.score is not None and b.score.private and chance.is_worse(top, b.score) for b in found):
+    if any(b.score is not None and b.score.private and chance.is_worse_beyond_chance(top, b.score) for b in found):
         why = ", which may read its neighbours' labels" if top.asked[2] == "asking" else ""
         said.append(f"this is no upper line: a private row is above it{why}")
     return f" ({'; '.join(said)})" if said else ""
 
 
-def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
+def _one(opening: str, found: Sequence[BestScore], here: Sequence[Score]) -> str:
     """From the most trust to the least. Levels with one best row are said once, with the least trust that it needs."""
     parts: list[str] = []
     last, before = "", None
@@ -208,17 +227,21 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
             last = ""
         elif following is None or following.score is not b.score:
             free = "" if b.score.private else " (it releases nothing private, and no private row does better)"
-            verb = "reaches" if not b.ties and chance.beats_floor(b.score) else "has"
-            named = "" if b.score.name == last else f"{questions.short_name(b.score, here)} {verb} "
-            mean = _describe_mean(b.score) if before is None else format_mean(b.score)
-            told = before is not None and chance.num_tested(before.row) is not None and not chance.is_worse(b.score, before)
+            verb = "reaches" if not b.ties and chance.beats_chance(b.score) else "has"
+            named = "" if b.score.name == last else f"{question_words.word_question_row(b.score, here)} {verb} "
+            mean = _describe_mean(b.score) if before is None else format_score_mean(b.score)
+            told = (
+                before is not None
+                and chance.num_chance_samples(before.row) is not None
+                and not chance.is_worse_beyond_chance(b.score, before)
+            )
             by_chance = " (the difference may be chance)" if told else ""
             parts.append(f"{named}{mean} {b.trust.clause}{free}{by_chance}")
             last, before = b.score.name, b.score
     text = f"{opening}: {'; '.join(parts)}."
     picked = {b.score.name for b in found if b.score is not None}
     text += _majority([b.score for b in found if b.score is not None])
-    ties = sorted({questions.short_name(s, here) for b in found for s in b.ties if s.name not in picked})
+    ties = sorted({question_words.word_question_row(s, here) for b in found for s in b.ties if s.name not in picked})
     if ties:
         text += f" Within two standard errors of the best: {phrase_first(ties, 3)}."
     return text
@@ -226,7 +249,7 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
 
 def _majority(picked: Sequence[Score]) -> str:
     """A warning where the best rows are no better than somebody who learnt nothing."""
-    if any(s.metric == "auc" for s in picked) and not any(map(chance.beats_floor, picked)):
+    if any(s.metric == "auc" for s in picked) and not any(map(chance.beats_chance, picked)):
         return " An AUC of 0.5 is chance, and none of these differs from it by more than chance."
     shares = [s.row.mean("majority_share") for s in picked if s.metric == "accuracy"]
     if not shares or not all(s.mean <= share + 0.005 for s, share in zip(picked, shares, strict=True)):
@@ -242,27 +265,34 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
     if least is None:
         said += ": nothing here may be called private"
     else:
-        said += f"; the least is {rounded_up(least.provable)} ({questions.short_name(least, here)})"
-    free = max((s for s in here if questions.reads_nothing(s, unit) and s.usable), key=lambda s: s.mean, default=None)
-    others = (("without reading private data", free), ("without privacy", ceiling(here)))
-    beside = "; ".join(f"{how}, {questions.short_name(s, here)} reaches {format_mean(s)}" for how, s in others if s is not None)
-    return f"{said}. {begin(beside)}." if beside else f"{said}."
+        said += f"; the least is {phrase_upper_bound(least.provable)} ({question_words.word_question_row(least, here)})"
+    free = max(
+        (s for s in here if question_words.question_reads_nothing(s, unit) and s.usable), key=lambda s: s.mean, default=None
+    )
+    others = (("without reading private data", free), ("without privacy", find_score_ceiling(here)))
+    beside = "; ".join(
+        f"{how}, {question_words.word_question_row(s, here)} reaches {format_score_mean(s)}"
+        for how, s in others
+        if s is not None
+    )
+    return f"{said}. {begin_phrase(beside)}." if beside else f"{said}."
 
 
 def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[str]:
     """What to say of a question where nothing was private at all."""
-    top = ceiling(here)
+    top = find_score_ceiling(here)
     if units or top is None:
         return []
     where = f"{lead} the" if lead else "The"
     return [
-        f"{where} best without privacy is {top.name}: {METRICS[top.metric]} {format_mean(top)}. No private row was asked for."
+        f"{where} best without privacy is {top.name}: {SCORE_METRICS[top.metric]} {format_score_mean(top)}. No private "
+        "row was asked for."
     ]
 
 
 def _how_picked(scores: Sequence[Score]) -> str:
     """What the numbers are, and why they are a little too good."""
-    metrics = " and ".join(dict.fromkeys(METRICS[s.metric] for s in scores))
+    metrics = " and ".join(dict.fromkeys(SCORE_METRICS[s.metric] for s in scores))
     seeds = sorted({s.seeds for s in scores})
     many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     spread = f", mean ± standard deviation over {many} seeds" if seeds[-1] > 1 else ", one seed"
@@ -274,10 +304,10 @@ def _without_numbers(scores: Sequence[Score]) -> list[str]:
     found = [s for s in scores if s.status != "ok"]
     if not found:
         return []
-    names = ", ".join(dict.fromkeys(f"{s.name} ({s.trust.value}, ε = {rounded(s.target)})" for s in found[:4]))
+    names = ", ".join(dict.fromkeys(f"{s.name} ({s.trust.value}, ε = {phrase_number(s.target)})" for s in found[:4]))
     more = f" and {len(found) - 4} more" if len(found) > 4 else ""
     return [f"{len(found)} of {len(scores)} rows have no result and compete for nothing: {names}{more}."]
 
 
 def _unit_order(unit: str) -> tuple[int, str]:
-    return (UNITS.index(unit) if unit in UNITS else len(UNITS), unit)
+    return (ANSWERED_UNITS.index(unit) if unit in ANSWERED_UNITS else len(ANSWERED_UNITS), unit)

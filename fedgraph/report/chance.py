@@ -10,25 +10,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedgraph.cells.facts import GraphClassificationFacts, GraphClusteringFacts, LinkPredictionFacts, unpack_right
-from fedgraph.report.phrases import rounded
-from fedgraph.report.report_rows import Row
+from fedgraph.cells.task_facts import GraphClassificationFacts, GraphClusteringFacts, LinkPredictionFacts, unpack_answer_facts
+from fedgraph.report.phrases import phrase_number
+from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.scores import Score
 
-ERRORS = 2.0  # standard errors that a difference must exceed
-_FEWEST_TESTED, FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
-TESTED = {GraphClassificationFacts: "graph", GraphClusteringFacts: "graph", LinkPredictionFacts: "edge"}
+CHANCE_STANDARD_ERRORS = 2.0  # standard errors that a difference must exceed
+_FEWEST_TESTED, _FEWEST_OF_A_CLASS, _LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
+_TESTED = {GraphClassificationFacts: "graph", GraphClusteringFacts: "graph", LinkPredictionFacts: "edge"}
 
 
-def wilson(share: float, tested: int) -> tuple[float, float]:
+def wilson_chance_interval(share: float, tested: int) -> tuple[float, float]:
     """(low, high): the shares from which ``share`` of ``tested`` is two standard errors away (Wilson, 1927)."""
-    z = ERRORS**2 / tested
+    z = CHANCE_STANDARD_ERRORS**2 / tested
     middle = (share + z / 2) / (1 + z)
     half = math.sqrt(z * share * (1 - share) + z * z / 4) / (1 + z)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def num_tested(row: Row) -> int | None:
+def num_chance_samples(row: ReportRow) -> int | None:
     """How many different nodes or graphs the row's score rests on; None where it was not counted.
 
     Seeds split the same nodes anew, so they add none; folds of a collection do.
@@ -40,18 +40,18 @@ def num_tested(row: Row) -> int | None:
     return min(sum(counts), facts.graphs) if isinstance(facts, GraphClassificationFacts) else min(counts)
 
 
-def tested_words(row: Row) -> str:
+def describe_chance_samples(row: ReportRow) -> str:
     """``1,000 nodes``; of whole graphs ``1,000 graphs``."""
-    what = next((word for kind, word in TESTED.items() if isinstance(row.head.facts, kind)), row.head.facts.one)
-    count = num_tested(row) or 0
+    what = next((word for kind, word in _TESTED.items() if isinstance(row.head.facts, kind)), row.head.facts.one)
+    count = num_chance_samples(row) or 0
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def error_of_difference(one: Row, other: Row, metric: str) -> float:
+def _error_of_difference(one: ReportRow, other: ReportRow, metric: str) -> float:
     """Standard error of the difference of two rows' means: from what was tested, and over seeds; the larger of the two."""
     first, second = ({e.seed: e for e in row.entries if metric in e.metrics} for row in (one, other))
     both = sorted(first.keys() & second.keys())
-    paired = [paired_variance(first[s].facts.right, second[s].facts.right, first[s].facts.tested or 0) for s in both]
+    paired = [paired_chance_variance(first[s].facts.right, second[s].facts.right, first[s].facts.tested or 0) for s in both]
     known = [v for v in paired if v is not None]
     alike = bool(known) and len(known) == len(both) == len(first) == len(second)
     if metric != "accuracy":
@@ -59,7 +59,7 @@ def error_of_difference(one: Row, other: Row, metric: str) -> float:
     elif alike:
         sampled = statistics.fmean(known)
     else:
-        sampled = sum(row.mean(metric) * (1 - row.mean(metric)) / n for row in (one, other) if (n := num_tested(row)))
+        sampled = sum(row.mean(metric) * (1 - row.mean(metric)) / n for row in (one, other) if (n := num_chance_samples(row)))
     if alike and len(both) > 1:
         seeds = statistics.variance(first[s].metrics[metric] - second[s].metrics[metric] for s in both) / len(both)
     else:
@@ -67,39 +67,41 @@ def error_of_difference(one: Row, other: Row, metric: str) -> float:
     return math.sqrt(max(sampled, seeds))
 
 
-def paired_variance(one: str, other: str, tested: int) -> float | None:
+def paired_chance_variance(one: str, other: str, tested: int) -> float | None:
     """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
     if not tested or not one or len(one) != len(other):
         return None
-    differences = unpack_right(one, tested).astype(float) - unpack_right(other, tested)
+    differences = unpack_answer_facts(one, tested).astype(float) - unpack_answer_facts(other, tested)
     return float(np.var(differences) / tested)
 
 
-def errors_for(choices: int) -> float:
+def correct_chance_errors(choices: int) -> float:
     """Standard errors that a difference must exceed which was picked among so many: two, with Bonferroni's correction."""
     normal = statistics.NormalDist()
-    return normal.inv_cdf(1 - (1 - normal.cdf(ERRORS)) / max(1, choices))
+    return normal.inv_cdf(1 - (1 - normal.cdf(CHANCE_STANDARD_ERRORS)) / max(1, choices))
 
 
-def is_worse(score: Score, than: Score) -> bool:
+def is_worse_beyond_chance(score: Score, than: Score) -> bool:
     """By more than two standard errors of the difference."""
-    return than.mean - score.mean > ERRORS * error_of_difference(than.row, score.row, than.metric)
+    return than.mean - score.mean > CHANCE_STANDARD_ERRORS * _error_of_difference(than.row, score.row, than.metric)
 
 
-def floor(score: Score) -> float:
+def find_chance_floor(score: Score) -> float:
     """What somebody reaches who learnt nothing: of accuracy by naming the largest class, of an AUC a half."""
     return 0.5 if score.metric == "auc" else score.row.majority
 
 
-def beats_floor(score: Score) -> bool:
-    """Whether the score is above ``floor`` by more than two standard errors of its own."""
-    tested, least = num_tested(score.row), floor(score)
+def beats_chance(score: Score) -> bool:
+    """Whether the score is above ``find_chance_floor`` by more than two standard errors of its own."""
+    tested, least = num_chance_samples(score.row), find_chance_floor(score)
     if score.metric == "auc":
-        return score.mean - ERRORS * _error_of_area(score.row, score.mean) > least
-    return score.mean > least and (tested is None or score.metric != "accuracy" or wilson(score.mean, tested)[0] > least)
+        return score.mean - CHANCE_STANDARD_ERRORS * _error_of_area(score.row, score.mean) > least
+    return score.mean > least and (
+        tested is None or score.metric != "accuracy" or wilson_chance_interval(score.mean, tested)[0] > least
+    )
 
 
-def _error_of_area(row: Row, area: float) -> float:
+def _error_of_area(row: ReportRow, area: float) -> float:
     """Standard error of a mean AUC: by what was tested (Hanley & McNeil, 1982), and over seeds; the larger of the two."""
     over_seeds = row.deviation("auc") / math.sqrt(len(row.entries))
     tested = [e.facts for e in row.entries if isinstance(e.facts, LinkPredictionFacts) and e.facts.tested and e.facts.negatives]
@@ -111,26 +113,27 @@ def _error_of_area(row: Row, area: float) -> float:
     return max(math.sqrt(max(variance, 0.0)), over_seeds)
 
 
-def inconclusive(scores: Sequence[Score]) -> list[str]:
+def warn_of_chance(scores: Sequence[Score]) -> list[str]:
     """One sentence for each data set whose rows cannot decide anything; they come before everything else."""
     found = []
     many = len({s.dataset for s in scores}) > 1
     for dataset in dict.fromkeys(s.dataset for s in scores):
         own = [s for s in scores if s.dataset == dataset]
-        fewest = min((s for s in own if num_tested(s.row)), key=lambda s: num_tested(s.row) or 0, default=None)
+        fewest = min((s for s in own if num_chance_samples(s.row)), key=lambda s: num_chance_samples(s.row) or 0, default=None)
         least = min((e.facts.least_class for s in own for e in s.row.entries if e.facts.least_class is not None), default=None)
         kept = [(s.delta, s.unit_name) for s in own if s.delta and s.private and math.isfinite(s.provable)]
         delta, unit = max(kept, default=(0.0, ""))
         why = []
-        if fewest is not None and (num_tested(fewest.row) or 0) < _FEWEST_TESTED:
-            why.append(f"only {tested_words(fewest.row)} were tested (it takes {_FEWEST_TESTED})")
-        if least is not None and least < FEWEST_OF_A_CLASS:
-            what = tested_words(own[0].row).split()[1].rstrip("s")
-            why.append(f"the smallest class has {least} {what}{'' if least == 1 else 's'} (it takes {FEWEST_OF_A_CLASS})")
-        if delta > LARGEST_DELTA * (1 + 1e-9):
+        if fewest is not None and (num_chance_samples(fewest.row) or 0) < _FEWEST_TESTED:
+            why.append(f"only {describe_chance_samples(fewest.row)} were tested (it takes {_FEWEST_TESTED})")
+        if least is not None and least < _FEWEST_OF_A_CLASS:
+            what = describe_chance_samples(own[0].row).split()[1].rstrip("s")
+            why.append(f"the smallest class has {least} {what}{'' if least == 1 else 's'} (it takes {_FEWEST_OF_A_CLASS})")
+        if delta > _LARGEST_DELTA * (1 + 1e-9):
             one = "person" if unit == "node" else unit
             why.append(
-                f"δ = {rounded(delta)} is above {LARGEST_DELTA:g}, so the guarantee may fail for one {one} in {1 / delta:.0f}"
+                f"δ = {phrase_number(delta)} is above {_LARGEST_DELTA:g}, so the guarantee may fail for one {one} in "
+                f"{1 / delta:.0f}"
             )
         if why:
             found.append(f"{f'On {dataset}, nothing' if many else 'Nothing'} can be concluded: {'; '.join(why)}.")

@@ -15,24 +15,24 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from fedgraph.report import plots
-from fedgraph.report.report_rows import Row
+from fedgraph.report.report_rows import ReportRow
 
-MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's; the page's own shapes stand in this order in shapes.html
+_MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's; the page's own shapes stand in this order in shapes.html
 _DASHES = ("--", ":", "-.")
 _GREY = "#aab3bd"  # of lines beside the best ones
-FEW = 8  # ticks of a logarithmic axis
-NEAREST = 0.09  # of its width: two labels of four letters side by side
+_FEW = 8  # ticks of a logarithmic axis
+_NEAREST = 0.09  # of its width: two labels of four letters side by side
 _TITLE_WIDTH = 40  # characters in a line above a panel
-WIDTH, _HEIGHT, LEFT, RIGHT, TOP = 420, 290, 46, 12, 10  # of a panel on the page, and of its margins, in its own units
-_LETTER, LINE = 6.6, 14  # width and height of a letter below its axis, in these units
-FEWEST = 4  # points that a single line needs to be drawn
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP = 420, 290, 46, 12, 10  # of a panel on the page, and of its margins, in its own units
+_LETTER, _LINE = 6.6, 14  # width and height of a letter below its axis, in these units
+_FEWEST = 4  # points that a single line needs to be drawn
 
 
 _Styles = list[dict[str, int | None]]  # of each group of a legend: name → number of its colour or symbol; None: grey
 
 
 @dataclass(frozen=True)
-class Series:
+class ChartSeries:
     """Points of one configuration, with error bars.
 
     Attributes:
@@ -60,7 +60,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChartPanel:
     """One pair of axes.
 
     Attributes:
@@ -77,7 +77,7 @@ class Panel:
 
     title: str
     ylabel: str
-    lines: tuple[Series, ...]
+    lines: tuple[ChartSeries, ...]
     levels: tuple[tuple[str, float], ...] = ()
     xlabel: str = "privacy budget ε"
     axis: Literal["even", "log"] = "even"
@@ -98,15 +98,15 @@ class Panel:
         return {x: edges[float(x)] if float(x) in edges else math.log10(float(x)) for x in every}
 
     def ticks(self) -> list[tuple[float, str]]:
-        """(position, label), on a logarithmic axis at most ``FEW``, and none that would cover another one."""
+        """(position, label), on a logarithmic axis at most ``_FEW``, and none that would cover another one."""
         places = self.positions()
         if self.axis == "even":
             return [(at, x if isinstance(x, str) else _tick(x)) for x, at in places.items()]
         marked = [(at, _tick(float(x))) for x, at in places.items() if float(x) in (0.0, math.inf)]
         finite = sorted({float(f"{float(x):.3g}") for x in places if 0 < float(x) < math.inf})
-        if len(finite) > FEW - 2:
+        if len(finite) > _FEW - 2:
             finite = _decades(finite[0], finite[-1])
-        finite = _apart(finite, NEAREST * (max(places.values()) - min(places.values())))
+        finite = _apart(finite, _NEAREST * (max(places.values()) - min(places.values())))
         return sorted([*((math.log10(x), _tick(x)) for x in finite), *marked])
 
 
@@ -128,23 +128,23 @@ def _decades(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for parts in ((1, 2, 5), (1, 3), (1,)):
         found = [c * 10.0**p for p in powers for c in parts if low * 0.99 <= c * 10.0**p <= high * 1.01]
-        if len(found) <= FEW:
+        if len(found) <= _FEW:
             return found
-    return found[:: -(-len(found) // FEW)]
+    return found[:: -(-len(found) // _FEW)]
 
 
-def draw(
-    name: str, caption: str, panels: Sequence[Panel], notice: str | None, height: float = 4.2, shared: bool = False
-) -> tuple[plots.Figure, ...]:
-    """One figure with all panels that show more than a table would: two lines, or one of ``FEWEST`` points; none without them.
+def draw_chart(
+    name: str, caption: str, panels: Sequence[ChartPanel], notice: str | None, height: float = 4.2, shared: bool = False
+) -> tuple[plots.PlotFigure, ...]:
+    """One figure with all panels that show more than a table would: two lines, or one of ``_FEWEST`` points; none without them.
 
     shared: one scale of y, so that panels can be compared.
     """
-    panels = [p for p in panels if len(p.lines) > 1 or any(len(line.x) >= FEWEST for line in p.lines)]
+    panels = [p for p in panels if len(p.lines) > 1 or any(len(line.x) >= _FEWEST for line in p.lines)]
     if not panels:
         return ()
     groups, styles = _looks(panels)
-    figure = plots.draw(
+    figure = plots.draw_plot(
         name, caption, len(panels), lambda axes: _paint_all(axes, panels, groups, styles, shared), notice, height
     )
     drawn = [_shape(p, styles, groups, panels if shared else [p]) for p in panels]
@@ -153,7 +153,7 @@ def draw(
     return (replace(figure, spec=spec),)
 
 
-def draw_for_notebook(panels: Sequence[Panel]) -> Figure:
+def draw_chart_for_notebook(panels: Sequence[ChartPanel]) -> Figure:
     """A figure of matplotlib with every panel, side by side; at least one."""
     figure = Figure(figsize=(5.5 * len(panels), 4.2), layout="constrained")
     _paint_all(list(figure.subplots(1, len(panels), squeeze=False).flat), panels, *_looks(panels), shared=False)
@@ -161,7 +161,7 @@ def draw_for_notebook(panels: Sequence[Panel]) -> Figure:
 
 
 def _paint_all(
-    axes: Sequence[Axes], panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: _Styles, shared: bool
+    axes: Sequence[Axes], panels: Sequence[ChartPanel], groups: Sequence[Sequence[str]], styles: _Styles, shared: bool
 ) -> None:
     for ax, panel in zip(axes, panels, strict=True):
         _paint(ax, panel, styles)
@@ -173,7 +173,7 @@ def _paint_all(
     if len(groups) > 1 or len(panels) > 1 or len(entries) > 4:
         handles = []
         for i, key in ((i, key) for i, group in enumerate(groups) for key in group):
-            marker = MARKERS[(styles[i][key] or 0) % len(MARKERS)] if i or len(groups) == 1 else None
+            marker = _MARKERS[(styles[i][key] or 0) % len(_MARKERS)] if i or len(groups) == 1 else None
             entry = Line2D([], [], lw=1.5 if marker else 3, ls="" if i else "-", marker=marker, label=key)
             entry.set_color("#4c566a" if i else _colour(styles[i][key]))
             handles.append(entry)
@@ -184,13 +184,13 @@ def _paint_all(
             ax.legend(fontsize=8, frameon=False)
 
 
-def over_budgets(label: str, rows: Sequence[Row], metric: str) -> Series:
+def chart_over_budgets(label: str, rows: Sequence[ReportRow], metric: str) -> ChartSeries:
     """The mean of each row against the ε that it was asked for, with one standard deviation."""
     means, spread = [r.mean(metric) for r in rows], [r.deviation(metric) for r in rows]
-    return Series(label, [r.head.epsilon for r in rows], means, spread)
+    return ChartSeries(label, [r.head.epsilon for r in rows], means, spread)
 
 
-def _looks(panels: Sequence[Panel]) -> tuple[list[list[str]], _Styles]:
+def _looks(panels: Sequence[ChartPanel]) -> tuple[list[list[str]], _Styles]:
     """The names in each group of the legend, and the number of the colour or symbol of each; None: grey.
 
     Names whose symbols are the same in every figure come first; where some are best, only these have a colour.
@@ -211,23 +211,24 @@ def _looks(panels: Sequence[Panel]) -> tuple[list[list[str]], _Styles]:
 
 
 def _colour(number: int | None) -> str:
-    return _GREY if number is None else plots.COLOURS[number % len(plots.COLOURS)]
+    return _GREY if number is None else plots.PLOT_COLOURS[number % len(plots.PLOT_COLOURS)]
 
 
-def _look(line: Series, styles: _Styles) -> tuple[int | None, int]:
+def _look(line: ChartSeries, styles: _Styles) -> tuple[int | None, int]:
     """Numbers of colour and symbol."""
     colour = styles[0][line.belongs[0]]
     return colour, (styles[1][line.belongs[1]] if len(line.belongs) > 1 else colour) or 0
 
 
-def _paint(ax: Axes, panel: Panel, styles: _Styles) -> None:
+def _paint(ax: Axes, panel: ChartPanel, styles: _Styles) -> None:
     places = panel.positions()
     for line in panel.lines:
         colour, symbol = _look(line, styles)
         bars = list(line.error) if any(line.error) else None
         ax.errorbar(
             [places[x] for x in line.x], list(line.y), yerr=bars, label=line.label, color=_colour(colour), lw=1.6, ms=5,
-            capsize=3, zorder=2 if colour is None else 3, marker=MARKERS[symbol % len(MARKERS)], ls="-" if line.joined else "",
+            capsize=3, zorder=2 if colour is None else 3, marker=_MARKERS[symbol % len(_MARKERS)],
+            ls="-" if line.joined else "",
         )  # fmt: skip
     for index, (label, value) in enumerate(sorted(panel.levels, key=lambda level: -level[1])):
         ax.axhline(value, ls=_DASHES[index % 3], color="#4c566a", lw=1.2)
@@ -243,20 +244,22 @@ def _paint(ax: Axes, panel: Panel, styles: _Styles) -> None:
     ax.grid(alpha=0.25)
 
 
-def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike: Sequence[Panel]) -> dict[str, object]:
+def _shape(
+    panel: ChartPanel, styles: _Styles, groups: Sequence[Sequence[str]], alike: Sequence[ChartPanel]
+) -> dict[str, object]:
     """Where everything of a panel stands on the page. alike: the panels that have the same scale of y."""
     places, ticks = panel.positions(), panel.ticks()
-    names = [textwrap.wrap(text, max(7, int((WIDTH - 60) / len(ticks) / _LETTER))) or [""] for _, text in ticks]
-    bottom = _HEIGHT - 22 - LINE * max(map(len, names))
+    names = [textwrap.wrap(text, max(7, int((_WIDTH - 60) / len(ticks) / _LETTER))) or [""] for _, text in ticks]
+    bottom = _HEIGHT - 22 - _LINE * max(map(len, names))
     at = [place for place, _ in ticks]
     room = max(0.25, 0.06 * (max(at) - min(at)))
     ends = [y + s * e for p in alike for line in p.lines for y, e in zip(line.y, line.error, strict=True) for s in (-1, 1)]
     values = [y for y in (*ends, *(level for p in alike for _, level in p.levels)) if math.isfinite(y)] or [0.0]
     gap = (max(values) - min(values) or abs(values[0]) or 1.0) * 0.06
-    across = _scale(min(at) - room, max(at) + room, LEFT, WIDTH - RIGHT)
-    up = _scale(min(values) - gap, max(values) + gap, bottom, TOP)
+    across = _scale(min(at) - room, max(at) + room, _LEFT, _WIDTH - _RIGHT)
+    up = _scale(min(values) - gap, max(values) + gap, bottom, _TOP)
     rules = [
-        y for y in MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(min(values), max(values)) if TOP - 1 <= up(y) <= bottom + 1
+        y for y in MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(min(values), max(values)) if _TOP - 1 <= up(y) <= bottom + 1
     ]
     lines = []
     for line in panel.lines:
@@ -275,7 +278,7 @@ def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike
         keys = [f"{i}-{groups[i].index(key)}" for i, key in enumerate(line.belongs)]
         joined = line.joined and len({x for x, *_ in points}) > 1
         about = {"names": line.belongs, "belongs": " ".join(keys), "tip": told[0][0] if told else ""}
-        look = {"colour": "grey" if colour is None else f"c{colour % 10}", "symbol": symbol % len(MARKERS)}
+        look = {"colour": "grey" if colour is None else f"c{colour % 10}", "symbol": symbol % len(_MARKERS)}
         lines.append({**about, **look, "joined": joined, "points": points})
     lines.sort(key=lambda line: line["colour"] != "grey")
     levels = [(label, up(value), f"{value:.2f}") for label, value in panel.levels if math.isfinite(value)]
@@ -298,7 +301,7 @@ def _scale(low: float, high: float, start: float, end: float) -> Callable[[float
     return place
 
 
-def _legend_spec(panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: _Styles) -> list[dict[str, object]]:
+def _legend_spec(panels: Sequence[ChartPanel], groups: Sequence[Sequence[str]], styles: _Styles) -> list[dict[str, object]]:
     heads = next((p.heads for p in panels if p.heads), ())
     found: list[dict[str, object]] = []
     for i, group in enumerate(groups):
@@ -306,7 +309,7 @@ def _legend_spec(panels: Sequence[Panel], groups: Sequence[Sequence[str]], style
         for n, key in enumerate(group):
             number = styles[i][key]
             colour = "ink" if i else "grey" if number is None else f"c{number % 10}"
-            symbol = (number or 0) % len(MARKERS) if i == 1 or len(groups) == 1 else 1
+            symbol = (number or 0) % len(_MARKERS) if i == 1 or len(groups) == 1 else 1
             entries.append({"label": key, "key": f"{i}-{n}", "colour": colour, "symbol": symbol})
         found.append({"title": heads[i] if i < len(heads) else "", "entries": entries})
     return found

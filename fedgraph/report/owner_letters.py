@@ -1,7 +1,7 @@
 """A page for the owner of one client: is it worth joining for my people, and what could others learn of one of them?
 
 Plain words, whole numbers out of 100, and one table; no symbol but ε, which is explained below the table. A difference that
-chance alone may make (``Choices.chance``) is called none.
+chance alone may make (``ClientChoices.chance``) is called none.
 """
 
 import math
@@ -9,18 +9,27 @@ from collections.abc import Sequence
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
-from fedgraph.report import chance, choices
-from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
-from fedgraph.report.phrases import phrase, read_phrases, rounded, rounded_up
-from fedgraph.report.sections.base import Letter
+from fedgraph.report import chance, client_choices
+from fedgraph.report.client_choices import (
+    ALONE_CHOICE,
+    CURATOR_CHOICE,
+    JOINED_CHOICES,
+    ChoiceOwnFit,
+    ClientChoice,
+    ClientChoices,
+    make_joined_choice,
+    make_left_out_choice,
+)
+from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound, read_phrases
+from fedgraph.report.sections.base import SectionLetter
 
 
-def write_letters(found: Choices, dataset: str, beside: Sequence[Choices] = ()) -> tuple[Letter, ...]:
+def write_owner_letters(found: ClientChoices, dataset: str, beside: Sequence[ClientChoices] = ()) -> tuple[SectionLetter, ...]:
     """One letter per client, in the order of the data. beside: the same cells by other measures, for its table."""
     return tuple(_letter(found, dataset, client, beside) for client in found.clients)
 
 
-def joining_gain(found: Choices, client: str, epsilon: float) -> float | None:
+def measure_owner_gain(found: ClientChoices, client: str, epsilon: float) -> float | None:
     """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
 
     Both sides are the client's own best of everything that was tried there. None where one of the two was not measured; 0 where
@@ -32,98 +41,102 @@ def joining_gain(found: Choices, client: str, epsilon: float) -> float | None:
     base, best = max(kept, key=found.mean), max(joined, key=found.mean)
     tried = len(kept) * len(joined) * sum(map(math.isfinite, found.epsilons))
     gain = found.mean(best) - found.mean(base)
-    return gain if abs(gain) > chance.errors_for(tried) * found.error(best, base) else 0.0
+    return gain if abs(gain) > chance.correct_chance_errors(tried) * found.error(best, base) else 0.0
 
 
-def _picked(found: Choices, client: str, epsilon: float) -> tuple[str, Choice] | None:
+def _picked(found: ClientChoices, client: str, epsilon: float) -> tuple[str, ClientChoice] | None:
     """(learner, choice) of the best way of joining for this client; for everybody where nothing was measured for it."""
     joined = found.joined_by(client, epsilon)
     if not joined:
-        return found.best(epsilon, JOINED)
+        return found.best(epsilon, JOINED_CHOICES)
     learner, _, choice, _ = max(joined, key=found.mean)
-    return learner, join(choice.trust)
+    return learner, make_joined_choice(choice.trust)
 
 
-def _letter(found: Choices, dataset: str, client: str, beside: Sequence[Choices] = ()) -> Letter:
+def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[ClientChoices] = ()) -> SectionLetter:
     base = max((found.mean(key) for key in found.kept_by(client)), default=None)
     finite = [e for e in found.epsilons if math.isfinite(e)]
     sentences = [
         _about(found, dataset, client, base),
-        "" if base is None else phrase("owner", "base", base=_hundred(base)),
+        "" if base is None else fill_phrase("owner", "base", base=_hundred(base)),
         *(_joining(found, client, epsilon, base) for epsilon in finite),
         _unprotected(found, client, finite),
         _left_out(found, client, finite),
     ]
     if client not in found.tested:
-        missed = {choices.FOUND: "nothing_found", choices.LINKED: "nothing_linked"}.get(found.metric, "nothing_tested")
+        missed = {client_choices.CHOICE_RECALL: "nothing_found", client_choices.CHOICE_AUC: "nothing_linked"}.get(
+            found.metric, "nothing_tested"
+        )
         sentences.append(_say(found, missed))
     words = tuple(choice.words for choice in _columns(found, client))
-    end = () if undecided(found) else ("verdict",)
+    end = () if is_owner_letter_undecided(found) else ("verdict",)
     header = ("ε", *words, f"others are right about one {_unit_word(found)}", *end)
     rows = tuple(_row(found, client, epsilon, shown) for shown in (found, *beside) for epsilon in found.epsilons)
     title, answer = f"For the owner of {client}", _answer(found, client, finite)
-    return Letter(client, title, answer, tuple(filter(None, sentences)), header, rows, _end(found))
+    return SectionLetter(client, title, answer, tuple(filter(None, sentences)), header, rows, _end(found))
 
 
-def _say(found: Choices, name: str, **values: object) -> str:
-    return phrase("owner", name, one=found.called[0], many=found.called[1], **values)
+def _say(found: ClientChoices, name: str, **values: object) -> str:
+    return fill_phrase("owner", name, one=found.called[0], many=found.called[1], **values)
 
 
-def _unit_word(found: Choices) -> str:
+def _unit_word(found: ClientChoices) -> str:
     """What one unit of the guarantee is called."""
     one, many = found.called
     if found.unit == "edge":
         return f"tie between two {many}"
-    if found.metric == choices.LINKED:  # who exists is public there, and all ties of somebody are private
+    if found.metric == client_choices.CHOICE_AUC:  # who exists is public there, and all ties of somebody are private
         return f"{one}'s ties" if found.unit == "node" else "owner's ties"
     return one
 
 
-def _end(found: Choices) -> tuple[str, ...]:
+def _end(found: ClientChoices) -> tuple[str, ...]:
     """What the numbers rest on: of texts named as an assumption, those that the rows assume."""
     absent = {assumption.value for assumption in Assumption} - found.assumed
-    absent |= {"own", "choices"} if found.metric == choices.LINKED else {"linked"}
-    absent |= {"verdict"} if undecided(found) else set()
+    absent |= {"own", "choices"} if found.metric == client_choices.CHOICE_AUC else {"linked"}
+    absent |= {"verdict"} if is_owner_letter_undecided(found) else set()
     words = {"one": found.called[0], "many": found.called[1], "unit": _unit_word(found)}
-    return tuple(phrase("owner_end", name, **words) for name in read_phrases()["owner_end"] if name not in absent)
+    return tuple(fill_phrase("owner_end", name, **words) for name in read_phrases()["owner_end"] if name not in absent)
 
 
-def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
+def _answer(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
     """Join or not, at which ε."""
     if found.short:
-        return phrase("owner", "short")
-    if found.seeds < choices.FEWEST_SEEDS:
-        return phrase("owner", "few_seeds", count=found.seeds, fewest=choices.FEWEST_SEEDS)
-    gains = {e: g for e in finite if (g := joining_gain(found, client, e)) is not None}
+        return fill_phrase("owner", "short")
+    if found.seeds < client_choices.FEWEST_CHOICE_SEEDS:
+        return fill_phrase("owner", "few_seeds", count=found.seeds, fewest=client_choices.FEWEST_CHOICE_SEEDS)
+    gains = {e: g for e in finite if (g := measure_owner_gain(found, client, e)) is not None}
     better = [e for e, g in gains.items() if g > 0]
     same = [e for e, g in gains.items() if g == 0]
     if not gains:
         return ""
     if not better:
         otherwise = ", otherwise it is worse" if len(same) < len(gains) else ""
-        return phrase("owner", "nothing", same=_listed(same), otherwise=otherwise) if same else phrase("owner", "alone")
+        return (
+            fill_phrase("owner", "nothing", same=_listed(same), otherwise=otherwise) if same else fill_phrase("owner", "alone")
+        )
     most = max(better, key=lambda e: gains[e])
     gain = f"{100 * gains[most]:.0f}"
     if len(better) == len(gains):
-        return phrase("owner", "always", at=rounded(most), gain=gain)
+        return fill_phrase("owner", "always", at=phrase_number(most), gain=gain)
     return _say(found, "only", better=_listed(better), gain=gain)
 
 
 def _listed(values: Sequence[float]) -> str:
-    told = [rounded(v) for v in values]
+    told = [phrase_number(v) for v in values]
     return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} or {told[-1]}"
 
 
-def _about(found: Choices, dataset: str, client: str, base: float | None) -> str:
+def _about(found: ClientChoices, dataset: str, client: str, base: float | None) -> str:
     """Who is meant, and what is counted."""
     size = found.clients[client]
     said = [_say(found, "about", client=client, size=size, called=found.called[size != 1], dataset=dataset)]
-    if found.metric == choices.FOUND:
+    if found.metric == client_choices.CHOICE_RECALL:
         said.append(_say(found, "about_found", alerts=100 * (found.alerts or 0)))
         if found.reachable.get(client, 1.0) < 0.995:
             said.append(_say(found, "about_reachable", reachable=_hundred(found.reachable[client])))
     else:
-        linked = found.metric == choices.LINKED
+        linked = found.metric == client_choices.CHOICE_AUC
         said.append(_say(found, "about_linked" if linked else "about_right", tested=found.tested_once(client)))
         if client in found.usual and not linked:
             said.append(_say(found, "about_usual", usual=_hundred(found.usual[client])))
@@ -131,7 +144,7 @@ def _about(found: Choices, dataset: str, client: str, base: float | None) -> str
     return " ".join([*said, *([f"Differences below {math.ceil(least)} may be chance."] if least > 1 else [])])
 
 
-def _joining(found: Choices, client: str, epsilon: float, base: float | None) -> str:
+def _joining(found: ClientChoices, client: str, epsilon: float, base: float | None) -> str:
     picked = _picked(found, client, epsilon)
     if picked is None:
         return ""
@@ -140,25 +153,25 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     if choice.trust is Trust.SUMS:
         where, who = "when the server sees only sums", "the server and the other clients"
     value = found.value(learner, epsilon, choice, client)
-    text = f"Joined at ε = {rounded(epsilon)}, {where}"
+    text = f"Joined at ε = {phrase_number(epsilon)}, {where}"
     text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
-    for own, what in ((Own.HEAD, "the last step"), (Own.WEIGHTS, "the whole model")):
-        value = found.value(learner, epsilon, join(choice.trust, own), client)
+    for own, what in ((ChoiceOwnFit.HEAD, "the last step"), (ChoiceOwnFit.WEIGHTS, "the whole model")):
+        value = found.value(learner, epsilon, make_joined_choice(choice.trust, own), client)
         if value is not None:
             compared = _compared(found, client, value, base)
             text += " " + _say(found, "adapted", what=what, value=_hundred(value), compared=compared)
     if client in found.own and found.own[client] < epsilon:
-        text += " " + _say(found, "own", own=rounded(found.own[client]))
+        text += " " + _say(found, "own", own=phrase_number(found.own[client]))
     price = found.price(learner, epsilon, choice, client)
     if price is not None:
         of_links = "exists" if found.unit == "edge" else "are in the data"
-        what = "belongs to your data" if (found.unit, found.metric != choices.LINKED) == ("node", True) else of_links
-        often = in_hundred(price, found.delta)
+        what = "belongs to your data" if (found.unit, found.metric != client_choices.CHOICE_AUC) == ("node", True) else of_links
+        often = _in_hundred(price, found.delta)
         text += " " + _say(found, "learn", who=who, unit=_unit_word(found), what=what, often=often)
     return text
 
 
-def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
+def _unprotected(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
     """What joining would give if nothing were protected, and so what protection costs at the largest budget."""
     free = _picked(found, client, math.inf)
     most = None if free is None else found.value(free[0], math.inf, free[1], client)
@@ -168,19 +181,19 @@ def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
         return ""
     cost = round(100 * most) - round(100 * value)
     told = f"{cost} of 100" if cost > 0 and not _alike(found, client, most, value) else "nothing that can be told from chance"
-    return phrase("owner", "unprotected", most=_hundred(most), at=rounded(max(finite)), cost=told)
+    return fill_phrase("owner", "unprotected", most=_hundred(most), at=phrase_number(max(finite)), cost=told)
 
 
 def _hundred(value: float) -> str:
     return f"{100 * value:.0f} of 100"
 
 
-def _alike(found: Choices, client: str, value: float, base: float) -> bool:
+def _alike(found: ClientChoices, client: str, value: float, base: float) -> bool:
     """Whether they are the same in whole numbers, or so near that chance may make the difference."""
     return round(100 * value) == round(100 * base) or abs(value - base) <= found.chance(client, base)
 
 
-def _compared(found: Choices, client: str, value: float, base: float | None) -> str:
+def _compared(found: ClientChoices, client: str, value: float, base: float | None) -> str:
     if base is None:
         return ""
     difference = round(100 * value) - round(100 * base)
@@ -190,62 +203,76 @@ def _compared(found: Choices, client: str, value: float, base: float | None) -> 
     return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone{told})"
 
 
-def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
+def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
     """What the client gets if it stays out and asks the others' model."""
     for epsilon in finite[::-1]:
         picked = _picked(found, client, epsilon)
-        value = None if picked is None else found.value(picked[0], epsilon, out_of(picked[1].trust), client)
+        value = None if picked is None else found.value(picked[0], epsilon, make_left_out_choice(picked[1].trust), client)
         if value is not None:
-            return _say(found, "left_out", epsilon=rounded(epsilon), value=_hundred(value))
+            return _say(found, "left_out", epsilon=phrase_number(epsilon), value=_hundred(value))
     return ""
 
 
-def _columns(found: Choices, client: str) -> list[Choice]:
+def _columns(found: ClientChoices, client: str) -> list[ClientChoice]:
     """The choices that were measured for this client."""
     run = {key[2] for key in found.values if key[3] == client}
-    return [c for c in (ALONE, *choices.ADAPTED, *map(out_of, choices.SEEN), CURATOR) if c in run]
+    return [
+        c
+        for c in (
+            ALONE_CHOICE,
+            *client_choices.ADAPTED_CHOICES,
+            *map(make_left_out_choice, client_choices.CHOICE_TRUST_WORDS),
+            CURATOR_CHOICE,
+        )
+        if c in run
+    ]
 
 
-def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[str, ...]:
+def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices) -> tuple[str, ...]:
     """A line of the table. shown: ``found``, or the same cells by another measure; rows are picked by ``found``."""
-    picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR, ALONE))
+    picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR_CHOICE, ALONE_CHOICE))
     cells = []
     for choice in _columns(found, client):
-        own = found.best(epsilon, (ALONE,)) if choice == ALONE else picked
+        own = found.best(epsilon, (ALONE_CHOICE,)) if choice == ALONE_CHOICE else picked
         value = None if own is None else shown.value(own[0], epsilon, choice, client)
         cells.append("—" if value is None else f"{100 * value:.0f}" + _within(shown, client, value))
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
-    told = "—" if price is None else in_hundred(price, found.delta)
+    told = "—" if price is None else _in_hundred(price, found.delta)
     if shown is not found:
-        return (f"{rounded(epsilon)}, {choices.BESIDE[shown.metric]}", *cells, "", *(() if undecided(found) else ("",)))
-    gain = joining_gain(found, client, epsilon)
+        return (
+            f"{phrase_number(epsilon)}, {client_choices.OTHER_CHOICE_METRICS[shown.metric]}",
+            *cells,
+            "",
+            *(() if is_owner_letter_undecided(found) else ("",)),
+        )
+    gain = measure_owner_gain(found, client, epsilon)
     verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
-    return (rounded(epsilon), *cells, told, *(() if undecided(found) else (verdict,)))
+    return (phrase_number(epsilon), *cells, told, *(() if is_owner_letter_undecided(found) else (verdict,)))
 
 
-def _within(shown: Choices, client: str, value: float) -> str:
+def _within(shown: ClientChoices, client: str, value: float) -> str:
     """Two standard errors of one number, of hidden ties; of a difference of two numbers they are √2 times that."""
-    if shown.metric != choices.LINKED and shown.metric not in choices.BESIDE:
+    if shown.metric != client_choices.CHOICE_AUC and shown.metric not in client_choices.OTHER_CHOICE_METRICS:
         return ""
     return f" ± {math.ceil(100 * shown.chance(client, value) / math.sqrt(2))}"
 
 
-def undecided(found: Choices) -> bool:
+def is_owner_letter_undecided(found: ClientChoices) -> bool:
     """Whether nobody is advised: the run was shrunk, or repeated too seldom."""
-    return found.short or found.seeds < choices.FEWEST_SEEDS
+    return found.short or found.seeds < client_choices.FEWEST_CHOICE_SEEDS
 
 
-def in_hundred(epsilon: float, delta: float) -> str:
+def _in_hundred(epsilon: float, delta: float) -> str:
     """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
     if epsilon == 0:
         return "no more often than by guessing, 50 of 100 times"
-    share = right_at_most(epsilon, delta)
+    share = _right_at_most(epsilon, delta)
     if share >= 0.99995:
         return "up to always: nothing limits it"
-    return f"at most {rounded_up(100 * share, 1 + (share > 0.995))} of 100 times"
+    return f"at most {phrase_upper_bound(100 * share, 1 + (share > 0.995))} of 100 times"
 
 
-def right_at_most(epsilon: float, delta: float) -> float:
+def _right_at_most(epsilon: float, delta: float) -> float:
     """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
 
     (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).

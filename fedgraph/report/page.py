@@ -10,24 +10,24 @@ from dataclasses import dataclass
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.report import answer, attacks, first_screen, plots, references, statement, sweeps
+from fedgraph.report import answer, attack_bounds, cards, plots, references, statement, sweeps
 from fedgraph.report.answer import Answer
-from fedgraph.report.columns import Column, Page, TableCell, page_columns, page_lines
-from fedgraph.report.first_screen import Card
-from fedgraph.report.phrases import phrase, read_asset
-from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row
-from fedgraph.report.scores import Score, row_anchor
+from fedgraph.report.cards import Card
+from fedgraph.report.phrases import fill_phrase, read_phrase_asset
+from fedgraph.report.plots import PlotFigure
+from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.scores import Score, name_score_anchor
 from fedgraph.report.sections import base
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.report.table_columns import ColumnCell, PageColumn, TableColumn, fill_page_columns, list_page_columns
 
 _LETTERS = 126  # that stand side by side in a table of 1,000 pixels
-LONGEST = 26  # letters of a cell that may break into lines
+_LONGEST = 26  # letters of a cell that may break into lines
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """One task on one data set.
 
     Attributes:
@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Chapter:
+class PageChapter:
     """One section of the page: a part that stands alone, or several between which one thing varies.
 
     Attributes:
@@ -57,13 +57,13 @@ class Chapter:
 
     title: str
     thing: str | None
-    figures: tuple[Figure, ...]
-    tables: tuple[Table, ...]
-    parts: tuple[Part, ...]
+    figures: tuple[PlotFigure, ...]
+    tables: tuple[SectionTable, ...]
+    parts: tuple[PagePart, ...]
 
 
 @dataclass(frozen=True)
-class HowMade:
+class PageHowMade:
     """How a run was made.
 
     Attributes:
@@ -78,7 +78,7 @@ class HowMade:
 
 
 @dataclass(frozen=True)
-class Content:
+class PageContent:
     """All that the page shows.
 
     Attributes:
@@ -111,54 +111,54 @@ class Content:
     opening: tuple[str, ...]
     beside: tuple[str, ...]
     attacked: tuple[str, ...]
-    front: tuple[Figure, ...]
-    aside: tuple[Figure, ...]
+    front: tuple[PlotFigure, ...]
+    aside: tuple[PlotFigure, ...]
     cards: tuple[Card, ...]
-    chapters: tuple[Chapter, ...]
+    chapters: tuple[PageChapter, ...]
     said: tuple[statement.StatementFamily, ...]
-    methods: tuple[references.LibraryEntry, ...]
-    datasets: tuple[references.LibraryEntry, ...]
+    methods: tuple[references.ReferencedEntry, ...]
+    datasets: tuple[references.ReferencedEntry, ...]
     references: tuple[references.Reference, ...]
-    made: HowMade
-    columns: tuple[tuple[Column, Page], ...] = ()
-    lines: tuple[tuple[Score, tuple[TableCell, ...]], ...] = ()
+    made: PageHowMade
+    columns: tuple[tuple[TableColumn, PageColumn], ...] = ()
+    lines: tuple[tuple[Score, tuple[ColumnCell, ...]], ...] = ()
     secret: bool = False
     short: str | None = None
 
     @property
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[PlotFigure]:
         """Every figure of the page."""
         inside = [f for c in self.chapters for p in c.parts for f in p.section.figures]
         return [*self.front, *self.aside, *(f for c in self.chapters for f in c.figures), *inside]
 
 
-def _page_chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, ...]:
+def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tuple[PageChapter, ...]:
     """The parts of a run in order, those that vary one thing together."""
     found = []
     for sweep in sweeps.group_sweeps([r for r in records if r.entries]):
         values = sweep.at or ("",) * len(sweep.parts)
         parts = tuple(
-            Part(r.label, r.dataset, f"{at:g}" if isinstance(at, float) else at, base.build_sections(r, notice))
+            PagePart(r.label, r.dataset, f"{at:g}" if isinstance(at, float) else at, base.build_sections(r, notice))
             for r, at in zip(sweep.parts, values, strict=True)
         )
-        figures, tables = sweeps.draw(sweep, notice)
+        figures, tables = sweeps.draw_sweep(sweep, notice)
         labels = list(dict.fromkeys(r.label for r in sweep.parts))
         where = list(dict.fromkeys(r.dataset for r in sweep.parts))
         title = f"{labels[0] if len(labels) == 1 else f'{len(labels)} tasks'} — {', '.join(where)}"
         if sweep.thing is not None and figures:
             title = f"By {sweep.thing}: {' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
-        found.append(Chapter(title, sweep.thing if figures else None, figures, tables, parts))
+        found.append(PageChapter(title, sweep.thing if figures else None, figures, tables, parts))
     return tuple(found)
 
 
-def content_of(
-    rows: Sequence[Row],
+def make_page_content(
+    rows: Sequence[ReportRow],
     title: str,
     lead: str,
     notice: str | None,
-    records: Sequence[Records] = (),
+    records: Sequence[SectionRecords] = (),
     described: Mapping[str, str] | None = None,
-) -> Content:
+) -> PageContent:
     """What the page shows of any rows: the answer over all of them, charts, one table, statements and papers.
 
     Args:
@@ -168,20 +168,20 @@ def content_of(
         described: data set → one line; only data sets that are described are listed.
     """
     answered, parts = answer.find_answer(rows), _page_chapters(records, notice)
-    front, aside = first_screen.figures(answered, notice)
+    front, aside = cards.draw_card_figures(answered, notice)
     first = tuple(s for c in parts for p in c.parts for s in p.section.first)
-    methods, datasets, papers = page_library(rows, described or {}, [r.kind for r in records])
+    methods, datasets, papers = _page_library(rows, described or {}, [r.kind for r in records])
     opening = _page_opening(answered, parts)
-    return Content(
+    return PageContent(
         title=title, lead=lead, notice=notice, answered=answered, opening=opening, beside=first if answered.scores else opening,
-        attacked=tuple(attacks.summary(rows)), front=front, aside=aside, cards=first_screen.make_cards(answered),
-        chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers, made=HowMade((), "", ""),
+        attacked=tuple(attack_bounds.summarise_attack_bounds(rows)), front=front, aside=aside, cards=cards.make_cards(answered),
+        chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers, made=PageHowMade((), "", ""),
         datasets=datasets if described is None else tuple(d for d in datasets if d.name in described),
-        columns=page_columns(answered.scores), lines=page_lines(answered.scores),
+        columns=list_page_columns(answered.scores), lines=fill_page_columns(answered.scores),
     )  # fmt: skip
 
 
-def render_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
+def render_page_of_runs(rows: Sequence[ReportRow], runs: Sequence[str], notice: str | None = None) -> str:
     """The self-contained page of rows from several runs.
 
     Args:
@@ -190,10 +190,10 @@ def render_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = N
         notice: Says that data were generated; None where they are real.
     """
     title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
-    return render(content_of(rows, title, phrase("page", "runs"), notice))
+    return render_report_page(make_page_content(rows, title, fill_phrase("page", "runs"), notice))
 
 
-def _page_opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
+def _page_opening(answered: Answer, parts: Sequence[PageChapter]) -> tuple[str, ...]:
     """What the first screen says: warnings, what parts put first, the answer; where rows have no rank, how each part begins."""
     if answered.scores:
         first = (s for c in parts for p in c.parts for s in p.section.first)
@@ -201,52 +201,52 @@ def _page_opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]
     return tuple(p.section.sentences[0] for c in parts for p in c.parts if p.section.sentences)
 
 
-def page_library(
-    rows: Sequence[Row], described: Mapping[str, str], kinds: Sequence[str]
-) -> tuple[tuple[references.LibraryEntry, ...], tuple[references.LibraryEntry, ...], tuple[references.Reference, ...]]:
+def _page_library(
+    rows: Sequence[ReportRow], described: Mapping[str, str], kinds: Sequence[str]
+) -> tuple[tuple[references.ReferencedEntry, ...], tuple[references.ReferencedEntry, ...], tuple[references.Reference, ...]]:
     """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""
-    methods: dict[str, references.LibraryEntry] = {}
-    datasets: dict[str, references.LibraryEntry] = {}
+    methods: dict[str, references.ReferencedEntry] = {}
+    datasets: dict[str, references.ReferencedEntry] = {}
     for row in rows:
         for entries, name, words, papers in (
-            (methods, str(row.head.method), references.idea_of, references.papers_of_method),
-            (datasets, str(row.head.dataset), lambda n: described.get(n, ""), references.papers_of_data),
+            (methods, str(row.head.method), references.describe_referenced_method, references.find_method_references),
+            (datasets, str(row.head.dataset), lambda n: described.get(n, ""), references.find_data_references),
         ):
             if name not in entries:
-                entries[name] = references.LibraryEntry(name, words(name), tuple(r.key for r in papers(name)))
-            entries[name].rows.setdefault(f"{row.name} ({row.head.task})", row_anchor(row))
-    papers_of_all = references.collect_papers(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
+                entries[name] = references.ReferencedEntry(name, words(name), tuple(r.key for r in papers(name)))
+            entries[name].rows.setdefault(f"{row.name} ({row.head.task})", name_score_anchor(row))
+    papers_of_all = references.collect_references(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
     return tuple(methods.values()), tuple(datasets.values()), tuple(papers_of_all)
 
 
-def render(content: Content) -> str:
+def render_report_page(content: PageContent) -> str:
     """The page as HTML; it needs no other file, no network, and no script to be read."""
     shown = [table for chapter in content.chapters for table in chapter.tables]
     inside = [table for chapter in content.chapters for part in chapter.parts for table in part.section.tables]
-    text = load_template("page.html").render(
-        c=content, price_note=first_screen.explain_prices(content.cards), spec=embed_json, words=word_columns,
-        picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.for_page(figure)).decode(),
+    text = load_page_template("page.html").render(
+        c=content, price_note=cards.explain_card_prices(content.cards), spec=_embed_json, words=_word_columns,
+        picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.compress_plot(figure)).decode(),
         sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
-        wide=is_wide, tips_of=shared_tips, hides_order=hides_its_order,
+        wide=_is_wide, tips_of=_shared_tips, hides_order=_hides_its_order,
         kinds={k: list(dict.fromkeys(getattr(s, k) for s, _ in content.lines)) for k in ("dataset", "unit", "trust", "method")},
-        outside=statement.caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
+        outside=statement.list_statement_caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
     )  # fmt: skip
     return re.sub(
         r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text
     )  # HTML needs none of these
 
 
-def load_template(name: str, escaped: bool = True) -> jinja2.Template:
+def load_page_template(name: str, escaped: bool = True) -> jinja2.Template:
     """A template of this package, where a name that nobody gave is an error."""
-    loader, strict = jinja2.FunctionLoader(lambda file: read_asset(f"templates/{file}")), jinja2.StrictUndefined
+    loader, strict = jinja2.FunctionLoader(lambda file: read_phrase_asset(f"templates/{file}")), jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=escaped, undefined=strict, trim_blocks=True, lstrip_blocks=True, loader=loader)
     return environment.get_template(name)
 
 
-def render_owner_pages(content: Content) -> dict[str, str]:
+def render_letter_pages(content: PageContent) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
-    template, style = load_template("owner.html"), _markup("page.css")
+    template, style = load_page_template("owner.html"), _markup("page.css")
     found: dict[str, str] = {}
     taken: set[str] = set()
     for part in (p for c in content.chapters for p in c.parts):
@@ -271,20 +271,20 @@ def _file(title: str, taken: Collection[str]) -> str:
 
 def _markup(name: str) -> Markup:
     """A file of ``templates`` as it is."""
-    return Markup(read_asset(f"templates/{name}"))
+    return Markup(read_phrase_asset(f"templates/{name}"))
 
 
-def is_wide(table: Table) -> bool:
+def _is_wide(table: SectionTable) -> bool:
     """Whether a table needs more room than a page of 1,000 pixels has; its rows are then shown as cards there."""
     columns = [[row[i] for row in table.rows if i < len(row)] for i in range(len(table.header))]
     needed = [
-        max(max(map(len, head.split() or [""])), min(LONGEST, max(map(len, cells), default=0)))
+        max(max(map(len, head.split() or [""])), min(_LONGEST, max(map(len, cells), default=0)))
         for head, cells in zip(table.header, columns, strict=True)
     ]
     return sum(needed) + 2 * len(needed) > _LETTERS
 
 
-def word_columns(table: Table) -> frozenset[int]:
+def _word_columns(table: SectionTable) -> frozenset[int]:
     """The columns of a table that hold words in most of their cells: they begin at the left, as in a text."""
     found = set()
     for i in range(len(table.header)):
@@ -294,7 +294,7 @@ def word_columns(table: Table) -> frozenset[int]:
     return frozenset(found)
 
 
-def hides_its_order(cell: TableCell) -> bool:
+def _hides_its_order(cell: ColumnCell) -> bool:
     """Whether a cell is sorted by something else than the text, or the number, that it begins with."""
     if isinstance(cell.sort, str):
         return cell.sort not in ("", cell.text)
@@ -302,12 +302,12 @@ def hides_its_order(cell: TableCell) -> bool:
     return shown is None or abs(float(shown[0]) - cell.sort) > 0.005 * abs(cell.sort)
 
 
-def shared_tips(lines: Sequence[tuple[Score, Sequence[TableCell]]]) -> dict[str, int]:
+def _shared_tips(lines: Sequence[tuple[Score, Sequence[ColumnCell]]]) -> dict[str, int]:
     """What several cells of the one table say, with its number in the list that the page keeps of them."""
     counted = Counter(cell.tip for _, cells in lines for cell in cells if cell.tip)
     return {tip: number for number, tip in enumerate(tip for tip, count in counted.items() if count > 1)}
 
 
-def embed_json(value: object) -> Markup:
+def _embed_json(value: object) -> Markup:
     """JSON that may stand inside a script element."""
     return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026"))

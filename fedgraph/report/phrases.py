@@ -8,7 +8,7 @@ from importlib import resources
 import yaml
 
 
-def read_asset(name: str) -> str:
+def read_phrase_asset(name: str) -> str:
     """The text of a file that comes with the report."""
     return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
 
@@ -16,20 +16,20 @@ def read_asset(name: str) -> str:
 @cache
 def read_phrases() -> Mapping[str, Mapping[str, str]]:
     """Part → name → text."""
-    return dict(yaml.safe_load(read_asset("templates/phrases.yaml")))
+    return dict(yaml.safe_load(read_phrase_asset("templates/phrases.yaml")))
 
 
-def phrase(part: str, name: str, /, **values: object) -> str:
+def fill_phrase(part: str, name: str, /, **values: object) -> str:
     """One text. values: of the names in braces that stand in it."""
     return read_phrases()[part][name].format(**values)
 
 
-def begin(words: str) -> str:
+def begin_phrase(words: str) -> str:
     """``words`` as a sentence begins with them: names such as ROC keep their letters."""
     return words[:1].upper() + words[1:]
 
 
-def rounded(value: float | None, digits: int = 3) -> str:
+def phrase_number(value: float | None, digits: int = 3) -> str:
     """A number as tables show it.
 
     Args:
@@ -46,20 +46,20 @@ def rounded(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if value and abs(value) < 0.01 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
-def rounded_up(value: float | None, digits: int = 2) -> str:
+def phrase_upper_bound(value: float | None, digits: int = 2) -> str:
     """An upper bound as tables show it: never below the computed one.
 
     Args:
         value: At least 0, or none.
-        digits: As for ``rounded``.
+        digits: As for ``phrase_number``.
     """
     if value is None or not math.isfinite(value) or value == 0:
-        return rounded(value, digits)
+        return phrase_number(value, digits)
     scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
-    return rounded(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
+    return phrase_number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
 
 
-def say_count(count: int, what: str) -> str:
+def phrase_count(count: int, what: str) -> str:
     """``1 seed``, ``2 seeds``."""
     return f"{count} {what}{'s' if count > 1 else ''}"
 
@@ -79,7 +79,7 @@ def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:
     return between.join(texts[:most]) + more
 
 
-def averaged_over(count: int, what: str = "seed", error: str = "deviation") -> str:
+def phrase_average(count: int, what: str = "seed", error: str = "deviation") -> str:
     """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
 
     >>> averaged_over(1), averaged_over(3, "fold")

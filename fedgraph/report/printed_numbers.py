@@ -5,11 +5,15 @@ from dataclasses import dataclass
 
 import yaml
 
-from fedgraph.report.phrases import read_asset
-from fedgraph.report.report_rows import Row
+from fedgraph.report.phrases import read_phrase_asset
+from fedgraph.report.report_rows import ReportRow
 
-PER_GRAPH = 0.0  # in place of an ε, where the paper gives each graph its own ε = 1/|V|
-TEST_GRAPHS = {"tu/proteins": 111, "tu/mutag": 19, "tu/imdb-binary": 100}  # a tenth of each collection, as the paper tests on
+PRINTED_PER_GRAPH = 0.0  # in place of an ε, where the paper gives each graph its own ε = 1/|V|
+PRINTED_TEST_GRAPHS = {
+    "tu/proteins": 111,
+    "tu/mutag": 19,
+    "tu/imdb-binary": 100,
+}  # a tenth of each collection, as the paper tests on
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class PrintedNumber:
 
 def _read() -> tuple[PrintedNumber, ...]:
     found = []
-    for table in yaml.safe_load(read_asset("printed_numbers.yaml")):
+    for table in yaml.safe_load(read_phrase_asset("printed_numbers.yaml")):
         metric = table.get("metric", "accuracy")
         scale = 100 if metric == "accuracy" else 1
         for method, variant, epsilon, *values in table["rows"]:
@@ -53,12 +57,14 @@ def _read() -> tuple[PrintedNumber, ...]:
     return tuple(found)
 
 
-ALL = _read()
+PRINTED_NUMBERS = _read()
 
 
-def find(dataset: str, method: str, variant: str, epsilon: float, metric: str, unit: str | None = None) -> PrintedNumber | None:
+def find_printed_number(
+    dataset: str, method: str, variant: str, epsilon: float, metric: str, unit: str | None = None
+) -> PrintedNumber | None:
     """The printed number for one row, if there is one; a published variant ``*`` fits every variant, unit None every unit."""
-    for p in ALL:
+    for p in PRINTED_NUMBERS:
         if None not in (unit, p.unit) and unit != p.unit:
             continue
         if (p.dataset, p.method, p.epsilon, p.metric) == (dataset, method, epsilon, metric) and p.variant in ("*", variant):
@@ -66,7 +72,7 @@ def find(dataset: str, method: str, variant: str, epsilon: float, metric: str, u
     return None
 
 
-def compare(row: Row, metric: str, printed: PrintedNumber) -> tuple[str, str]:
+def compare_printed_number(row: ReportRow, metric: str, printed: PrintedNumber) -> tuple[str, str]:
     """Our mean less the printed one, as a table shows it.
 
     Args:
@@ -78,11 +84,11 @@ def compare(row: Row, metric: str, printed: PrintedNumber) -> tuple[str, str]:
         (the difference, the same in standard errors of our mean; ``—`` where these are not known).
     """
     mean = row.mean(metric)
-    errors = in_standard_errors(mean, row.deviation(metric), len(row.values(metric)), printed.value)
+    errors = _in_standard_errors(mean, row.deviation(metric), len(row.values(metric)), printed.value)
     return f"{mean - printed.value:+.3f}", "—" if errors is None else f"{errors:+.1f}"
 
 
-def in_standard_errors(mean: float, deviation: float, count: int, published: float) -> float | None:
+def _in_standard_errors(mean: float, deviation: float, count: int, published: float) -> float | None:
     """(ours − published) in standard errors of our mean; None for fewer than two runs or no spread."""
     if count < 2 or deviation == 0:
         return None

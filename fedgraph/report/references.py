@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
-from fedgraph.report.phrases import read_asset
+from fedgraph.report.phrases import read_phrase_asset
 
 _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  # name = {value}; braces inside may nest twice
 
@@ -35,7 +35,7 @@ class Reference:
 
 
 @dataclass
-class LibraryEntry:
+class ReferencedEntry:
     """A method or a data set that a run used.
 
     Attributes:
@@ -56,7 +56,7 @@ class LibraryEntry:
 
 
 @dataclass(frozen=True)
-class Bibliography:
+class _Bibliography:
     """What papers.yaml holds: papers that no method's file names.
 
     Attributes:
@@ -79,12 +79,12 @@ class Bibliography:
 
 
 @cache
-def _known_papers() -> Bibliography:
+def _known_papers() -> _Bibliography:
     """Papers that no method's file names."""
-    return TypeAdapter(Bibliography).validate_python(yaml.safe_load(read_asset("papers.yaml")))
+    return TypeAdapter(_Bibliography).validate_python(yaml.safe_load(read_phrase_asset("papers.yaml")))
 
 
-def papers_of_method(name: str) -> tuple[Reference, ...]:
+def find_method_references(name: str) -> tuple[Reference, ...]:
     """The papers that a method's file names; none for a row that is no method, such as ``graph size``."""
     try:
         bibtex = plugins.load("methods", name).REFERENCE
@@ -104,14 +104,14 @@ def papers_of_method(name: str) -> tuple[Reference, ...]:
         return ()
 
 
-def papers_of_data(name: str) -> tuple[Reference, ...]:
+def find_data_references(name: str) -> tuple[Reference, ...]:
     """The paper that published a data set, by its family; none for generated and own graphs."""
     family = name.split("/", 1)[0]
     known = _known_papers()
     return known.find(known.data[family]) if family in known.data else ()
 
 
-def idea_of(method: str) -> str:
+def describe_referenced_method(method: str) -> str:
     """The first sentence of the method's file."""
     try:
         words = (plugins.load("methods", method).__doc__ or "").strip().split("\n\n")[0]
@@ -120,10 +120,10 @@ def idea_of(method: str) -> str:
     return " ".join(words.split())
 
 
-def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bool) -> list[Reference]:
+def collect_references(methods: Iterable[str], datasets: Iterable[str], geometry: bool) -> list[Reference]:
     """Every paper once: methods first, then data, then what counts and compares."""
-    found = [r for name in methods for r in papers_of_method(name)]
-    found += [r for name in datasets for r in papers_of_data(name)]
+    found = [r for name in methods for r in find_method_references(name)]
+    found += [r for name in datasets for r in find_data_references(name)]
     if geometry:
-        found += [*papers_of_method("local_dp")[:1], *_known_papers().find(*_known_papers().geometry)]
+        found += [*find_method_references("local_dp")[:1], *_known_papers().find(*_known_papers().geometry)]
     return list({r.key: r for r in [*found, *_known_papers().find(*_known_papers().accounting)]}.values())

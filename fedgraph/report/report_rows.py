@@ -9,29 +9,31 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from fedgraph.audit import curve, one_run
-from fedgraph.cells.entry import Entry, RowKey
-from fedgraph.cells.facts import CanaryAttack, Choice, NodeClassificationFacts
+from fedgraph.cells.entry import CellEntry, EntryRowKey
+from fedgraph.cells.task_facts import CanaryAttackFacts, NodeClassificationFacts, SettingChoiceFacts
 from fedgraph.privacy.units import Protection
 
 
 @lru_cache(maxsize=4096)
-def lower_bound(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
-    """``curve.estimated_bound``, computed once: every table asks for the same bounds."""
-    return curve.estimated_bound(list(counts), delta, by, alpha)
+def bound_report_row(
+    counts: tuple[one_run.OneRunCount, ...], delta: float, by: str = "counting", alpha: float = one_run.ONE_RUN_ALPHA
+) -> float:
+    """``curve.curve_or_counting_bound``, computed once: every table asks for the same bounds."""
+    return curve.curve_or_counting_bound(list(counts), delta, by, alpha)
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """One line of every table: a configuration, averaged over seeds.
 
     Attributes:
         entries: Its cells, one for each seed; at least one.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CellEntry, ...]
 
     @property
-    def head(self) -> Entry:
+    def head(self) -> CellEntry:
         """The first cell: what names it and its protection hold for all of them."""
         return self.entries[0]
 
@@ -40,9 +42,9 @@ class Row:
         """Method and variant."""
         return f"{self.head.method} · {self.head.variant}"
 
-    def of_run(self, run: str) -> Row:
+    def of_run(self, run: str) -> ReportRow:
         """The row with its run in its name: several runs have one like it."""
-        return Row(tuple(replace(e, variant=f"{e.variant} @ {run}") for e in self.entries))
+        return ReportRow(tuple(replace(e, variant=f"{e.variant} @ {run}") for e in self.entries))
 
     @property
     def protection(self) -> Protection:
@@ -66,19 +68,19 @@ class Row:
         return max((e.epsilon_published for e in self.entries if e.epsilon_published is not None), default=None)
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple[SettingChoiceFacts, ...]:
         """Of each seed, how its settings were chosen privately; empty where they were not."""
         facts = (e.facts for e in self.entries)
         return tuple(f.choice for f in facts if isinstance(f, NodeClassificationFacts) and f.choice is not None)
 
     @cached_property
-    def attacked(self) -> list[one_run.Count]:
+    def attacked(self) -> list[one_run.OneRunCount]:
         """Guesses about canaries, of the attacked seeds together (independent coins); one entry per number of guesses."""
         found = [e.facts.attack.counts for e in self.entries if e.epsilon_measured is not None and e.facts.attack]
-        return [one_run.Count(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True)]
+        return [one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True)]
 
     @property
-    def attack(self) -> CanaryAttack:
+    def attack(self) -> CanaryAttackFacts:
         """What was guessed.
 
         Raises:
@@ -89,7 +91,7 @@ class Row:
             raise ValueError(f"no cell of {self.head.row_key} was attacked")
         return found
 
-    def bound(self, counts: Sequence[one_run.Count], alpha: float = one_run.ALPHA) -> float:
+    def bound(self, counts: Sequence[one_run.OneRunCount], alpha: float = one_run.ONE_RUN_ALPHA) -> float:
         """The ε that guesses refute at the row's δ.
 
         Args:
@@ -99,7 +101,7 @@ class Row:
         Raises:
             ValueError: No cell of the row was attacked.
         """
-        return lower_bound(tuple(counts), float(self.head.delta or 0.0), self.attack.estimator, alpha)
+        return bound_report_row(tuple(counts), float(self.head.delta or 0.0), self.attack.estimator, alpha)
 
     @cached_property
     def measured(self) -> float | None:
@@ -109,7 +111,7 @@ class Row:
     @cached_property
     def ceiling(self) -> float:
         """What ``measured`` would be with every guess right."""
-        return self.bound([one_run.Count(c.coins, c.guesses, c.guesses) for c in self.attacked])
+        return self.bound([one_run.OneRunCount(c.coins, c.guesses, c.guesses) for c in self.attacked])
 
     @property
     def guaranteed(self) -> float:
@@ -149,19 +151,19 @@ class Row:
         return statistics.stdev(found) if len(found) > 1 else 0.0
 
 
-def group_rows(entries: Sequence[Entry]) -> list[Row]:
+def group_report_rows(entries: Sequence[CellEntry]) -> list[ReportRow]:
     """Cells as rows, in order of first appearance.
 
     Args:
         entries: Cells of any tasks.
     """
-    groups: dict[RowKey, list[Entry]] = {}
+    groups: dict[EntryRowKey, list[CellEntry]] = {}
     for entry in entries:
         groups.setdefault(entry.row_key, []).append(entry)
-    return [Row(tuple(group)) for group in groups.values()]
+    return [ReportRow(tuple(group)) for group in groups.values()]
 
 
-def mean_spread(row: Row, metric: str) -> str:
+def format_row_mean(row: ReportRow, metric: str) -> str:
     """``mean ± standard deviation`` over seeds."""
     found = row.values(metric)
     spread = f" ± {row.deviation(metric):.3f}" if len(found) > 1 else ""

@@ -1,4 +1,4 @@
-"""``results.csv`` and ``results.json``: every number, as ``COLUMNS`` reads it. ``curves.csv``: accuracy over rounds."""
+"""``results.csv`` and ``results.json``: every number, as ``TABLE_COLUMNS`` reads it. ``curves.csv``: accuracy over rounds."""
 
 import csv
 import io
@@ -8,38 +8,38 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fedgraph.cells.entry import Entry, portable
-from fedgraph.cells.facts import Facts, NodeClassificationFacts
-from fedgraph.cells.store import FailedCell
-from fedgraph.report.columns import COLUMNS, Number, Value
-from fedgraph.report.report_rows import Row
+from fedgraph.cells.entry import CellEntry, make_entry_portable
+from fedgraph.cells.store import StoredFailure
+from fedgraph.cells.task_facts import NodeClassificationFacts, TaskFacts
+from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.table_columns import TABLE_COLUMNS, ColumnNumber, ColumnValue
 
-LEFT_OUT = "left-out"  # the participation of a client that the others trained without
-NAMING = ("task", "dataset", "method", "variant", "trust", "world", "calibrated_by", "epsilon", "seed")  # of a cell
-WRITTEN = tuple(column for column in COLUMNS if column.csv)
+_LEFT_OUT = "left-out"  # the participation of a client that the others trained without
+RESULT_NAMING = ("task", "dataset", "method", "variant", "trust", "world", "calibrated_by", "epsilon", "seed")  # of a cell
+_WRITTEN = tuple(column for column in TABLE_COLUMNS if column.csv)
 
 
-def read_columns(numbers: Sequence[Number]) -> list[dict[str, Value]]:
+def read_result_columns(numbers: Sequence[ColumnNumber]) -> list[dict[str, ColumnValue]]:
     """One mapping per number, with every column of results.csv, in their order."""
-    return [{column.key: column.value(number) for column in WRITTEN} for number in numbers]
+    return [{column.key: column.value(number) for column in _WRITTEN} for number in numbers]
 
 
-def numbers_of_failures(scenario: str, source: Mapping[str, str], failed: Sequence[FailedCell]) -> list[Number]:
+def read_failed_results(scenario: str, source: Mapping[str, str], failed: Sequence[StoredFailure]) -> list[ColumnNumber]:
     """One for each cell that failed: who it was, no metric, and in ``status`` why. source: data set → where it came from."""
     found = []
     for f in failed:
         c = f.cell
         named = (c.task, c.dataset, c.method, c.variant, c.world, c.calibrated_by, c.epsilon, c.seed)
-        nothing = Entry(*named, {}, Facts(), None, None, None, math.nan, None, "", {}, (), f.seconds, ())
+        nothing = CellEntry(*named, {}, TaskFacts(), None, None, None, math.nan, None, "", {}, (), f.seconds, ())
         where = source.get(c.dataset, "none")
-        one = Number(Row((nothing,)), None, None, None, f"failed: {f.why}", scenario=scenario, source=where)
+        one = ColumnNumber(ReportRow((nothing,)), None, None, None, f"failed: {f.why}", scenario=scenario, source=where)
         if c.world.without is not None:
-            one = replace(one, participation=LEFT_OUT, client=c.world.without.name)
+            one = replace(one, participation=_LEFT_OUT, client=c.world.without.name)
         found.append(one)
     return found
 
 
-def nest_metrics(rows: Sequence[Mapping[str, Value]]) -> list[dict[str, object]]:
+def nest_result_metrics(rows: Sequence[Mapping[str, ColumnValue]]) -> list[dict[str, object]]:
     """The rows for JSON: those that differ in ``metric`` and ``value`` only are one, with ``metrics`` by name."""
     found: list[dict[str, object]] = []
     for same, own in itertools.groupby(rows, lambda row: {k: v for k, v in row.items() if k not in ("metric", "value")}):
@@ -47,42 +47,42 @@ def nest_metrics(rows: Sequence[Mapping[str, Value]]) -> list[dict[str, object]]
     return found
 
 
-def notes_of_rows(entries: Sequence[Entry]) -> list[dict[str, object]]:
+def collect_result_notes(entries: Sequence[CellEntry]) -> list[dict[str, object]]:
     """Every sentence that a plan says of its numbers, once for each row: what ``results.json`` and the console show of them."""
     found = dict.fromkeys((e.row_key, note) for e in entries for note in e.notes)
     return [{**key._asdict(), "note": note} for key, note in found]
 
 
-def _naming_of(entry: Entry) -> tuple[Value, ...]:
-    """What the columns ``NAMING`` say of a cell, in their order."""
-    by_key = {column.key: column for column in WRITTEN}
-    number = Number(Row((entry,)), None, None, None)
-    return tuple(by_key[key].value(number) for key in NAMING)
+def _naming_of(entry: CellEntry) -> tuple[ColumnValue, ...]:
+    """What the columns ``RESULT_NAMING`` say of a cell, in their order."""
+    by_key = {column.key: column for column in _WRITTEN}
+    number = ColumnNumber(ReportRow((entry,)), None, None, None)
+    return tuple(by_key[key].value(number) for key in RESULT_NAMING)
 
 
-def identity_of(entry: Entry) -> tuple[str, ...]:
-    """What its rows in ``results.json`` say of an entry's cell, and of no other: see ``identity_in``."""
+def identify_result_cell(entry: CellEntry) -> tuple[str, ...]:
+    """What its rows in ``results.json`` say of an entry's cell, and of no other: see ``identify_result_row``."""
     without = entry.world.without
-    left = ("", "") if without is None else (LEFT_OUT, without.name)
+    left = ("", "") if without is None else (_LEFT_OUT, without.name)
     return (*map(str, _naming_of(entry)), *left)
 
 
-def identity_in(row: Mapping[str, object]) -> tuple[str, ...]:
-    """``identity_of`` the cell that a row of ``results.json`` is about."""
-    left = (LEFT_OUT, str(row["client"])) if row["participation"] == LEFT_OUT else ("", "")
-    return (*(str(row[key]) for key in NAMING), *left)
+def identify_result_row(row: Mapping[str, object]) -> tuple[str, ...]:
+    """``identify_result_cell`` the cell that a row of ``results.json`` is about."""
+    left = (_LEFT_OUT, str(row["client"])) if row["participation"] == _LEFT_OUT else ("", "")
+    return (*(str(row[key]) for key in RESULT_NAMING), *left)
 
 
-def as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
+def format_result_csv(rows: Sequence[Mapping[str, ColumnValue]]) -> str:
     """CSV text that begins with its header; generated data show in the column ``source``. No value is empty, ∞ is ``inf``."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, [column.key for column in WRITTEN], lineterminator="\n")
+    writer = csv.DictWriter(out, [column.key for column in _WRITTEN], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
 
 
-def as_json(head: Mapping[str, object], tables: Mapping[str, Sequence[object]]) -> str:
+def format_result_json(head: Mapping[str, object], tables: Mapping[str, Sequence[object]]) -> str:
     """One JSON object: ``head``, then each table with one entry per line, so that many rows stay small and can be compared.
 
     >>> print(as_json({"scenario": "x"}, {"rows": [{"epsilon": 1.0}]}), end="")
@@ -95,7 +95,7 @@ def as_json(head: Mapping[str, object], tables: Mapping[str, Sequence[object]]) 
     """
 
     def line(value: object) -> str:
-        return json.dumps(portable(value), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(make_entry_portable(value), ensure_ascii=False, separators=(",", ":"))
 
     parts = [f' "{key}": {line(value)}' for key, value in head.items()]
     for key, entries in tables.items():
@@ -104,14 +104,14 @@ def as_json(head: Mapping[str, object], tables: Mapping[str, Sequence[object]]) 
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def write_curves(entries: Sequence[Entry]) -> str | None:
+def format_result_curves(entries: Sequence[CellEntry]) -> str | None:
     """CSV text of all curves, one line for each kept round of each cell; None where no cell kept one."""
-    rows = [[*_naming_of(e), *point] for e in entries for point in curve_of(e)]
+    rows = [[*_naming_of(e), *point] for e in entries for point in read_result_curve(e)]
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([(*NAMING, "round", "accuracy"), *rows])
+    csv.writer(out, lineterminator="\n").writerows([(*RESULT_NAMING, "round", "accuracy"), *rows])
     return out.getvalue() if rows else None
 
 
-def curve_of(entry: Entry) -> tuple[tuple[int, float], ...]:
+def read_result_curve(entry: CellEntry) -> tuple[tuple[int, float], ...]:
     """(round, test accuracy) of the rounds that the cell kept."""
     return entry.facts.curve if isinstance(entry.facts, NodeClassificationFacts) else ()

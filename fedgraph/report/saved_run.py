@@ -10,23 +10,23 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from fedgraph.cells.entry import Entry, from_json, portable, read_file
+from fedgraph.cells.entry import CellEntry, entry_from_json, make_entry_portable, read_entry_file
 from fedgraph.cells.environment import Environment
-from fedgraph.cells.facts import ParticipationFacts
+from fedgraph.cells.task_facts import ParticipationFacts
 from fedgraph.errors import DataError
 from fedgraph.report.phrases import phrase_first
-from fedgraph.report.report_rows import Row, group_rows
-from fedgraph.report.result_files import NAMING, identity_in, identity_of
-from fedgraph.report.scores import Score, row_anchor, score_rows
+from fedgraph.report.report_rows import ReportRow, group_report_rows
+from fedgraph.report.result_files import RESULT_NAMING, identify_result_cell, identify_result_row
+from fedgraph.report.scores import Score, name_score_anchor, score_rows
 
-SHORT_RUN = (
+SHORT_SAVED_RUN = (
     "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
     "its numbers."
 )
-UNFINISHED = (
+UNFINISHED_SAVED_RUN = (
     "UNFINISHED RUN: {} of {} cells are done, and this is what they say. “fedgraph run … --resume DIR” computes the others."
 )
-UNREPORTED = "UNFINISHED RUN: all {} cells are done, but no report was written. “fedgraph run … --resume DIR” writes it."
+_UNREPORTED = "UNFINISHED RUN: all {} cells are done, but no report was written. “fedgraph run … --resume DIR” writes it."
 
 
 @dataclass(frozen=True)
@@ -44,27 +44,27 @@ class SavedRun:
     """
 
     folder: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[CellEntry, ...]
     environment: Environment
     title: str
     notice: str | None
     files: tuple[Path, ...]
 
-    def file_of(self, entry: Entry) -> Path:
+    def file_of(self, entry: CellEntry) -> Path:
         """Where this very entry is stored."""
         return next(file for file, kept in zip(self.files, self.entries, strict=True) if kept is entry)
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ReportRow, ...]:
         """Every configuration, its seeds together."""
-        return tuple(group_rows(self.entries))
+        return tuple(group_report_rows(self.entries))
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
         """The rows that can be compared."""
         return score_rows(self.rows)
 
-    def find(self, name: str) -> Row:
+    def find(self, name: str) -> ReportRow:
         """One row by its name.
 
         Args:
@@ -73,7 +73,7 @@ class SavedRun:
         Raises:
             DataError: No row, or more than one, has this name; the line lists anchors.
         """
-        anchors = {row_anchor(row): row for row in self.rows}
+        anchors = {name_score_anchor(row): row for row in self.rows}
         if name in anchors:
             return anchors[name]
         near = [s.anchor for s in self.scores if s.name == name] or [a for a in anchors if name in a]
@@ -85,7 +85,7 @@ class SavedRun:
         raise DataError(f"{self.folder}: {many} with a name like {name!r}; allowed: {allowed}")
 
 
-def load_run(folder: Path) -> SavedRun:
+def load_saved_run(folder: Path) -> SavedRun:
     """Read a run, also one that is at work or was broken off.
 
     Args:
@@ -102,7 +102,7 @@ def load_run(folder: Path) -> SavedRun:
         listed = json.loads(results.read_text(encoding="utf-8")) if results.is_file() else {"rows": []}
         order: dict[tuple[str, ...], int] = {}
         for i, row in enumerate(listed["rows"]):
-            order.setdefault(identity_in(row), i)
+            order.setdefault(identify_result_row(row), i)
         told = TypeAdapter(Environment).validate_json(environment.read_text(encoding="utf-8"))
         asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
         title = str(asked.get("title") or asked["name"])
@@ -111,37 +111,39 @@ def load_run(folder: Path) -> SavedRun:
     cells = {file: _read_cell(file) for file in sorted((folder / "cells").glob("*.json.gz"))}
     if not cells:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
-    unreported = not results.is_file() or UNFINISHED[:10] in str(listed.get("short"))
+    unreported = not results.is_file() or UNFINISHED_SAVED_RUN[:10] in str(listed.get("short"))
     if not unreported and len(cells) >= told.cells:
         _require_rows(cells, listed["rows"], order)
-    files = sorted(cells, key=lambda f: (order.get(identity_of(cells[f]), len(order)), identity_of(cells[f])))
-    done = UNREPORTED.format(told.cells) if unreported else None
+    files = sorted(cells, key=lambda f: (order.get(identify_result_cell(cells[f]), len(order)), identify_result_cell(cells[f])))
+    done = _UNREPORTED.format(told.cells) if unreported else None
     if len(files) < told.cells:
-        done = UNFINISHED.format(len(files), told.cells)
-    notice = " ".join(filter(None, (listed.get("notice") or told.notice, SHORT_RUN if told.quick else None, done))) or None
+        done = UNFINISHED_SAVED_RUN.format(len(files), told.cells)
+    notice = (
+        " ".join(filter(None, (listed.get("notice") or told.notice, SHORT_SAVED_RUN if told.quick else None, done))) or None
+    )
     return SavedRun(folder, tuple(cells[f] for f in files), told, title, notice, tuple(files))
 
 
-def _read_cell(file: Path) -> Entry:
+def _read_cell(file: Path) -> CellEntry:
     try:
-        return from_json(read_file(file))
+        return entry_from_json(read_entry_file(file))
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
         why = " ".join(str(error).split())[:200]
         raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error
 
 
 def _require_rows(
-    cells: Mapping[Path, Entry], rows: Sequence[Mapping[str, object]], order: Mapping[tuple[str, ...], int]
+    cells: Mapping[Path, CellEntry], rows: Sequence[Mapping[str, object]], order: Mapping[tuple[str, ...], int]
 ) -> None:
     """``DataError`` where a cell with a number says what no row of ``results.json`` says: one of the two was edited."""
-    names = (*NAMING, "participation", "client", "epsilon_provable")
-    free = set(order) - set(map(identity_of, cells.values()))
+    names = (*RESULT_NAMING, "participation", "client", "epsilon_provable")
+    free = set(order) - set(map(identify_result_cell, cells.values()))
     for file, entry in cells.items():
-        own = identity_of(entry)
+        own = identify_result_cell(entry)
         near = own if own in order else min(free, key=lambda row: sum(map(str.__ne__, own, row)), default=None)
         there = None if near is None else rows[order[near]]["epsilon_provable"]
         per_client = isinstance(entry.facts, ParticipationFacts)
-        stated = (*own, str(there if per_client else portable(entry.epsilon_provable)))
+        stated = (*own, str(there if per_client else make_entry_portable(entry.epsilon_provable)))
         both = zip(names, stated, (*(near or own), str(there)), strict=True)
         differ = [f"{name} is {a}, in results.json {b}" for name, a, b in both if a != b]
         if entry.metrics and (near is None or differ):

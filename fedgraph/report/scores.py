@@ -11,14 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
-from fedgraph.report import attacks
-from fedgraph.report.phrases import read_phrases, rounded_up
-from fedgraph.report.report_rows import Row
+from fedgraph.report import attack_bounds
+from fedgraph.report.phrases import phrase_upper_bound, read_phrases
+from fedgraph.report.report_rows import ReportRow
 from fedgraph.worlds.world import World
 
-METRICS, SHORT = read_phrases()["metrics"], read_phrases()["short_metrics"]  # what an answer is about; the first that a row has
+SCORE_METRICS, SHORT_SCORE_METRICS = (
+    read_phrases()["metrics"],
+    read_phrases()["short_metrics"],
+)  # what an answer is about; the first that a row has
 
-USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
+_USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Score:
         status: ``ok``, or why there is no number.
     """
 
-    row: Row
+    row: ReportRow
     anchor: str
     task: str
     dataset: str
@@ -70,7 +73,7 @@ class Score:
     provable: float
     published: float | None
     measured: float | None
-    verdict: attacks.Verdict
+    verdict: attack_bounds.AttackBoundVerdict
     private: bool
     status: str
 
@@ -99,13 +102,13 @@ class Score:
     @property
     def usable(self) -> bool:
         """Whether it may be an answer: it has a number, and no attack has refuted its ε."""
-        return math.isfinite(self.mean) and self.status == "ok" and self.verdict is not attacks.Verdict.BROKEN
+        return math.isfinite(self.mean) and self.status == "ok" and self.verdict is not attack_bounds.AttackBoundVerdict.BROKEN
 
     def _repr_html_(self) -> str:
         """In a notebook: what it is, how good, and what it keeps."""
         mean = f"{self.mean:.3f}" + ("" if self.deviation is None else f" ± {self.deviation:.3f}")
-        shown = {"row": self.name, "trust": self.trust.value, METRICS[self.metric]: mean}
-        shown |= {"provable ε": rounded_up(self.provable), "unit": self.unit, "data": self.dataset}
+        shown = {"row": self.name, "trust": self.trust.value, SCORE_METRICS[self.metric]: mean}
+        shown |= {"provable ε": phrase_upper_bound(self.provable), "unit": self.unit, "data": self.dataset}
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in shown.items())
         return f"<table>{cells}</table>"
 
@@ -115,7 +118,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestScore:
     """The best row within one provable ε and one level of trust.
 
     Attributes:
@@ -135,46 +138,47 @@ class Best:
     ties: tuple[Score, ...] = ()
 
 
-def score_rows(rows: Sequence[Row]) -> tuple[Score, ...]:
-    """The rows that have a metric to compare them by (``METRICS``), in their order. Others (claims, distances) are left out.
+def score_rows(rows: Sequence[ReportRow]) -> tuple[Score, ...]:
+    """The rows that have a metric to compare them by (``SCORE_METRICS``), in their order. Others (claims, distances) are left
+    out.
 
-    All rows of one task are compared by the same metric, the first of ``METRICS`` that each of them has.
+    All rows of one task are compared by the same metric, the first of ``SCORE_METRICS`` that each of them has.
     """
     return _scored(rows, 0)
 
 
-def score_by_second_metric(rows: Sequence[Row]) -> tuple[Score, ...]:
+def score_by_second_metric(rows: Sequence[ReportRow]) -> tuple[Score, ...]:
     """The rows that have another metric beside: the accuracy of graphs that are clustered first of all."""
     return _scored(rows, 1)
 
 
-def _scored(rows: Sequence[Row], place: int) -> tuple[Score, ...]:
+def _scored(rows: Sequence[ReportRow], place: int) -> tuple[Score, ...]:
     chosen = _metrics(rows)
     found = []
-    for row, verdict in zip(rows, attacks.verdicts(rows), strict=True):
+    for row, verdict in zip(rows, attack_bounds.judge_attack_bounds(rows), strict=True):
         metrics = [m for m in chosen[str(row.head.task), str(row.head.dataset)] if _has(row, m)]
         if len(metrics) > place:
             found.append(_score(row, verdict, metrics[place]))
     return tuple(found)
 
 
-def _metrics(rows: Sequence[Row]) -> dict[tuple[str, str], list[str]]:
+def _metrics(rows: Sequence[ReportRow]) -> dict[tuple[str, str], list[str]]:
     """Of each task on each data set, the metrics to compare by: those that every row has first."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[ReportRow]] = {}
     for row in rows:
         groups.setdefault((str(row.head.task), str(row.head.dataset)), []).append(row)
     found = {}
     for key, group in groups.items():
-        able = [row for row in group if any(_has(row, m) for m in METRICS)]
-        found[key] = sorted(METRICS, key=lambda m: not all(_has(row, m) for row in able))
+        able = [row for row in group if any(_has(row, m) for m in SCORE_METRICS)]
+        found[key] = sorted(SCORE_METRICS, key=lambda m: not all(_has(row, m) for row in able))
     return found
 
 
-def _has(row: Row, metric: str) -> bool:
+def _has(row: ReportRow, metric: str) -> bool:
     return any(metric in e.metrics for e in row.entries)
 
 
-def row_anchor(row: Row) -> str:
+def name_score_anchor(row: ReportRow) -> str:
     """A row's name in a page and in a command.
 
     Args:
@@ -189,22 +193,22 @@ def row_anchor(row: Row) -> str:
     return f"row-{readable}-{hashlib.sha256(repr(identity).encode()).hexdigest()[:6]}"
 
 
-def trust_of(row: Row) -> Trust:
+def find_score_trust(row: ReportRow) -> Trust:
     """Whom a row's guarantee needs to be trusted; a row without a stated viewer is one that trusts everybody."""
     protection = row.head.protection
     return Trust.CURATOR if protection is None else Trust.against(protection.viewer)
 
 
-def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
+def _score(row: ReportRow, verdict: attack_bounds.AttackBoundVerdict, metric: str) -> Score:
     values = [v for v in row.values(metric) if math.isfinite(v)]
     head, protection = row.head, row.head.protection
     status = "ok" if len(values) == len(row.entries) else "no number: a value is missing or not finite"
-    public = head.facts.public or USUAL[0]
-    asked = (head.dataset, metric, head.facts.protocol, head.facts.split, "" if public in USUAL else public)
+    public = head.facts.public or _USUAL[0]
+    asked = (head.dataset, metric, head.facts.protocol, head.facts.split, "" if public in _USUAL else public)
     return Score(
-        row=row, anchor=row_anchor(row), task=head.task, dataset=head.dataset, method=head.method, variant=head.variant,
+        row=row, anchor=name_score_anchor(row), task=head.task, dataset=head.dataset, method=head.method, variant=head.variant,
         target=head.epsilon, calibrated_by=head.calibrated_by, delta=head.delta,
-        unit="none" if protection is None else protection.unit.value, trust=trust_of(row), asked=asked,
+        unit="none" if protection is None else protection.unit.value, trust=find_score_trust(row), asked=asked,
         metric=metric, mean=row.mean(metric) if status == "ok" else math.nan,
         deviation=row.deviation(metric) if len(values) > 1 else None, seeds=len(row.entries),
         provable=row.provable, published=row.published, measured=row.measured, verdict=verdict,
@@ -212,12 +216,12 @@ def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
     )  # fmt: skip
 
 
-def ceiling(scores: Sequence[Score]) -> Score | None:
+def find_score_ceiling(scores: Sequence[Score]) -> Score | None:
     """The best row that was asked for no privacy."""
     return max((s for s in scores if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
 
 
-def format_mean(score: Score, digits: int = 2) -> str:
+def format_score_mean(score: Score, digits: int = 2) -> str:
     """Mean ± standard deviation over seeds; ± only with two seeds or more.
 
     Args:
@@ -230,10 +234,10 @@ def format_mean(score: Score, digits: int = 2) -> str:
     return f"{round(score.mean, digits) + 0.0:.{digits}f}{spread}"
 
 
-def describe_point(score: Score) -> str:
+def describe_score(score: Score) -> str:
     """What a chart says of one row, line by line."""
     measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
     return (
-        f"{score.name}, trust {score.trust.value}\n{format_mean(score, 3)} at provable ε = "
-        f"{rounded_up(score.provable, 4)} ({score.unit_name}){measured}"
+        f"{score.name}, trust {score.trust.value}\n{format_score_mean(score, 3)} at provable ε = "
+        f"{phrase_upper_bound(score.provable, 4)} ({score.unit_name}){measured}"
     )

@@ -7,17 +7,17 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from fedgraph.cells.facts import GraphClusteringFacts
+from fedgraph.cells.task_facts import GraphClusteringFacts
 from fedgraph.privacy.units import Protection
-from fedgraph.report import attacks
-from fedgraph.report.phrases import phrase, rounded, rounded_up
-from fedgraph.report.report_rows import Row
-from fedgraph.report.scores import row_anchor
+from fedgraph.report import attack_bounds
+from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
+from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.scores import name_score_anchor
 
 
-def caveats(secret: bool) -> tuple[str, ...]:
+def list_statement_caveats(secret: bool) -> tuple[str, ...]:
     """What is outside every statement. secret: whether the run's seed was ``secret``."""
-    return tuple(phrase("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
+    return tuple(fill_phrase("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,18 @@ class Statement:
         return f"{self.who} · {self.at}"
 
 
-def describe_row(row: Row) -> Statement:
+def make_statement(row: ReportRow) -> Statement:
     """The statement of one row."""
     protection = row.protection
-    target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
+    target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {phrase_number(row.head.epsilon)}"
     reading = " (as published)" if row.head.calibrated_by == "published" else ""
     notes = tuple(dict.fromkeys(note for e in row.entries for note in e.notes))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
     said = tuple(_sentences(row, protection))
-    return Statement(row_anchor(row), row.name, row.head.world.words, f"{target}{reading}", said, conditions, notes)
+    return Statement(name_score_anchor(row), row.name, row.head.world.words, f"{target}{reading}", said, conditions, notes)
 
 
-def _sentences(row: Row, protection: Protection) -> list[str]:
+def _sentences(row: ReportRow, protection: Protection) -> list[str]:
     who = f"from {protection.viewer.words}"
     unit, relation = protection.unit.value, protection.relation.words
     if not row.paths and math.isinf(row.provable):
@@ -83,7 +83,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     else:
         found += [f"Here each node is one whole {row.head.facts.one}."] if row.head.facts.one != "node" else []
         found.append(f"Protects each {unit}: two worlds are compared, where {relation}.")
-        cost = f"ε = {rounded_up(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})"
+        cost = f"ε = {phrase_upper_bound(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})"
         found += [f"Protected {who}.", f"{row.head.world.words}: what is seen in the two worlds differs by at most {cost}."]
     if len(row.paths) > 1 and broken is None:
         count = max((e.facts.worst_node_clients for e in row.entries if isinstance(e.facts, GraphClusteringFacts)), default=0)
@@ -93,20 +93,20 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             if math.isfinite(price):
                 where = f" ({relation})" if math.isinf(row.provable) else ""  # else it was said above
                 given = f"The path “{path}” alone, taking the rest as given"
-                found.append(f"{given}: ε = {rounded_up(price, 4)} for the worst {unit}{where}{worst}.")
+                found.append(f"{given}: ε = {phrase_upper_bound(price, 4)} for the worst {unit}{where}{worst}.")
             else:
                 found.append(f"The path “{path}” alone: ε = ∞.")
-    published = "makes no claim for this noise" if row.published is None else f"gives ε = {rounded(row.published, 4)}"
-    found.append(f"The published formula {published}; {attacks.describe_bound(row)}.")
+    published = "makes no claim for this noise" if row.published is None else f"gives ε = {phrase_number(row.published, 4)}"
+    found.append(f"The published formula {published}; {attack_bounds.describe_attack_bound(row)}.")
     if row.measured is not None:
         found.append(f"The attacker read: {row.attack.what}.")
     if len(row.entries) > 1:
-        found.append(phrase("statement", "one_run", runs=len(row.entries)))
+        found.append(fill_phrase("statement", "one_run", runs=len(row.entries)))
     return found
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedStatement:
     """What several rows of a family say.
 
     Attributes:
@@ -138,15 +138,15 @@ class StatementFamily:
     task: str
     dataset: str
     said: tuple[Statement, ...]
-    shared: tuple[Shared, ...]
+    shared: tuple[SharedStatement, ...]
 
 
-def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
+def group_statements(rows: Sequence[ReportRow]) -> tuple[StatementFamily, ...]:
     """Every row that states a protection, in order of first appearance."""
     groups: dict[tuple[str, str, str], list[Statement]] = {}
     for row in rows:
         if row.head.protection is not None:
-            groups.setdefault((row.head.task, row.head.dataset, row.name), []).append(describe_row(row))
+            groups.setdefault((row.head.task, row.head.dataset, row.name), []).append(make_statement(row))
     return tuple(_family(who, task, dataset, every) for (task, dataset, who), every in groups.items())
 
 
@@ -163,7 +163,7 @@ def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> St
     for group in groups:
         alike = {text for text, found in holders.items() if tuple(found) == group}
         rows = f"each of these {len(every)} rows" if len(group) == len(every) else _in_words([every[i] for i in group])
-        shared.append(Shared(rows, *_parts(every[group[0]], alike)))
+        shared.append(SharedStatement(rows, *_parts(every[group[0]], alike)))
     return StatementFamily(who, task, dataset, tuple(own), tuple(shared))
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fedgraph.report import charts, plots
-from fedgraph.report.phrases import rounded
-from fedgraph.report.report_rows import group_rows
-from fedgraph.report.scores import METRICS, Score, describe_point, format_mean, score_rows
-from fedgraph.report.sections.base import Records, Table
+from fedgraph.report.phrases import phrase_number
+from fedgraph.report.report_rows import group_report_rows
+from fedgraph.report.scores import SCORE_METRICS, Score, describe_score, format_score_mean, score_rows
+from fedgraph.report.sections.base import SectionRecords, SectionTable
 
-ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
+_ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Sweep:
         at: The value of each of ``parts``; empty for a part that stands alone.
     """
 
-    parts: tuple[Records, ...]
+    parts: tuple[SectionRecords, ...]
     thing: str | None = None
     at: tuple[float | str, ...] = ()
 
 
-def group_sweeps(records: Sequence[Records]) -> list[Sweep]:
+def group_sweeps(records: Sequence[SectionRecords]) -> list[Sweep]:
     """Every part once, in order of first appearance."""
-    groups: list[list[Records]] = []
+    groups: list[list[SectionRecords]] = []
     for record in records:
         own = next((g for g in groups if _alike(g[0], record)), None)
         if own is None:
@@ -44,37 +44,37 @@ def group_sweeps(records: Sequence[Records]) -> list[Sweep]:
     return [_sweep(group) for group in groups]
 
 
-def _alike(one: Records, other: Records) -> bool:
+def _alike(one: SectionRecords, other: SectionRecords) -> bool:
     """Whether two parts ask the same of mostly the same rows."""
     mine, theirs = _names(one), _names(other)
     if one.kind != other.kind or not (mine and theirs):
         return False
-    if not score_rows(group_rows(one.entries)) or not score_rows(group_rows(other.entries)):
+    if not score_rows(group_report_rows(one.entries)) or not score_rows(group_report_rows(other.entries)):
         return False
     if one.label == other.label:
         return True
     asked, also = one.entries[0].facts, other.entries[0].facts
     if one.dataset != other.dataset or (asked.protocol, asked.split) != (also.protocol, also.split):
         return False
-    return len(mine & theirs) / min(len(mine), len(theirs)) >= ALIKE
+    return len(mine & theirs) / min(len(mine), len(theirs)) >= _ALIKE
 
 
-def _names(record: Records) -> set[str]:
+def _names(record: SectionRecords) -> set[str]:
     return {f"{e.method}/{e.variant}" for e in record.entries}
 
 
-def _sweep(group: list[Records]) -> Sweep:
+def _sweep(group: list[SectionRecords]) -> Sweep:
     labels = list(dict.fromkeys(r.label for r in group))
     if len(group) == 1:
         return Sweep(tuple(group))
     if len(labels) == 1:
-        inside = varied_within(group[0])
+        inside = _varied_within(group[0])
         return Sweep(tuple(group), inside[0].thing if inside else "data set", tuple(r.dataset for r in group))
     thing, values = _thing({r.label: r for r in group})
     return Sweep(tuple(group), thing, tuple(values[r.label] for r in group))
 
 
-def _thing(tasks: Mapping[str, Records]) -> tuple[str, dict[str, float | str]]:
+def _thing(tasks: Mapping[str, SectionRecords]) -> tuple[str, dict[str, float | str]]:
     """What varies from task to task, and its value in each: one setting, the number of clients, or else their labels."""
     flat = {label: dict(_leaves(record.settings)) for label, record in tasks.items()}
     keys = {k for leaves in flat.values() for k in leaves}
@@ -107,7 +107,7 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 @dataclass(frozen=True)
-class VariedSetting:
+class _VariedSetting:
     """One setting of the methods of a part that takes several values.
 
     Attributes:
@@ -119,7 +119,7 @@ class VariedSetting:
     places: Mapping[str, tuple[float, str]]
 
 
-def varied_within(record: Records) -> tuple[VariedSetting, ...]:
+def _varied_within(record: SectionRecords) -> tuple[_VariedSetting, ...]:
     """The numbers that vary between the methods of a part while all else stays equal, if some line has three values."""
     given = record.settings.get("methods")
     specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
@@ -139,7 +139,7 @@ def varied_within(record: Records) -> tuple[VariedSetting, ...]:
                 for s in own:
                     variant = s.get("label") or s.get("model") or s.get("variant") or "default"  # as a task names the row
                     places[f"{s['method']}/{variant}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
-            found.append(VariedSetting(key.replace("_", " "), places))
+            found.append(_VariedSetting(key.replace("_", " "), places))
     return tuple(found)
 
 
@@ -157,27 +157,27 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
-def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
+def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.PlotFigure, ...], tuple[SectionTable, ...]]:
     """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
-    inside = varied_within(sweep.parts[0])
+    inside = _varied_within(sweep.parts[0])
     if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
         # One figure and one table for each setting that varies between the methods, with a panel per data set and ε.
-        figures: list[plots.Figure] = []
-        tables: list[Table] = []
-        scores = [s for record in sweep.parts for s in score_rows(group_rows(record.entries))]
+        figures: list[plots.PlotFigure] = []
+        tables: list[SectionTable] = []
+        scores = [s for record in sweep.parts for s in score_rows(group_report_rows(record.entries))]
         for varied in inside:
             known = [(place, s) for s in scores if (place := varied.places.get(f"{s.method}/{s.variant}"))]
-            drawn = _drawn(sweep.parts[0].name, varied.thing, [Point(at, s, line) for (at, line), s in known], True, notice)
+            drawn = _drawn(sweep.parts[0].name, varied.thing, [_Point(at, s, line) for (at, line), s in known], True, notice)
             figures += drawn[0]
             tables += drawn[1]
         return tuple(figures), tuple(tables)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
-    rows = [row for r in sweep.parts for row in group_rows(r.entries)]
-    points = [Point(places[s.task, s.dataset], s, s.name) for s in score_rows(rows) if (s.task, s.dataset) in places]
+    rows = [row for r in sweep.parts for row in group_report_rows(r.entries)]
+    points = [_Point(places[s.task, s.dataset], s, s.name) for s in score_rows(rows) if (s.task, s.dataset) in places]
     return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
 
 
-class Point(NamedTuple):
+class _Point(NamedTuple):
     """One row in a figure: the value of what varies, the row, and the name of its line."""
 
     at: float | str
@@ -186,8 +186,8 @@ class Point(NamedTuple):
 
 
 def _drawn(
-    name: str, thing: str, points: Sequence[Point], by_data: bool, notice: str | None
-) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
+    name: str, thing: str, points: Sequence[_Point], by_data: bool, notice: str | None
+) -> tuple[tuple[plots.PlotFigure, ...], tuple[SectionTable, ...]]:
     common = {t for t in {s.target for _, s, _ in points} if len({at for at, s, _ in points if s.target == t}) > 1}
     targets: list[float | None] = [*sorted(common)] or [None]
     panels, body = [], []
@@ -200,27 +200,32 @@ def _drawn(
             lines = _lines(own)
             if not lines or len({at for at, _, _ in own}) < 2:
                 continue
-            budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {rounded(target)}"
+            budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {phrase_number(target)}"
             title = ", ".join(filter(None, (dataset if several else "", budget)))
             heads = ("Method", "Whom it trusts")
-            panels.append(charts.Panel(title, METRICS[own[0].score.metric], lines, (), thing, "even", heads))
+            panels.append(charts.ChartPanel(title, SCORE_METRICS[own[0].score.metric], lines, (), thing, "even", heads))
             body += [
-                (title, " ".join(filter(None, (line, reading))), trust, {at: format_mean(s, 3) for at, s, _ in drawn})
+                (title, " ".join(filter(None, (line, reading))), trust, {at: format_score_mean(s, 3) for at, s, _ in drawn})
                 for (line, trust, reading), drawn in _groups(own).items()
             ]
     if not panels:
         return (), ()
     caption = f"{panels[0].ylabel.capitalize()} against {thing}, one panel per budget. Bars: standard deviation over seeds."
-    figures = charts.draw(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
+    figures = charts.draw_chart(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
     ordered = list(dict.fromkeys(at for at, _, _ in points))
     ordered = ordered if any(isinstance(at, str) for at in ordered) else sorted(ordered)
-    header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {rounded(at)}" for at in ordered))
+    header = (
+        "panel",
+        "row",
+        "whom it trusts",
+        *(at if isinstance(at, str) else f"{thing} = {phrase_number(at)}" for at in ordered),
+    )
     rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
-    return figures, (Table(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
+    return figures, (SectionTable(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
 
 
-def _groups(own: Sequence[Point]) -> dict[tuple[str, str, str], list[Point]]:
-    found: dict[tuple[str, str, str], list[Point]] = {}
+def _groups(own: Sequence[_Point]) -> dict[tuple[str, str, str], list[_Point]]:
+    found: dict[tuple[str, str, str], list[_Point]] = {}
     readings = {s.calibrated_by for _, s, _ in own if math.isfinite(s.target)}
     for point in own:
         reading = point.score.calibrated_by if len(readings) > 1 else ""
@@ -228,14 +233,14 @@ def _groups(own: Sequence[Point]) -> dict[tuple[str, str, str], list[Point]]:
     return found
 
 
-def _lines(own: Sequence[Point]) -> tuple[charts.Series, ...]:
+def _lines(own: Sequence[_Point]) -> tuple[charts.ChartSeries, ...]:
     lines = []
     for key, points in _groups(own).items():
         ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p.at))
         named = [at if isinstance(at, str) else f"{at:g}" for at, _, _ in ordered]
-        tips = tuple(f"{describe_point(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
+        tips = tuple(f"{describe_score(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
         means = [s.mean for _, s, _ in ordered]
         spread = [s.deviation or 0.0 for _, s, _ in ordered]
         at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)
-        lines.append(charts.Series(" — ".join(filter(None, key)), at, means, spread, key[:2], tips, joined))  # type: ignore[arg-type]
+        lines.append(charts.ChartSeries(" — ".join(filter(None, key)), at, means, spread, key[:2], tips, joined))  # type: ignore[arg-type]
     return tuple(lines)

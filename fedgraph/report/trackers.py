@@ -14,14 +14,14 @@ from pathlib import Path
 from types import ModuleType
 
 from fedgraph.errors import ScenarioError
-from fedgraph.report.columns import COLUMNS, Value, number_of_score
 from fedgraph.report.scores import Score
+from fedgraph.report.table_columns import TABLE_COLUMNS, ColumnValue, column_number_of_score
 
 _Param = str | float | int
 
 
 @dataclass(frozen=True)
-class TrackedRow:
+class _TrackedRow:
     """One row, as a dashboard wants it.
 
     Attributes:
@@ -35,19 +35,19 @@ class TrackedRow:
     metrics: dict[str, float]
 
 
-def lines(scores: Sequence[Score]) -> Iterator[TrackedRow]:
+def _lines(scores: Sequence[Score]) -> Iterator[_TrackedRow]:
     """Every row with a result, as a dashboard wants it."""
     for score in scores:
         if score.status != "ok":
             continue
-        read = {c: c.value(number_of_score(score)) for c in COLUMNS if c.tracked}
+        read = {c: c.value(column_number_of_score(score)) for c in TABLE_COLUMNS if c.tracked}
         params = {c.key: _text(v) for c, v in read.items() if c.tracked != "metric"}
         metrics = {score.metric if c.key == "mean" else c.key: v for c, v in read.items() if c.tracked != "parameter"}
         finite = {name: float(v) for name, v in metrics.items() if isinstance(v, float) and math.isfinite(v)}
-        yield TrackedRow(re.sub(r"[^\w.=-]+", "-", score.anchor).strip("-"), params, finite)
+        yield _TrackedRow(re.sub(r"[^\w.=-]+", "-", score.anchor).strip("-"), params, finite)
 
 
-def tensorboard(scores: Sequence[Score], folder: Path) -> int:
+def track_in_tensorboard(scores: Sequence[Score], folder: Path) -> int:
     """Write one HPARAMS entry for each row with a result.
 
     Args:
@@ -58,19 +58,19 @@ def tensorboard(scores: Sequence[Score], folder: Path) -> int:
         How many entries were written.
 
     Raises:
-        ScenarioError: The package ``tensorboard`` is missing.
+        ScenarioError: The package ``track_in_tensorboard`` is missing.
     """
     _needs("tensorboard", "tensorboard")
     writer_of = importlib.import_module("torch.utils.tensorboard").SummaryWriter
     written = 0
     with writer_of(str(folder)) as writer:
-        for line in lines(scores):
+        for line in _lines(scores):
             writer.add_hparams(line.params, line.metrics, run_name=line.name)
             written += 1
     return written
 
 
-def mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri: str | None) -> int:
+def track_in_mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri: str | None) -> int:
     """Log one parent run with a nested run for each row with a result.
 
     Args:
@@ -83,7 +83,7 @@ def mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri: str | N
         How many nested runs were logged.
 
     Raises:
-        ScenarioError: The package ``mlflow`` is missing.
+        ScenarioError: The package ``track_in_mlflow`` is missing.
     """
     client = _needs("mlflow", "mlflow")
     if uri is not None:
@@ -91,7 +91,7 @@ def mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri: str | N
     client.set_experiment(experiment)
     written = 0
     with client.start_run(run_name=run_name):
-        for line in lines(scores):
+        for line in _lines(scores):
             with client.start_run(run_name=line.name, nested=True):
                 client.log_params(line.params)
                 client.log_metrics(line.metrics)
@@ -106,5 +106,5 @@ def _needs(package: str, extra: str) -> ModuleType:
         raise ScenarioError(f"{package} is not installed; install it: pip install 'fedgraph-privacy[{extra}]'") from None
 
 
-def _text(value: Value) -> _Param:
+def _text(value: ColumnValue) -> _Param:
     return "" if value is None else str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedgraph.privacy.budget_charges import Candidate
+from fedgraph.privacy.budget_book import BudgetCandidate
 from fedgraph.report.scores import Score
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ChosenRow(Score):
     """
 
     folder: Path
-    others: Callable[[], list[Candidate]] = field(compare=False, repr=False)
+    others: Callable[[], list[BudgetCandidate]] = field(compare=False, repr=False)
 
     def fit(
         self,
@@ -63,9 +63,9 @@ class ChosenRow(Score):
             >>> model = run.best(unit="node", trust="curator", epsilon=4).fit("people", public="volunteers")
         """
         from fedgraph.models import fit as fits
-        from fedgraph.tasks.base.offers import Select
+        from fedgraph.tasks.base.task_offers import TaskRowSelect
 
-        asked = Select(**dict(select)) if isinstance(select, Mapping) else select and fits.read_select(Path(select))
+        asked = TaskRowSelect(**dict(select)) if isinstance(select, Mapping) else select and fits.read_fit_select(Path(select))
         place = None if budget is None else Path(budget)
-        wanted = fits.Wanted(epsilon, delta, place, public, nothing_protected, columns, asked or None)
-        return fits.fit(self.folder, self.row.head.row_key, data, wanted, self.others())
+        wanted = fits.FitOptions(epsilon, delta, place, public, nothing_protected, columns, asked or None)
+        return fits.fit_row(self.folder, self.row.head.row_key, data, wanted, self.others())

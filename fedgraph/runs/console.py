@@ -17,14 +17,14 @@ from rich.console import Console as RichConsole
 from rich.live import Live
 from rich.table import Table
 
-from fedgraph.cells.cell import Cell, Kind
+from fedgraph.cells.cell import Cell, CellKind
 from fedgraph.runs import live
 from fedgraph.runtime.base import Runtime
 
 _SECONDS_BETWEEN_LINES = 10.0  # at first
-SHARE_BETWEEN_LINES = 0.25  # of the time so far
+_SHARE_BETWEEN_LINES = 0.25  # of the time so far
 _SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
-COMPARED = ("average_precision_positive", "accuracy", "ari", "auc")  # the first that a cell has says how good it is
+_COMPARED = ("average_precision_positive", "accuracy", "ari", "auc")  # the first that a cell has says how good it is
 
 
 class Console:
@@ -39,13 +39,13 @@ class Console:
         if not self._out.is_terminal:
             self._out = RichConsole(width=180, quiet=quiet)
         self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
-        self._teller: live.Teller | None = None
+        self._teller: live.LiveWriter | None = None
         self._view: Live | None = None  # on a terminal
         self._folder = Path()
         self._begun = time.monotonic()
         self._last = 0.0
         self._cells = (0, 0)
-        self._pace = Pace()
+        self._pace = _Pace()
         self._best: tuple[float, str] | None = None
         self._running: dict[Cell, float] = {}  # cell → when it began, longest first
 
@@ -63,7 +63,7 @@ class Console:
             workers: How many will compute them.
         """
         self._cells = (already, total)
-        self._pace = Pace(todo, workers=workers)
+        self._pace = _Pace(todo, workers=workers)
         self.say(
             f"{total} cells to run, one for each method, trust, ε and seed"
             + (f", {already} of them finished earlier" if already else "")
@@ -76,7 +76,7 @@ class Console:
             folder: Of the run.
             engine: That computes it.
         """
-        self._teller, self._folder = live.Teller(folder, engine), folder
+        self._teller, self._folder = live.LiveWriter(folder, engine), folder
         self._pace.workers_begin()
         if self._err.is_terminal and not self._err.quiet:
             self._view = Live(console=self._err, auto_refresh=False, transient=True)
@@ -87,7 +87,7 @@ class Console:
         left, working = self._left(), [cell.words for cell in self._running]
         written = self._teller is not None and self._teller.tell(*self._cells, working, left)
         if written and self._view is not None:
-            self._view.update(live.live_view(live.read_state(self._folder), self._folder), refresh=True)
+            self._view.update(live.view_live_state(live.read_live_state(self._folder), self._folder), refresh=True)
 
     def close(self) -> None:
         """Take the view away; safe to call twice."""
@@ -110,13 +110,13 @@ class Console:
 
     def note_score(self, cell: Cell, metrics: Mapping[str, float]) -> None:
         """What a finished cell reached; the best private one is shown while the run goes on."""
-        value = next((metrics[name] for name in COMPARED if name in metrics), math.nan)
+        value = next((metrics[name] for name in _COMPARED if name in metrics), math.nan)
         if math.isfinite(cell.epsilon) and value > (self._best[0] if self._best else -math.inf):
             self._best = (value, cell.words.rpartition(",")[0])
 
     def _left(self) -> str:
         left = self._pace.left()
-        words = "" if left is None else f", about {span(left + _SECONDS_OF_REPORT)} left"
+        words = "" if left is None else f", about {format_console_span(left + _SECONDS_OF_REPORT)} left"
         return words + (f", best so far {self._best[0]:.2f} ({self._best[1]})" if self._best else "")
 
     def progress(self, stage: str, done: int, total: int) -> None:
@@ -131,16 +131,16 @@ class Console:
         self._tell()
         cell, began = next(iter(self._running.items()))
         others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
-        self._line(cell, f"running for {span(time.monotonic() - began)}{others}")
+        self._line(cell, f"running for {format_console_span(time.monotonic() - began)}{others}")
 
     def _line(self, cell: Cell, text: str) -> None:
         now = time.monotonic()
-        pause = max(_SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES * (now - self._begun))
+        pause = max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (now - self._begun))
         if self._view is not None or now - self._last < pause:
             return
         self._last = now
         done, total = self._cells
-        self.say(f"[{span(now - self._begun)}] cell {done + 1}/{total}{self._left()}: {cell.words}: {text}")
+        self.say(f"[{format_console_span(now - self._begun)}] cell {done + 1}/{total}{self._left()}: {cell.words}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
         """Print a table.
@@ -168,12 +168,12 @@ class Console:
         self._out.print(text, markup=False, highlight=False)
 
 
-def span(seconds: float) -> str:
+def format_console_span(seconds: float) -> str:
     """In words: seconds, or minutes from 90 seconds on."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
-class Pace:
+class _Pace:
     """How long the cells that are left will take, from those that are done.
 
     A cell that opens a lane (one more runs at once than before) waits for its worker to start, so its time stands for its kind
@@ -189,9 +189,9 @@ class Pace:
     def __init__(self, cells: Iterable[Cell] = (), clock: Callable[[], float] | None = None, workers: int = 1) -> None:
         self._clock = clock or time.monotonic
         self._waiting = dict.fromkeys(cells)
-        self._running: dict[Cell, Reports] = {}
-        self._took: dict[Kind, list[float]] = {}
-        self._first: dict[Kind, float] = {}  # of cells that opened a lane
+        self._running: dict[Cell, ConsoleReports] = {}
+        self._took: dict[CellKind, list[float]] = {}
+        self._first: dict[CellKind, float] = {}  # of cells that opened a lane
         self._lanes, self._most, self._to_come = 1, 0, workers
 
     def workers_begin(self) -> None:
@@ -202,7 +202,7 @@ class Pace:
         """The cell runs now."""
         self._waiting.pop(cell, None)
         self._lanes = len(self._running) + 1
-        self._running[cell] = Reports(self._clock(), opens=self._lanes > self._most)
+        self._running[cell] = ConsoleReports(self._clock(), opens=self._lanes > self._most)
         self._most = max(self._most, self._lanes)
 
     def advance(self, cell: Cell, share: float) -> None:
@@ -236,7 +236,7 @@ class Pace:
         return max((sum(rests) + waiting) / lanes, max(rests, default=0.0))
 
     @staticmethod
-    def _whole(kind: Kind, means: dict[Kind, float]) -> float:
+    def _whole(kind: CellKind, means: dict[CellKind, float]) -> float:
         if kind in means:
             return means[kind]
         rows: dict[tuple[str, ...], list[float]] = {}
@@ -246,7 +246,7 @@ class Pace:
             return statistics.fmean(rows[kind[:4]])
         return statistics.median_low(map(statistics.fmean, rows.values()))
 
-    def _rest(self, kind: Kind, reports: Reports, now: float, means: dict[Kind, float]) -> float:
+    def _rest(self, kind: CellKind, reports: ConsoleReports, now: float, means: dict[CellKind, float]) -> float:
         """Its rounds say it best; else the others of its kind. A cell that is longer than those is half done, or only begins
         where its worker starts first."""
         if (rest := reports.rest(now)) is not None:
@@ -258,7 +258,7 @@ class Pace:
 
 
 @dataclass
-class Reports:
+class ConsoleReports:
     """What a running cell said.
 
     Attributes:

@@ -17,23 +17,23 @@ import yaml
 
 from fedgraph import data, plugins, runtime, seeds
 from fedgraph.cells import store
-from fedgraph.cells.cell import Cell, Context
+from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
-from fedgraph.learning import once
-from fedgraph.methods.base import Plan, kinds
+from fedgraph.learning import public_cache
+from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.runs import live, schedule
 from fedgraph.runs.charged import ChargedRun
 from fedgraph.runs.console import Console
 from fedgraph.runs.reporting import Reporting
-from fedgraph.runs.schedule import Stage
+from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.runtime.base import Runtime
-from fedgraph.scenario.read import DatasetSettings, Ready
+from fedgraph.scenario.read import ReadyScenario, ScenarioDataset
 from fedgraph.tasks import base as tasks
-from fedgraph.types import Graph, GraphCollection, describe
+from fedgraph.types import Graph, GraphCollection, describe_graph
 
 
-def run(
-    ready: Ready,
+def run_experiment(
+    ready: ReadyScenario,
     out: Path,
     data_root: Path | None,
     resume: bool,
@@ -59,34 +59,47 @@ def run(
         PrivacyError: The budget does not allow it.
         RuntimeFailure: Cells failed; the others are in the folder.
     """
-    store.require_place(out, resume)  # before data are read and Ray starts
+    store.require_store_folder(out, resume)  # before data are read and Ray starts
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     known = given or {}
     settings = ready.scenario.runtime
-    data.look_in(data_root)
-    with runtime.beside(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as beginning:
-        graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
-        store.claim_run_folder(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
-        with store.lock_run_folder(out), once.sharing() if settings.engine == "ray" else contextlib.nullcontext():
+    data.set_data_search_root(data_root)
+    with runtime.start_runtime_beside(
+        settings.engine, settings.workers, settings.gpus_per_worker, settings.silence
+    ) as beginning:
+        graphs = [
+            known.get(d.label) or load_experiment_data(d, data_root, seeds.public_seed(ready.scenario.seed))
+            for d in ready.scenario.datasets
+        ]
+        store.claim_store_folder(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
+        with (
+            store.lock_store_folder(out),
+            public_cache.open_public_cache() if settings.engine == "ray" else contextlib.nullcontext(),
+        ):
             try:
                 return _computed(ready, graphs, out, text, console, beginning)
             except (ScenarioError, DataError, PrivacyError):
-                store.disclaim_run_folder(out)
+                store.disclaim_store_folder(out)
                 raise
 
 
 def _computed(
-    ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console, beginning: runtime.Beginning
+    ready: ReadyScenario,
+    graphs: list[Graph | GraphCollection],
+    out: Path,
+    text: str,
+    console: Console,
+    beginning: runtime.RuntimeBeginning,
 ) -> Path:
     """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
     began, asked = time.time(), ready.scenario.runtime
     kept = store.CellStore(out)
     console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
-        console.say(describe(graph))
+        console.say(describe_graph(graph))
     here = beginning.ready() if asked.engine == "serial" else runtime.start("serial")  # plans need no Ray
-    stages = tuple(stages_of(ready, graphs, here, console, store.PairStore(out)))
+    stages = tuple(stage_experiment(ready, graphs, here, console, store.PairStore(out)))
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
@@ -97,7 +110,7 @@ def _computed(
     # The dearest first. Then trainings of few rounds, which the server computes, so that clients are busy with the others.
     todo.sort(key=lambda one: (not _is_ceiling(one[1]), rounds_of.get(one[0], 0.0)))
     total = sum(len(stage.cells) for stage in stages)
-    rounds: dict[str, object] = {"federations": schedule.where_rounds_run(asked.engine, asked.spread)}
+    rounds: dict[str, object] = {"federations": schedule.describe_scheduled_rounds(asked.engine, asked.spread)}
     reporting = Reporting(ready, graphs, out, text, stages, kept, rounds | {"runtime": asked.engine}, began)
     reporting.write_environment()
     reporting.write_first_page()
@@ -109,11 +122,11 @@ def _computed(
         """The engine, which knows what every process has to know."""
         nonlocal engine
         engine = beginning.ready()
-        engine.tell(data.look_in, data.data_search_root())
-        engine.tell(once.share_in, once.shared_in())
+        engine.tell(data.set_data_search_root, data.data_search_root())
+        engine.tell(public_cache.set_public_cache_folder, public_cache.public_cache_folder())
         root = stages[0].context.root if stages else 0
-        if isinstance(root, seeds.Secret):  # beside this one, the only copies of the key: in the memory of the workers
-            engine.tell(seeds.hold, root.key)
+        if isinstance(root, seeds.SecretSeed):  # beside this one, the only copies of the key: in the memory of the workers
+            engine.tell(seeds.hold_secret_seed, root.key)
         reporting.where = engine.describe() | rounds
         reporting.write_environment()
         console.follow(out, engine)
@@ -121,7 +134,7 @@ def _computed(
 
     with reporting.told_how_to_go_on():
         try:
-            for done in schedule.computed_cells(todo, begun, console, asked.spread, beginning.is_up):
+            for done in schedule.compute_scheduled_cells(todo, begun, console, asked.spread, beginning.is_up):
                 _save(done, kept, charged, console)
                 if engine is not None and not isinstance(done.outcome, str):
                     engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
@@ -133,14 +146,14 @@ def _computed(
         beginning.ready().close()
         console.close()
         failed = reporting.report(console)
-    (out / live.FILE).unlink(missing_ok=True)  # the report says more
+    (out / live.LIVE_FILE).unlink(missing_ok=True)  # the report says more
     if failed:
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
         raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
     return out
 
 
-def _save(done: schedule.Done, kept: store.CellStore, charged: ChargedRun | None, console: Console) -> None:
+def _save(done: schedule.ScheduledResult, kept: store.CellStore, charged: ChargedRun | None, console: Console) -> None:
     """Keep what a cell found, or why it failed."""
     if isinstance(done.outcome, str):
         kept.fail(done.cell, done.outcome, done.seconds)
@@ -154,22 +167,22 @@ def _save(done: schedule.Done, kept: store.CellStore, charged: ChargedRun | None
 
 def _is_ceiling(cell: Cell) -> bool:
     """Whether its method protects nothing: such cells train longest. A task's own rows have no method."""
-    return cell.method in plugins.names("methods") and kinds.method(cell.method).OFFERS.never_private
+    return cell.method in plugins.names("methods") and method_kinds.load_method(cell.method).OFFERS.never_private
 
 
-def _require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> dict[Stage, float]:
+def _require_plans(ready: ReadyScenario, todo: Iterable[tuple[ScheduledStage, Cell]]) -> dict[ScheduledStage, float]:
     """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise.
 
     Returns: of each stage, how many rounds its plans have on average.
     """
-    found: dict[Stage, list[int]] = {}
+    found: dict[ScheduledStage, list[int]] = {}
     for stage, cell in todo:
-        made = plan_of_cell(ready, stage, cell)
+        made = plan_experiment_cell(ready, stage, cell)
         found.setdefault(stage, []).append(0 if made is None else made.schedule.rounds)
     return {stage: statistics.fmean(rounds) for stage, rounds in found.items()}
 
 
-def plan_of_cell(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
+def plan_experiment_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell) -> Plan | None:
     """The plan of one cell, which releases nothing.
 
     Args:
@@ -185,17 +198,21 @@ def plan_of_cell(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
         ScenarioError: With file and line, where the scenario asks for what cannot be.
     """
     try:
-        made = tasks.task(stage.task.kind).plan(stage.task.params, cell, stage.context)
+        made = tasks.load_task(stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
         raise DataError(f"{ready.place(stage.task, cell.entry)}: {error}") from error
     except Exception as error:
-        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.error_sentence(error)}") from error
+        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.describe_schedule_error(error)}") from error
     return made
 
 
-def stages_of(
-    ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console, pairs: store.PairStore | None = None
-) -> Iterator[Stage]:
+def stage_experiment(
+    ready: ReadyScenario,
+    graphs: list[Graph | GraphCollection],
+    engine: Runtime,
+    console: Console,
+    pairs: store.PairStore | None = None,
+) -> Iterator[ScheduledStage]:
     """Every task on every data set; a task that reads none, once.
 
     Args:
@@ -209,25 +226,27 @@ def stages_of(
         DataError: With file and line, where a task cannot list its cells.
         ScenarioError: As for ``DataError``.
     """
-    root = seeds.root(ready.scenario.seed)
+    root = seeds.root_seed(ready.scenario.seed)
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:
         for task in ready.tasks:
-            module = tasks.task(task.kind)
+            module = tasks.load_task(task.kind)
             chosen = not task.datasets or graph is None or name in task.datasets
             if module.TASK.needs_data != (graph is not None) or not chosen:
                 continue
             many = ready.scenario.seeds
-            context = Context(task.label, name, graph, root, many, engine, progress=console.progress, pairs=pairs)
+            context = CellContext(task.label, name, graph, root, many, engine, progress=console.progress, pairs=pairs)
             try:
                 asked = tuple(module.cells(task.params, context))
             except (DataError, ScenarioError) as error:
                 raise type(error)(f"{ready.place(task, None)}: {error}") from error
-            yield Stage(task, context, asked)
+            yield ScheduledStage(task, context, asked)
 
 
-def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
+def load_experiment_data(
+    settings: ScenarioDataset, data_root: Path | None, seed: int, stand_in: bool = False
+) -> Graph | GraphCollection:
     """Read one data set.
 
     It is looked for in ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA`` and the cache, and then downloaded.
@@ -249,13 +268,16 @@ def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in:
     )
 
 
-def dry_run(ready: Ready, console: Console) -> None:
+def dry_run_experiment(ready: ReadyScenario, console: Console) -> None:
     """Cells, clients, releases and their ε, from published counts on a generated stand-in: no data set is read."""
     from fedgraph.runs import preview
 
     with runtime.start("serial") as engine:
-        graphs = [load(d, None, seeds.public(ready.scenario.seed), stand_in=True) for d in ready.scenario.datasets]
+        graphs = [
+            load_experiment_data(d, None, seeds.public_seed(ready.scenario.seed), stand_in=True)
+            for d in ready.scenario.datasets
+        ]
         for graph in graphs:
-            console.say(f"planned on: {describe(graph)}")
-        plan = functools.partial(plan_of_cell, ready)
-        preview.show_preview(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)
+            console.say(f"planned on: {describe_graph(graph)}")
+        plan = functools.partial(plan_experiment_cell, ready)
+        preview.show_preview(tuple(stage_experiment(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)

@@ -15,20 +15,20 @@ from rich.console import Group
 from rich.table import Table
 
 from fedgraph.cells import store
-from fedgraph.cells.entry import portable, read_file
+from fedgraph.cells.entry import make_entry_portable, read_entry_file
 from fedgraph.cells.environment import Environment
 from fedgraph.errors import DataError
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.counts import Count
+from fedgraph.runtime.counts import RuntimeCount
 
-FILE = "live.json"
-SECONDS_BETWEEN = 2.0
+LIVE_FILE = "live.json"
+LIVE_SECONDS = 2.0
 _MOST_AT_WORK = 6
-TITLES = ("task", "cells", "rounds", "calls", "messages", "a second", "MB up", "MB down", "most ε", "ε = ∞")
+_TITLES = ("task", "cells", "rounds", "calls", "messages", "a second", "MB up", "MB down", "most ε", "ε = ∞")
 
 
 @dataclass(frozen=True)
-class State:
+class LiveState:
     """A run, as it says itself or as its files say.
 
     Attributes:
@@ -52,10 +52,10 @@ class State:
     runtime: Mapping[str, object] = field(default_factory=dict)
 
 
-Record = TypeVar("Record", State, Environment)
+_Record = TypeVar("_Record", LiveState, Environment)
 
 
-class Teller:
+class LiveWriter:
     """Writes ``live.json`` while cells are computed.
 
     Args:
@@ -64,7 +64,7 @@ class Teller:
     """
 
     def __init__(self, folder: Path, engine: Runtime) -> None:
-        self._file, self._engine = folder / FILE, engine
+        self._file, self._engine = folder / LIVE_FILE, engine
         self._began = time.time()
         self._at, self._messages = 0.0, dict[str, int]()
 
@@ -72,19 +72,19 @@ class Teller:
         """Whether it was time to write. A disk that is full is said by whoever writes results."""
         now = time.time()
         seconds = now - self._at
-        if seconds < SECONDS_BETWEEN:
+        if seconds < LIVE_SECONDS:
             return False
         runtime = self._engine.describe()
         messages = {task: count.messages for task, count in _counts(runtime).items()}
         rates = {task: (many - self._messages.get(task, 0)) / seconds for task, many in messages.items()}
         self._at, self._messages = now, messages
-        state = State("running", now - self._began, done, total, tuple(working), left, rates, runtime)
+        state = LiveState("running", now - self._began, done, total, tuple(working), left, rates, runtime)
         with contextlib.suppress(OSError):
-            store.write_atomically(self._file, json.dumps(portable(asdict(state))).encode())
+            store.store_atomically(self._file, json.dumps(make_entry_portable(asdict(state))).encode())
         return True
 
 
-def read_state(folder: Path) -> State:
+def read_live_state(folder: Path) -> LiveState:
     """The state of the run in a folder.
 
     Args:
@@ -93,22 +93,22 @@ def read_state(folder: Path) -> State:
     Raises:
         DataError: No run was begun there, or a file is damaged.
     """
-    if not (folder / "cells" / store.MARK).is_file():
+    if not (folder / "cells" / store.STORE_MARK).is_file():
         raise DataError(f"{folder}: no run was begun here; allowed: the folder of a run (--out), running or ended")
-    running = store.is_locked(folder)
-    live = _read(folder / FILE, State)
+    running = store.is_store_locked(folder)
+    live = _read(folder / LIVE_FILE, LiveState)
     made = _read(folder / "environment.json", Environment)
     if live is not None and running:
         return live
-    done = len(list((folder / "cells").glob(f"*{store.WHOLE}")))
+    done = len(list((folder / "cells").glob(f"*{store.STORED_CELL_ENDING}")))
     if live is not None:
         return replace(live, status="interrupted", done=done, working=(), left="", rates={})
     if made is None or running or done < made.cells:
-        return State("running" if running else "interrupted", 0.0, done, 0 if made is None else made.cells)
-    return State("finished", made.made.seconds or 0.0, done, done, runtime=made.runtime)
+        return LiveState("running" if running else "interrupted", 0.0, done, 0 if made is None else made.cells)
+    return LiveState("finished", made.made.seconds or 0.0, done, done, runtime=made.runtime)
 
 
-def live_view(state: State, folder: Path) -> Group:
+def view_live_state(state: LiveState, folder: Path) -> Group:
     """What ``fedgraph watch`` shows: actors, cells at work, and a line for each task.
 
     Args:
@@ -116,7 +116,7 @@ def live_view(state: State, folder: Path) -> Group:
         folder: Of the run; the largest finite ε of a task, and how many cells have ∞, are read from its cells.
     """
     spent: dict[str, list[float]] = {}
-    for task, epsilon in map(_price, (folder / "cells").glob(f"*{store.WHOLE}")):
+    for task, epsilon in map(_price, (folder / "cells").glob(f"*{store.STORED_CELL_ENDING}")):
         spent.setdefault(task, []).append(epsilon)
     total = f" of {state.total}" if state.total else ""
     actors, counts = state.runtime.get("actors"), _counts(state.runtime)
@@ -129,7 +129,7 @@ def live_view(state: State, folder: Path) -> Group:
     ]
     rows = []
     for task in dict.fromkeys((*spent, *counts)):
-        c, found = counts.get(task, Count()), spent.get(task, [])
+        c, found = counts.get(task, RuntimeCount()), spent.get(task, [])
         rate = state.rates.get(task, c.messages / c.seconds if c.seconds and not state.rates else 0.0)
         sums = [f"{many:,}" for many in (len(found), c.rounds, c.calls, c.messages)]
         sums += [f"{rate:,.0f}", f"{c.bytes_up / 1e6:,.1f}", f"{c.bytes_down / 1e6:,.1f}"]
@@ -140,8 +140,8 @@ def live_view(state: State, folder: Path) -> Group:
 def _table(rows: Sequence[Sequence[str]]) -> Table:
     """Where a screen is narrow the names of tasks are broken, and titles between their words; no number is cut."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(TITLES[0], overflow="fold")
-    for title, cells in zip(TITLES[1:], list(zip(*rows, strict=True))[1:] or [()] * len(TITLES[1:]), strict=True):
+    table.add_column(_TITLES[0], overflow="fold")
+    for title, cells in zip(_TITLES[1:], list(zip(*rows, strict=True))[1:] or [()] * len(_TITLES[1:]), strict=True):
         table.add_column(title, justify="right", min_width=max(map(len, (*title.split(), *cells))))
     for row in rows:
         table.add_row(*row)
@@ -151,15 +151,15 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
 @functools.cache
 def _price(file: Path) -> tuple[str, float]:
     """(task, provable ε) of a finished cell; its file never changes."""
-    stored = read_file(file)
+    stored = read_entry_file(file)
     return str(stored["task"]), float(str(stored["epsilon_provable"]))
 
 
-def _counts(runtime: Mapping[str, object]) -> dict[str, Count]:
-    return TypeAdapter(dict[str, Count]).validate_python(runtime.get("federation") or {})
+def _counts(runtime: Mapping[str, object]) -> dict[str, RuntimeCount]:
+    return TypeAdapter(dict[str, RuntimeCount]).validate_python(runtime.get("federation") or {})
 
 
-def _read(file: Path, record: type[Record]) -> Record | None:
+def _read(file: Path, record: type[_Record]) -> _Record | None:
     """None where there is no such file."""
     try:
         return TypeAdapter(record).validate_json(file.read_bytes())

@@ -2,7 +2,7 @@
 
 A row is one method in one world, with all its budgets. Of a task on several data sets the first is a table; of each other
 one line says how many cells it has and which rows are priced otherwise. Plans are made in turn over the tasks, the first seed's
-only, until ``SECONDS`` of work are done; a budget that was not reached is marked ``?`` and priced when the scenario runs.
+only, until ``_SECONDS`` of work are done; a budget that was not reached is marked ``?`` and priced when the scenario runs.
 """
 
 import itertools
@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 
 from fedgraph.cells.cell import Cell
 from fedgraph.methods.base import Plan
-from fedgraph.report.phrases import phrase_first, rounded, rounded_up
+from fedgraph.report.phrases import phrase_first, phrase_number, phrase_upper_bound
 from fedgraph.runs.console import Console
-from fedgraph.runs.schedule import Stage
+from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.worlds.world import World
 
-SECONDS = 5.0  # of processor time for plans, over all tasks
-LINES = 30  # of one task's table
+_SECONDS = 5.0  # of processor time for plans, over all tasks
+_LINES = 30  # of one task's table
 _HEADER = ("row", "trust", "target ε", "ε provable", "δ", "unit", "clients", "rounds", "releases of one client")
 
 
 @dataclass(eq=False)
-class Row:
+class _Row:
     """One method in one world.
 
     Attributes:
@@ -48,11 +48,11 @@ class Row:
         name = cell.method if same else f"{cell.method} · {cell.variant}"
         if "published" in {c.calibrated_by for c in self.cells}:
             name += " (as published)"
-        targets = ", ".join(rounded(c.epsilon) for c in self.cells)
+        targets = ", ".join(phrase_number(c.epsilon) for c in self.cells)
         if self.unreleased or made is None:
             why = "nothing is released" if self.unreleased else "?"
             return (name, cell.world.words, targets, why, "", "", "", "", "")
-        provable = ", ".join(rounded_up(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
+        provable = ", ".join(phrase_upper_bound(self.provable[c], 2) if c in self.provable else "?" for c in self.cells)
         promised = made.guarantee.protection.promised_degree
         if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
             provable += f" if no degree is above {promised}, else ∞"
@@ -61,10 +61,10 @@ class Row:
         return (name, cell.world.words, targets, provable, f"{made.guarantee.delta:.2g}", unit, *facts)
 
 
-_Planner = Callable[[Stage, Cell], Plan | None]
+_Planner = Callable[[ScheduledStage, Cell], Plan | None]
 
 
-def show_preview(stages: Sequence[Stage], seeds: int, plan: _Planner, console: Console) -> None:
+def show_preview(stages: Sequence[ScheduledStage], seeds: int, plan: _Planner, console: Console) -> None:
     """One table for each task and data set. plan: of one cell; None where nothing is released."""
     tables = [_rows(stage) for stage in stages]
     _plan_in_turn(stages, tables, plan)
@@ -76,11 +76,11 @@ def show_preview(stages: Sequence[Stage], seeds: int, plan: _Planner, console: C
         if first is not lines and [line[:3] for line in first] == [line[:3] for line in lines]:
             console.print(f"{title}; the same rows{_otherwise(first, lines)}")
             continue
-        if len(lines) > LINES:
-            lines = [*lines[:LINES], (f"… and {len(rows) - LINES} rows more", *[""] * (len(_HEADER) - 1))]
+        if len(lines) > _LINES:
+            lines = [*lines[:_LINES], (f"… and {len(rows) - _LINES} rows more", *[""] * (len(_HEADER) - 1))]
         console.table(title, _HEADER, lines, words_last=True)
     if any("?" in line[3] for lines in shown.values() for line in lines):
-        console.print(f"?: not planned in the {SECONDS:g} s of work that a dry run may take; priced when the scenario runs.")
+        console.print(f"?: not planned in the {_SECONDS:g} s of work that a dry run may take; priced when the scenario runs.")
 
 
 def _otherwise(first: Sequence[tuple[str, ...]], lines: Sequence[tuple[str, ...]]) -> str:
@@ -89,18 +89,18 @@ def _otherwise(first: Sequence[tuple[str, ...]], lines: Sequence[tuple[str, ...]
     return f", of which another ε is provable for {phrase_first(found, 2, '; ')}" if found else ""
 
 
-def _rows(stage: Stage) -> list[Row]:
-    found: dict[tuple[str, str, World, bool], Row] = {}
+def _rows(stage: ScheduledStage) -> list[_Row]:
+    found: dict[tuple[str, str, World, bool], _Row] = {}
     for cell in stage.cells:
         if cell.seed == 0:
             key = (cell.method, cell.variant, cell.world, cell.calibrated_by == "published")
-            found.setdefault(key, Row([])).cells.append(cell)
+            found.setdefault(key, _Row([])).cells.append(cell)
     return list(found.values())
 
 
-def _plan_in_turn(stages: Sequence[Stage], tables: Sequence[Sequence[Row]], plan: _Planner) -> None:
+def _plan_in_turn(stages: Sequence[ScheduledStage], tables: Sequence[Sequence[_Row]], plan: _Planner) -> None:
     """First one budget of every shown row, task by task in turn, then the next, until the work is done or too much."""
-    until = time.process_time() + SECONDS
+    until = time.process_time() + _SECONDS
     for stage, row, cell in _turns(stages, tables):
         made = None if row.unreleased else plan(stage, cell)
         row.unreleased = made is None
@@ -110,10 +110,10 @@ def _plan_in_turn(stages: Sequence[Stage], tables: Sequence[Sequence[Row]], plan
             return
 
 
-def _turns(stages: Sequence[Stage], tables: Sequence[Sequence[Row]]) -> Iterator[tuple[Stage, Row, Cell]]:
+def _turns(stages: Sequence[ScheduledStage], tables: Sequence[Sequence[_Row]]) -> Iterator[tuple[ScheduledStage, _Row, Cell]]:
     most = max((len(row.cells) for rows in tables for row in rows), default=0)
     for turn in range(most):
-        for rows in itertools.zip_longest(*(table[:LINES] for table in tables)):
+        for rows in itertools.zip_longest(*(table[:_LINES] for table in tables)):
             for stage, row in zip(stages, rows, strict=True):
                 if row is not None and turn < len(row.cells):
                     yield stage, row, row.cells[turn]

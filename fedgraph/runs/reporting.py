@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph.cells import store
-from fedgraph.cells.entry import portable
-from fedgraph.cells.environment import DataSource, Environment, Making, notice_of
+from fedgraph.cells.entry import make_entry_portable
+from fedgraph.cells.environment import Environment, EnvironmentMaking, EnvironmentSource, write_environment_notice
 from fedgraph.runs.console import Console
-from fedgraph.runs.schedule import Stage
-from fedgraph.scenario.read import Ready, file_name
+from fedgraph.runs.schedule import ScheduledStage
+from fedgraph.scenario.read import ReadyScenario, scenario_file_name
 from fedgraph.types import Graph, GraphCollection
 
 if TYPE_CHECKING:
-    from fedgraph.report.sections.base import Records
+    from fedgraph.report.sections.base import SectionRecords
 
 _PACKAGES = (
     "fedgraph-privacy", "ray", "torch", "torch-geometric", "POT", "numpy", "scipy", "pydantic", "dp-accounting", "numba",
@@ -58,11 +58,11 @@ class Reporting:
         latest: ``time.monotonic()`` of the latest page.
     """
 
-    ready: Ready
+    ready: ReadyScenario
     graphs: Sequence[Graph | GraphCollection]
     out: Path
     text: str
-    stages: Sequence[Stage]
+    stages: Sequence[ScheduledStage]
     kept: store.CellStore
     where: Mapping[str, object]
     began: float
@@ -80,30 +80,30 @@ class Reporting:
 
     def write_environment(self) -> None:
         """Before the first cell, so that the folder can be read at any time."""
-        text = json.dumps(portable(asdict(self.environment())), indent=1, ensure_ascii=False) + "\n"
-        store.write_atomically(self.out / "environment.json", text.encode())
+        text = json.dumps(make_entry_portable(asdict(self.environment())), indent=1, ensure_ascii=False) + "\n"
+        store.store_atomically(self.out / "environment.json", text.encode())
 
     def write_first_page(self) -> None:
         """Before the first cell: who opens ``report.html`` of a run that is killed reads how to go on."""
         if not (self.out / "report.html").exists():
             asked = self.ready.scenario
-            store.write_atomically(self.out / "report.html", first_page(asked.title or asked.name, self.out).encode())
+            store.store_atomically(self.out / "report.html", _first_page(asked.title or asked.name, self.out).encode())
 
-    def report(self, console: Console, ended: bool = True) -> list[store.FailedCell]:
+    def report(self, console: Console, ended: bool = True) -> list[store.StoredFailure]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
         from fedgraph import report  # what draws and writes is not needed before the last cell
-        from fedgraph.report import attacks, beside, report_rows
+        from fedgraph.report import attack_bounds, plots, report_rows
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
-        found = [replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages]
-        rows = report_rows.group_rows([entry for records in found for entry in records.entries])
-        among = attacks.num_bounds(rows)  # they share one error probability
+        found = [replace(_records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages]
+        rows = report_rows.group_report_rows([entry for records in found for entry in records.entries])
+        among = attack_bounds.num_attack_bounds(rows)  # they share one error probability
         whole = [replace(records, among=among) for records in found if records.entries]
         asked = self.ready.scenario
         graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
         title = asked.title or asked.name
-        with beside.on_all_cores() if ended else contextlib.nullcontext():
-            report.write(self.out, asked.name, title, self.text, whole, graphs, self.environment(), console, failed)
+        with plots.plot_on_all_cores() if ended else contextlib.nullcontext():
+            report.write_report(self.out, asked.name, title, self.text, whole, graphs, self.environment(), console, failed)
         return failed
 
     def report_now_and_then(self) -> None:
@@ -131,7 +131,7 @@ class Reporting:
             raise KeyboardInterrupt(words) from None
 
 
-def first_page(title: str, folder: Path) -> str:
+def _first_page(title: str, folder: Path) -> str:
     """The page; what draws and writes results is not loaded for it.
 
     Args:
@@ -147,15 +147,15 @@ def first_page(title: str, folder: Path) -> str:
     )
 
 
-def records_of(stage: Stage, kept: store.CellStore) -> Records:
+def _records_of(stage: ScheduledStage, kept: store.CellStore) -> SectionRecords:
     """The finished cells of a stage, for the report."""
-    from fedgraph.report.sections.base import Records
+    from fedgraph.report.sections.base import SectionRecords
 
     found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
-    name = file_name(f"{stage.task.label}-{stage.context.dataset}")
+    name = scenario_file_name(f"{stage.task.label}-{stage.context.dataset}")
     entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
     task, dataset = stage.task, stage.context.dataset
-    return Records(name, task.kind, task.label, dataset, task.params.model_dump(), entries, artefacts)
+    return SectionRecords(name, task.kind, task.label, dataset, task.params.model_dump(), entries, artefacts)
 
 
 def _describe_process(
@@ -178,10 +178,10 @@ def _describe_process(
         devices=_devices(),
         runtime=runtime,
         seed=seed,
-        data=tuple(DataSource(g.name, g.provenance.source, g.provenance.checksums) for g in graphs),
-        made=Making(_version("fedgraph-privacy"), _commit(), command, finished, round(time.time() - began, 1)),
+        data=tuple(EnvironmentSource(g.name, g.provenance.source, g.provenance.checksums) for g in graphs),
+        made=EnvironmentMaking(_version("fedgraph-privacy"), _commit(), command, finished, round(time.time() - began, 1)),
         cells=cells,
-        notice=notice_of(graphs),
+        notice=write_environment_notice(graphs),
     )
 
 

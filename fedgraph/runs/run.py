@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.budget_charges import Candidate
+from fedgraph.privacy.budget_book import BudgetCandidate
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.trust import trust_called
 from fedgraph.report import answer, report_rows
 from fedgraph.report import saved_run as stored
-from fedgraph.report.scores import Score, row_anchor
+from fedgraph.report.scores import Score, name_score_anchor
 from fedgraph.runs.chosen_row import ChosenRow
 
 if TYPE_CHECKING:
@@ -73,16 +73,16 @@ class Run:
         return " ".join(f"{name}: {notice}" for name, notice in said) or None
 
     @cached_property
-    def rows(self) -> tuple[report_rows.Row, ...]:
+    def rows(self) -> tuple[report_rows.ReportRow, ...]:
         """Every configuration, its seeds together, run by run."""
         return tuple(row for _, row in self._owned)
 
     @cached_property
-    def _owned(self) -> tuple[tuple[Path, report_rows.Row], ...]:
+    def _owned(self) -> tuple[tuple[Path, report_rows.ReportRow], ...]:
         found = [(run.folder, row) for run in self.kept for row in run.rows]
-        seen = Counter(row_anchor(row) for _, row in found)
+        seen = Counter(name_score_anchor(row) for _, row in found)
         called = dict(zip(self.folders, self.names, strict=True))
-        return tuple((f, row.of_run(called[f]) if seen[row_anchor(row)] > 1 else row) for f, row in found)
+        return tuple((f, row.of_run(called[f]) if seen[name_score_anchor(row)] > 1 else row) for f, row in found)
 
     @cached_property
     def answered(self) -> answer.Answer:
@@ -116,14 +116,14 @@ class Run:
             >>> run.best(unit="node", trust="sums", epsilon=1)
         """
         trusted = trust_called(trust)
-        if unit not in answer.UNITS:
-            raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.UNITS)}")
+        if unit not in answer.ANSWERED_UNITS:
+            raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.ANSWERED_UNITS)}")
         scores = [s for s in self.answered.scores if dataset is None or s.dataset == dataset]
         asked = list(dict.fromkeys(s.asked for s in scores if s.unit == unit and s.private))
         if len({a[0] for a in asked}) > 1:
             names = ", ".join(sorted({a[0] for a in asked}))
             raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {names}")
-        found = answer.find_best(scores, unit=unit, trust=trusted, epsilon=epsilon, asked=asked[0] if asked else None)
+        found = answer.find_best_answer(scores, unit=unit, trust=trusted, epsilon=epsilon, asked=asked[0] if asked else None)
         return None if found is None else self._chosen(found)
 
     def score(self, row: str) -> ChosenRow:
@@ -152,20 +152,20 @@ class Run:
         """All rows as a pandas table.
 
         Returns:
-            One line for each configuration, with the columns of ``report.columns.COLUMNS``. ε and δ are floats, ∞ included;
-            ``mean`` and ``deviation`` are in the unit of ``metric``, over ``seeds`` repetitions.
+            One line for each configuration, with the columns of ``report.table_columns.TABLE_COLUMNS``. ε and δ are floats, ∞
+            included; ``mean`` and ``deviation`` are in the unit of ``metric``, over ``seeds`` repetitions.
 
         Example:
             >>> run.table().query("epsilon_provable <= 1")
         """
         import pandas
 
-        from fedgraph.report.columns import COLUMNS, number_of_score
+        from fedgraph.report.table_columns import TABLE_COLUMNS, column_number_of_score
 
         called = dict(zip(self.folders, self.names, strict=True))
         owner = {id(row): called[folder] for folder, row in self._owned}
-        numbers = [number_of_score(s, owner[id(s.row)]) for s in self.answered.scores]
-        return pandas.DataFrame({c.key: [c.value(n) for n in numbers] for c in COLUMNS if c.table})
+        numbers = [column_number_of_score(s, owner[id(s.row)]) for s in self.answered.scores]
+        return pandas.DataFrame({c.key: [c.value(n) for n in numbers] for c in TABLE_COLUMNS if c.table})
 
     def figure(self, unit: str | None = None) -> Figure:
         """A figure of accuracy against provable ε, of every row that releases something.
@@ -176,9 +176,9 @@ class Run:
         Returns:
             A matplotlib figure.
         """
-        from fedgraph.report import first_screen
+        from fedgraph.report import cards
 
-        return first_screen.draw_for_notebook(self.answered, unit)
+        return cards.draw_cards_for_notebook(self.answered, unit)
 
     def sheet(self, row: str) -> str:
         """The privacy sheet of a row, to be read and signed (``fedgraph sheet`` also writes the record for the registry).
@@ -192,11 +192,11 @@ class Run:
         Raises:
             ScenarioError: No row, or more than one, has this name.
         """
-        from fedgraph.report import sheet
+        from fedgraph.report import privacy_sheet
 
         asked = self.score(row).row
         run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self.folder_of(asked) == folder)
-        return sheet.sheet(run, asked).html
+        return privacy_sheet.make_privacy_sheet(run, asked).html
 
     def to_tensorboard(self, folder: str | Path) -> int:
         """Write one HPARAMS entry for each row (extra ``tensorboard``).
@@ -209,7 +209,7 @@ class Run:
         """
         from fedgraph.report import trackers
 
-        return trackers.tensorboard(self.answered.scores, Path(folder))
+        return trackers.track_in_tensorboard(self.answered.scores, Path(folder))
 
     def to_mlflow(self, experiment: str = "fedgraph", uri: str | None = None) -> int:
         """Write a parent run with a nested run for each row to MLflow (extra ``mlflow``).
@@ -223,19 +223,19 @@ class Run:
         """
         from fedgraph.report import trackers
 
-        return trackers.mlflow(self.answered.scores, experiment, self.folder.name, uri)
+        return trackers.track_in_mlflow(self.answered.scores, experiment, self.folder.name, uri)
 
-    def folder_of(self, row: report_rows.Row) -> Path:
+    def folder_of(self, row: report_rows.ReportRow) -> Path:
         """The run that ``row`` is of."""
         return next(folder for folder, own in self._owned if own is row)
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[BudgetCandidate]:
         """Rows that a budget might still carry, those of the best mean first."""
         scores = sorted((s for s in self.answered.scores if s.private and s.usable), key=lambda s: -s.mean)
         found = []
         for score in scores:
             ledger = Ledger.of_lines(score.row.head.ledger)
-            found += [Candidate.released(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts]
+            found += [BudgetCandidate.released(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts]
         return found
 
     def _chosen(self, score: Score) -> ChosenRow:
@@ -272,4 +272,4 @@ def open_run(*folders: str | Path) -> Run:
     twice = [str(f) for f, count in Counter(Path(f).resolve() for f in folders).items() if count > 1]
     if twice:
         raise ScenarioError(f"{twice[0]} is named twice; allowed: each run once")
-    return Run(tuple(stored.load_run(Path(f)) for f in folders))
+    return Run(tuple(stored.load_saved_run(Path(f)) for f in folders))

@@ -6,12 +6,12 @@ Under Ray every cell is dealt to a ``Curator``. What happens there follows from 
   does the whole of it as the serial engine does: no message leaves it.
 * every other cell is a federation. The curator deals the subgraphs out and measures the result; the rounds run at the
   ``Client`` actors and the ``Server`` actor. Meanwhile the curator computes another cell, alone or of another federation:
-  rounds of several cells are on their way at once (``runtime.base.LANES``).
+  rounds of several cells are on their way at once (``runtime.base.RUNTIME_LANES``).
 * with ``spread: cells`` every cell is done as if it were alone: clients and server are simulated inside one curator.
 
 The numbers are the same bit for bit. Cells of one stage and seed share splits and plans, so they are dealt together
-(``runtime.base.Queues``), and a curator forgets them when it goes on. Federations on data that are not light follow at the end,
-one at a time, so that their parts are in memory once.
+(``runtime.base.RuntimeQueues``), and a curator forgets them when it goes on. Federations on data that are not light follow at
+the end, one at a time, so that their parts are in memory once.
 
 While a Ray on this machine starts, the driver is a curator, too: it computes cells that are alone, on light data, one after
 another; the last of them goes on beside the others.
@@ -26,21 +26,21 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fedgraph.cells.cell import Cell, Context, Outcome, Pairs
+from fedgraph.cells.cell import Cell, CellContext, CellOutcome, CellPairs
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
 from fedgraph.runtime import process
-from fedgraph.runtime.base import LANES, Dealing, Parties, Runtime
+from fedgraph.runtime.base import RUNTIME_LANES, Runtime, RuntimeDealing, RuntimeParties
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.scenario.read import TaskSettings
+from fedgraph.scenario.read import ScenarioTask
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection
 
-Spread = Literal["cells", "clients"]
+_Spread = Literal["cells", "clients"]
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class ScheduledStage:
     """One task on one data set.
 
     Attributes:
@@ -49,13 +49,13 @@ class Stage:
         cells: In the order of the scenario.
     """
 
-    task: TaskSettings
-    context: Context
+    task: ScenarioTask
+    context: CellContext
     cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Done:
+class ScheduledResult:
     """A computed cell.
 
     Attributes:
@@ -65,12 +65,12 @@ class Done:
     """
 
     cell: Cell
-    outcome: Outcome | str
+    outcome: CellOutcome | str
     seconds: float
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class _Order:
     """What a curator needs to know of a cell, but for the data.
 
     Attributes:
@@ -84,12 +84,12 @@ class Order:
     """
 
     group: Hashable
-    task: TaskSettings
+    task: ScenarioTask
     root: int
     seeds: int
     cell: Cell
     whole: bool = True
-    pairs: Pairs | None = None
+    pairs: CellPairs | None = None
 
 
 @dataclass(eq=False)
@@ -101,24 +101,26 @@ class _Contexts:
         at_work: How many cells use one.
     """
 
-    idle: list[tuple[Hashable, Context]] = field(default_factory=list)
+    idle: list[tuple[Hashable, CellContext]] = field(default_factory=list)
     at_work: int = 0
 
-    def take(self, federation: Callable[[], Parties], order: Order, data: Graph | GraphCollection | None) -> Context:
+    def take(
+        self, federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection | None
+    ) -> CellContext:
         """The context for a cell of this group alone, until it is given back."""
         self.at_work += 1
         for index, (group, context) in enumerate(self.idle):
             if group == order.group:
                 del self.idle[index]
                 return context
-        room = LANES - self.at_work if _bytes(data) * LANES <= LIGHT else 0
+        room = RUNTIME_LANES - self.at_work if _bytes(data) * RUNTIME_LANES <= _LIGHT else 0
         while len(self.idle) > max(room, 0):
             self.idle.pop(0)[1].runtime.close()
-        runtime: Parties = SerialRuntime() if order.whole else federation()
+        runtime: RuntimeParties = SerialRuntime() if order.whole else federation()
         pairs = order.pairs if order.pairs is not None and order.pairs.reachable() else None
-        return Context(order.cell.task, order.cell.dataset, data, order.root, order.seeds, runtime, pairs=pairs)
+        return CellContext(order.cell.task, order.cell.dataset, data, order.root, order.seeds, runtime, pairs=pairs)
 
-    def give_back(self, group: Hashable, context: Context) -> None:
+    def give_back(self, group: Hashable, context: CellContext) -> None:
         self.at_work -= 1
         self.idle.append((group, context))
 
@@ -127,43 +129,45 @@ class _Contexts:
 
 
 _kept = _Contexts()
-MOST_CHARACTERS = 500  # of the sentence of a failed cell
-LIGHT = 2.0e8  # bytes of a graph of which several federations may be dealt out at once
-SECONDS_BETWEEN_LOOKS = 0.02
+_MOST_CHARACTERS = 500  # of the sentence of a failed cell
+_LIGHT = 2.0e8  # bytes of a graph of which several federations may be dealt out at once
+_SECONDS_BETWEEN_LOOKS = 0.02
 _orders = itertools.count()  # makes the groups of every call their own
 
 
-def computed_cells(
-    todo: Sequence[tuple[Stage, Cell]],
+def compute_scheduled_cells(
+    todo: Sequence[tuple[ScheduledStage, Cell]],
     begun: Callable[[], Runtime],
     console: Console,
-    spread: Spread = "clients",
+    spread: _Spread = "clients",
     is_up: Callable[[], bool] = lambda: True,
-) -> Iterator[Done]:
+) -> Iterator[ScheduledResult]:
     """Every cell of ``todo``, as soon as it is done.
 
     Args:
         begun: gives the engine; it is waited for.
-        spread: see ``scenario.read.RuntimeSettings``.
+        spread: see ``scenario.read.ScenarioRuntime``.
         is_up: whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
             light data, are computed in a thread of its own, and the last of them goes on beside the engine.
     """
-    process.give_back()  # reading and planning took more than what is left of them
+    process.give_back_process_memory()  # reading and planning took more than what is left of them
     taken: set[Cell] = set()
-    early = _in_driver([one for one in todo if is_alone(*one) and _bytes(one[0].context.data) <= LIGHT], is_up, console, taken)
+    early = _in_driver(
+        [one for one in todo if is_scheduled_alone(*one) and _bytes(one[0].context.data) <= _LIGHT], is_up, console, taken
+    )
     while not is_up():
         if (done := next(early, None)) is not None:
             yield done
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
     engine = begun()
     todo = [one for one in todo if one[1] not in taken]
     if engine.name == "serial":
         for stage, cell in todo:
             console.begin(cell)
-            yield Done(cell, *_attempted(stage.task, cell, stage.context))
+            yield ScheduledResult(cell, *_attempted(stage.task, cell, stage.context))
             console.finish(cell)
         return
-    alone = [spread == "cells" or is_alone(stage, cell) for stage, cell in todo]
+    alone = [spread == "cells" or is_scheduled_alone(stage, cell) for stage, cell in todo]
     if not all(alone):
         engine.open("server", "client")
     orders = [(stage, cell, whole) for (stage, cell), whole in zip(todo, alone, strict=True)]
@@ -177,12 +181,12 @@ def computed_cells(
     for last in early:
         if last is not None:
             yield last
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 def _in_driver(
-    cells: Sequence[tuple[Stage, Cell]], is_up: Callable[[], bool], console: Console, taken: set[Cell]
-) -> Iterator[Done | None]:
+    cells: Sequence[tuple[ScheduledStage, Cell]], is_up: Callable[[], bool], console: Console, taken: set[Cell]
+) -> Iterator[ScheduledResult | None]:
     """``cells`` one after another in a thread, until ``is_up``; None while one is at work. taken: receives those begun."""
     run = next(_orders)
     for stage, cell in itertools.takewhile(lambda one: not is_up(), cells):
@@ -190,8 +194,8 @@ def _in_driver(
         console.begin(cell)
         context = stage.context
         group = (run, context.label, context.dataset, cell.seed)
-        order = Order(group, stage.task, context.root, context.seeds, cell, True, context.pairs)
-        found: queue.SimpleQueue[tuple[Outcome | str, float] | BaseException] = queue.SimpleQueue()
+        order = _Order(group, stage.task, context.root, context.seeds, cell, True, context.pairs)
+        found: queue.SimpleQueue[tuple[CellOutcome | str, float] | BaseException] = queue.SimpleQueue()
         name = "curator in the driver"
         threading.Thread(target=_computed_into, args=(found, order, context.data), name=name, daemon=True).start()
         while found.empty():
@@ -199,20 +203,20 @@ def _in_driver(
         value = found.get()
         if isinstance(value, BaseException):
             raise value
-        yield Done(cell, *value)
+        yield ScheduledResult(cell, *value)
         console.finish(cell)
     _kept.clear()
 
 
-def _computed_into(found: queue.SimpleQueue[Any], order: Order, data: Graph | GraphCollection | None) -> None:
-    process.use_one_thread()
+def _computed_into(found: queue.SimpleQueue[Any], order: _Order, data: Graph | GraphCollection | None) -> None:
+    process.use_one_process_thread()
     try:
-        found.put(compute(SerialRuntime, order, data))
+        found.put(_compute(SerialRuntime, order, data))
     except BaseException as error:  # of the machine: it ends the run
         found.put(error)
 
 
-def where_rounds_run(engine: str, spread: Spread) -> str:
+def describe_scheduled_rounds(engine: str, spread: _Spread) -> str:
     """In words, for ``environment.json`` and the page."""
     if engine == "serial":
         return "clients, server and curator are simulated in one process"
@@ -221,45 +225,47 @@ def where_rounds_run(engine: str, spread: Spread) -> str:
     return "rounds run at client actors and a server actor"
 
 
-def is_alone(stage: Stage, cell: Cell) -> bool:
+def is_scheduled_alone(stage: ScheduledStage, cell: Cell) -> bool:
     """Whether the task says that one party does the whole cell; a cell of a task that says nothing is a federation."""
-    alone = tasks.task(stage.task.kind).TASK.alone
+    alone = tasks.load_task(stage.task.kind).TASK.alone
     return alone is not None and alone(stage.task.params, cell)
 
 
 def _bytes(data: Graph | GraphCollection | None) -> float:
-    """Of a graph; up to ``LIGHT`` several parties can hold it and all of its clients at once. A collection is never light."""
+    """Of a graph; up to ``_LIGHT`` several parties can hold it and all of its clients at once. A collection is never light."""
     if not isinstance(data, Graph):
         return 0.0 if data is None else math.inf
     return float(sum(held.data.nbytes + held.indices.nbytes for held in (data.features, data.adjacency)))
 
 
-def _most_at_once(stage: Stage, curators: int) -> int | None:
+def _most_at_once(stage: ScheduledStage, curators: int) -> int | None:
     """How many federations on its data may be on their way. None: as many as the curators have lanes."""
     held = _bytes(stage.context.data)
-    return None if held * LANES <= LIGHT else curators if held <= LIGHT else 1
+    return None if held * RUNTIME_LANES <= _LIGHT else curators if held <= _LIGHT else 1
 
 
-def _dealt(todo: Sequence[tuple[Stage, Cell, bool]], engine: Runtime, console: Console, most: int | None) -> Iterator[Done]:
-    own: dict[Hashable, list[tuple[Order, Any]]] = {}
-    led: dict[Hashable, list[tuple[Order, Any]]] = {}
+def _dealt(
+    todo: Sequence[tuple[ScheduledStage, Cell, bool]], engine: Runtime, console: Console, most: int | None
+) -> Iterator[ScheduledResult]:
+    own: dict[Hashable, list[tuple[_Order, Any]]] = {}
+    led: dict[Hashable, list[tuple[_Order, Any]]] = {}
     run = next(_orders)
     for stage, cell, whole in todo:
         context = stage.context
         group = (run, context.label, context.dataset, cell.seed, whole)
         data = engine.share(("data", context.dataset), context.data)
-        order = Order(group, stage.task, context.root, context.seeds, cell, whole, context.pairs)
+        order = _Order(group, stage.task, context.root, context.seeds, cell, whole, context.pairs)
         (own if whole else led).setdefault(group, []).append((order, data))
     begin, lost = (lambda task: console.begin(task[0].cell)), (lambda why: (why, 0.0))
-    dealing = Dealing(list(own.values()), list(led.values()), begin, console.wait, lost, most)
-    for (order, _), (outcome, seconds) in engine.as_done(compute, dealing):
-        yield Done(order.cell, outcome, seconds)
+    dealing = RuntimeDealing(list(own.values()), list(led.values()), begin, console.wait, lost, most)
+    for (order, _), (outcome, seconds) in engine.as_done(_compute, dealing):
+        yield ScheduledResult(order.cell, outcome, seconds)
         console.finish(order.cell)
 
 
-def compute(
-    federation: Callable[[], Parties], order: Order, data: Graph | GraphCollection | None
-) -> tuple[Outcome | str, float]:
+def _compute(
+    federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection | None
+) -> tuple[CellOutcome | str, float]:
     """At a curator: (outcome or why it failed, seconds) of one cell. federation: makes a runtime at clients and server."""
     context = _kept.take(federation, order, data)
     found = _attempted(order.task, order.cell, context)
@@ -267,10 +273,10 @@ def compute(
     return found
 
 
-def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome | str, float]:
+def _attempted(task: ScenarioTask, cell: Cell, context: CellContext) -> tuple[CellOutcome | str, float]:
     """A cell that fails must not end the others: its error becomes a sentence. A machine that fails (``OSError``) ends all."""
     began = time.perf_counter()
-    found: Outcome | str
+    found: CellOutcome | str
     try:
         found = run_scheduled_cell(task, cell, context)
         wrong = [name for name, value in found.metrics.items() if math.isnan(value)]
@@ -279,20 +285,20 @@ def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcom
     except OSError:
         raise
     except Exception as error:
-        found = error_sentence(error)
-    process.give_back()
+        found = describe_schedule_error(error)
+    process.give_back_process_memory()
     told = isinstance(found, str) or found.timed
     return found, time.perf_counter() - began if told else 0.0
 
 
-def error_sentence(error: Exception) -> str:
+def describe_schedule_error(error: Exception) -> str:
     """One line that says what went wrong, also for an error that nobody foresaw."""
     text = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError):
         text = f"not enough memory ({str(error) or 'no size told'})"
-    return " ".join(text.split())[:MOST_CHARACTERS]
+    return " ".join(text.split())[:_MOST_CHARACTERS]
 
 
-def run_scheduled_cell(task: TaskSettings, cell: Cell, context: Context) -> Outcome:
+def run_scheduled_cell(task: ScenarioTask, cell: Cell, context: CellContext) -> CellOutcome:
     """What the task finds of one cell, in this process."""
-    return tasks.task(task.kind).run(task.params, cell, context)
+    return tasks.load_task(task.kind).run(task.params, cell, context)

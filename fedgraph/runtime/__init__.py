@@ -1,4 +1,4 @@
-"""Engines. ``start`` and ``beside`` are the only ways in; Ray is imported only when asked for."""
+"""Engines. ``start`` and ``start_runtime_beside`` are the only ways in; Ray is imported only when asked for."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.process import keep_freed, use_one_thread
+from fedgraph.runtime.process import keep_process_memory, use_one_process_thread
 
 _ENGINES = ("ray", "serial")
 
@@ -27,8 +27,8 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
     Raises:
         RuntimeFailure: The engine is unknown, Ray cannot be imported, or it cannot start as asked.
     """
-    use_one_thread()
-    keep_freed()
+    use_one_process_thread()
+    keep_process_memory()
     if engine == "serial":
         from fedgraph.runtime.serial import SerialRuntime
 
@@ -45,7 +45,7 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
 
 
 @dataclass(frozen=True, eq=False)
-class Beginning:
+class RuntimeBeginning:
     """An engine that starts beside its caller.
 
     Attributes:
@@ -58,9 +58,9 @@ class Beginning:
 
 
 @contextmanager
-def beside(
+def start_runtime_beside(
     engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0
-) -> Iterator[Beginning]:
+) -> Iterator[RuntimeBeginning]:
     """``start`` beside its caller, with a first curator; the engine closes at the end of the ``with``.
 
     Args:
@@ -75,13 +75,13 @@ def beside(
         found.open("curator", most=1)
         return found
 
-    use_one_thread()
-    with started_beside(begun, alone=engine == "ray" and not os.environ.get("RAY_ADDRESS")) as beginning:
+    use_one_process_thread()
+    with _started_beside(begun, alone=engine == "ray" and not os.environ.get("RAY_ADDRESS")) as beginning:
         yield beginning
 
 
 @contextmanager
-def started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[Beginning]:
+def _started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[RuntimeBeginning]:
     """An engine that starts while its caller reads data: the processes of Ray take seconds to come up, on other cores.
 
     Only an engine on this machine starts in a thread, ``alone``. One that joins a cluster (``RAY_ADDRESS``) starts when it is
@@ -106,7 +106,7 @@ def started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[Beginn
             return made[0]
 
         try:
-            yield Beginning(ready, lambda: begun is None or begun.done())
+            yield RuntimeBeginning(ready, lambda: begun is None or begun.done())
         finally:
             if begun is not None and not made:
                 with suppress(Exception):

@@ -2,8 +2,8 @@
 
 A runtime gets functions and data and knows no method. Three kinds of parties work in it, each an actor of its own under Ray:
 
-* **clients** hold pieces of what was dealt (``deal``) and answer the server (``Clients.ask``); an item 0 … n−1 always meets the
-  same client actor, so what that one prepared for it is still there,
+* **clients** hold pieces of what was dealt (``deal``) and answer the server (``RuntimeClients.ask``); an item 0 … n−1 always
+  meets the same client actor, so what that one prepared for it is still there,
 * the **server** leads trainings (``federate``), compares what was released (``map``) and judges it (``on_server``),
 * **curators** compute whole cells (``as_done``). A cell that is a federation gets a runtime there, and its rounds run at
   clients and server; the curator then only deals the data out and measures the result.
@@ -17,18 +17,18 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.counts import Count, Path
+from fedgraph.runtime.counts import CountPath, RuntimeCount
 
-Kind: TypeAlias = Literal["curator", "client", "server"]
-Function: TypeAlias = Callable[..., Any]
-Task: TypeAlias = tuple[Any, ...]
-Value = TypeVar("Value")
-Done: TypeAlias = tuple[Task, Any]
-OnRound: TypeAlias = Callable[[int, int], None]
-LANES = 3  # tasks on their way at one curator, of which one at a time computes there
+RuntimeKind: TypeAlias = Literal["curator", "client", "server"]
+RuntimeFunction: TypeAlias = Callable[..., Any]
+RuntimeTask: TypeAlias = tuple[Any, ...]
+RuntimeValue = TypeVar("RuntimeValue")
+RuntimeDone: TypeAlias = tuple[RuntimeTask, Any]
+OnRuntimeRound: TypeAlias = Callable[[int, int], None]
+RUNTIME_LANES = 3  # tasks on their way at one curator, of which one at a time computes there
 
 
-class Clients(ABC):
+class RuntimeClients(ABC):
     """What the server may ask for while it leads one training."""
 
     @abstractmethod
@@ -36,11 +36,11 @@ class Clients(ABC):
         """A handle to ``value`` for ``ask``: each client actor receives it once, until the training ends."""
 
     @abstractmethod
-    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         """What each client actor answers, in order: ``function(items, *args)``, items being its block of 0 … n−1."""
 
     @abstractmethod
-    def seal(self, value: Value) -> Value:
+    def seal(self, value: RuntimeValue) -> RuntimeValue:
         """``value`` as the next round may see it: where the engine is strict, with arrays that nobody can write to."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Clients(ABC):
         """
 
 
-class Parties(ABC):
+class RuntimeParties(ABC):
     """What a cell may use: clients and a server, wherever they are.
 
     Attributes:
@@ -78,7 +78,7 @@ class Parties(ABC):
         """
 
     @abstractmethod
-    def deal(self, handle: Any, piece: Function, num_items: int) -> Any:
+    def deal(self, handle: Any, piece: RuntimeFunction, num_items: int) -> Any:
         """A handle by which each client actor holds its own part alone, and no other's.
 
         Args:
@@ -92,11 +92,13 @@ class Parties(ABC):
         """Drop a shared value, and what was dealt of it."""
 
     @abstractmethod
-    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+    def federate(
+        self, function: RuntimeFunction, *args: object, path: CountPath, on_round: OnRuntimeRound = lambda done, total: None
+    ) -> Any:
         """One training, led by the server.
 
         Args:
-            function: Is called there with its ``Clients`` and args.
+            function: Is called there with its ``RuntimeClients`` and args.
             args: Its other arguments; handles stand for what was shared or dealt.
             path: Names the training; its first part is the task under which its rounds are counted.
             on_round: Told (done, total) where the engine computes in this process.
@@ -106,11 +108,11 @@ class Parties(ABC):
         """
 
     @abstractmethod
-    def on_server(self, function: Function, *args: object) -> Any:
+    def on_server(self, function: RuntimeFunction, *args: object) -> Any:
         """``function(*args)``, computed by the server."""
 
     @abstractmethod
-    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
+    def map(self, function: RuntimeFunction, tasks: Sequence[object], *args: object) -> Iterator[Any]:
         """``function(task, *args)`` for every task, in order, in the server's own processes.
 
         Args:
@@ -130,7 +132,7 @@ class Parties(ABC):
         self.close()
 
 
-class Runtime(Parties):
+class Runtime(RuntimeParties):
     """What the driver uses: an engine; ``serial`` is the truth, ``ray`` its equal.
 
     Attributes:
@@ -151,8 +153,8 @@ class Runtime(Parties):
         """
 
     @abstractmethod
-    def as_done(self, function: Function, dealing: "Dealing") -> Iterator[Done]:
-        """(task, value) of every task, whichever is done first; ``Queues`` deals them to the curators.
+    def as_done(self, function: RuntimeFunction, dealing: "RuntimeDealing") -> Iterator[RuntimeDone]:
+        """(task, value) of every task, whichever is done first; ``RuntimeQueues`` deals them to the curators.
 
         Args:
             function: Is called at a curator as ``function(engine, *task)``; ``engine()`` makes a runtime for this place.
@@ -163,7 +165,7 @@ class Runtime(Parties):
         """
 
     @abstractmethod
-    def open(self, *kinds: Kind, most: int | None = None) -> None:
+    def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
         """Actors begin to start, where they are not there yet.
 
         Args:
@@ -171,7 +173,7 @@ class Runtime(Parties):
             most: How many of each; None: one in each place.
         """
 
-    def spent(self, path: Path, epsilon: float) -> None:
+    def spent(self, path: CountPath, epsilon: float) -> None:
         """Told of each finished cell, for whoever watches the engine's own counters.
 
         Args:
@@ -179,7 +181,7 @@ class Runtime(Parties):
             epsilon: Its provable ε.
         """
 
-    def counted(self) -> dict[Path, Count]:
+    def counted(self) -> dict[CountPath, RuntimeCount]:
         """What each training cost, by its path, as far as this engine has led it."""
         return {}
 
@@ -189,27 +191,27 @@ class Runtime(Parties):
 
 
 @dataclass(frozen=True, eq=False)
-class Dealing:
+class RuntimeDealing:
     """Tasks for curators.
 
     Attributes:
         queues: Tasks that a curator computes itself, one at a time. What belongs together stays at one curator where it can.
-        led: Queues of tasks of which the curator mostly waits for clients and server: ``LANES`` at a time.
+        led: Queues of tasks of which the curator mostly waits for clients and server: ``RUNTIME_LANES`` at a time.
         started: Is told a task when it is handed out.
         waiting: Is called about once a second while nothing is done.
         gone: Gives the value of a task of which curator after curator died, from the reason; None: that is an error, too.
         most: So many tasks at a time, at most. None: as many as curators have lanes.
     """
 
-    queues: Sequence[Sequence[Task]]
-    led: Sequence[Sequence[Task]] = ()
-    started: Callable[[Task], None] = lambda task: None
+    queues: Sequence[Sequence[RuntimeTask]]
+    led: Sequence[Sequence[RuntimeTask]] = ()
+    started: Callable[[RuntimeTask], None] = lambda task: None
     waiting: Callable[[], None] = lambda: None
     gone: Callable[[str], object] | None = None
     most: int | None = None
 
 
-class Queues:
+class RuntimeQueues:
     """Deals tasks that come in queues.
 
     A free worker takes the next task of its own queue, else a queue that nobody has begun, else the later half of the longest
@@ -220,12 +222,12 @@ class Queues:
         place: Of a worker. Workers of one place never have the same queue: what its tasks share would be made twice there.
     """
 
-    def __init__(self, queues: Sequence[Sequence[Task]], place: Callable[[int], int] = lambda worker: worker) -> None:
+    def __init__(self, queues: Sequence[Sequence[RuntimeTask]], place: Callable[[int], int] = lambda worker: worker) -> None:
         self._untouched = [(number, list(q)) for number, q in enumerate(queues) if q]
-        self._own: dict[int, tuple[int, list[Task]]] = {}  # of a worker: which queue, and what is left of it
+        self._own: dict[int, tuple[int, list[RuntimeTask]]] = {}  # of a worker: which queue, and what is left of it
         self._place = place
 
-    def next(self, worker: int) -> Task | None:
+    def next(self, worker: int) -> RuntimeTask | None:
         """The task that ``worker`` shall do now; None when all are dealt, or the others are of its neighbours' queues."""
         own = self._own.get(worker, (-1, []))
         if not own[1] and self._untouched:
@@ -242,7 +244,7 @@ class Queues:
         own = self._own.get(worker)
         return bool(self._untouched or (own and own[1]) or self._longest(worker))
 
-    def _longest(self, worker: int) -> tuple[int, list[Task]] | None:
+    def _longest(self, worker: int) -> tuple[int, list[RuntimeTask]] | None:
         """Of the queues of others that no neighbour has."""
         here = {own[0] for other, own in self._own.items() if other != worker and self._place(other) == self._place(worker)}
         return max(
@@ -254,13 +256,13 @@ class Queues:
         return bool(self._untouched or any(tasks for _, tasks in self._own.values()))
 
 
-def require_same(key: Hashable, known: object, value: object) -> None:
+def require_same_shared_value(key: Hashable, known: object, value: object) -> None:
     """``RuntimeFailure`` where ``key`` was shared for another object: workers would compute on the wrong one."""
     if known is not value:
         raise RuntimeFailure(f"the key {key!r} was shared for another object already; give each object its own key")
 
 
-def blocks(num_items: int, num_workers: int) -> list[range]:
+def split_into_runtime_blocks(num_items: int, num_workers: int) -> list[range]:
     """0 … num_items−1 in at most ``num_workers`` contiguous ranges of nearly equal length."""
     count = max(1, min(num_workers, num_items))
     edges = [num_items * i // count for i in range(count + 1)]

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
-Path: TypeAlias = tuple[str, ...]
+CountPath: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Count:
+class RuntimeCount:
     """What one training cost, or many added up.
 
     Attributes:
@@ -38,21 +38,21 @@ class Count:
     clients_busy: float = 0.0
     server_busy: float = 0.0
 
-    def __add__(self, other: Count) -> Count:
+    def __add__(self, other: RuntimeCount) -> RuntimeCount:
         mine, theirs = vars(self), vars(other)
-        return Count(**{f.name: mine[f.name] + theirs[f.name] for f in fields(Count)})
+        return RuntimeCount(**{f.name: mine[f.name] + theirs[f.name] for f in fields(RuntimeCount)})
 
 
-class Tally:
+class CountTally:
     """Counts of trainings that several threads lead at a time."""
 
     def __init__(self) -> None:
-        self._counts: dict[Path, Count] = {}
+        self._counts: dict[CountPath, RuntimeCount] = {}
         self._spans: dict[str, tuple[int, float, float]] = {}  # of a task: how many run, since when, seconds before that
         self._lock = threading.Lock()
 
     @contextmanager
-    def training(self, path: Path) -> Iterator[None]:
+    def training(self, path: CountPath) -> Iterator[None]:
         """While one training of ``path`` goes on."""
         began = time.perf_counter()
         self._step(path[0], 1, began)
@@ -61,27 +61,27 @@ class Tally:
         finally:
             now = time.perf_counter()
             self._step(path[0], -1, now)
-            self.add(path, Count(trainings=1, seconds=now - began))
+            self.add(path, RuntimeCount(trainings=1, seconds=now - began))
 
     def _step(self, task: str, by: int, now: float) -> None:
         with self._lock:
             running, since, before = self._spans.get(task, (0, now, 0.0))
             self._spans[task] = (running + by, now, before + (now - since if running else 0.0))
 
-    def add(self, path: Path, count: Count) -> None:
+    def add(self, path: CountPath, count: RuntimeCount) -> None:
         """One more part of what ``path`` cost."""
         with self._lock:
-            self._counts[path] = self._counts.get(path, Count()) + count
+            self._counts[path] = self._counts.get(path, RuntimeCount()) + count
 
-    def counts(self) -> dict[Path, Count]:
+    def counts(self) -> dict[CountPath, RuntimeCount]:
         """Of every training."""
         with self._lock:
             return dict(self._counts)
 
-    def tasks(self) -> dict[str, Count]:
+    def tasks(self) -> dict[str, RuntimeCount]:
         """Of every task; ``seconds`` is wall time in which at least one of its trainings went on."""
-        found: dict[str, Count] = {}
+        found: dict[str, RuntimeCount] = {}
         with self._lock:
             for path, count in self._counts.items():
-                found[path[0]] = found.get(path[0], Count()) + count
+                found[path[0]] = found.get(path[0], RuntimeCount()) + count
             return {task: replace(count, seconds=self._spans[task][2]) for task, count in found.items()}

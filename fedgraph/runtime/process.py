@@ -23,14 +23,14 @@ import threadpoolctl
 
 from fedgraph.errors import RuntimeFailure
 
-LARGEST, KEPT = (1 << 31) - 1, 1 << 30  # bytes: a block that still comes from the heap; free bytes at its end that are kept
-LITTLE = 1 << 28  # free bytes that are not worth looking for their pages
+_LARGEST, _KEPT = (1 << 31) - 1, 1 << 30  # bytes: a block that still comes from the heap; free bytes at its end that are kept
+_LITTLE = 1 << 28  # free bytes that are not worth looking for their pages
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
-_VARIABLES = {"MALLOC_MMAP_THRESHOLD_": LARGEST, "MALLOC_TRIM_THRESHOLD_": KEPT, "MALLOC_ARENA_MAX": 1}
+_VARIABLES = {"MALLOC_MMAP_THRESHOLD_": _LARGEST, "MALLOC_TRIM_THRESHOLD_": _KEPT, "MALLOC_ARENA_MAX": 1}
 _COMPUTING = ("torch", "numpy", "scipy", "POT", "numba")  # another version of these may give other numbers
 
 
-def use_one_thread() -> None:
+def use_one_process_thread() -> None:
     """Limit torch and the BLAS of this process to one thread. A torch that is imported later reads the variable itself."""
     os.environ["OMP_NUM_THREADS"] = "1"
     if "torch" in sys.modules:
@@ -47,27 +47,27 @@ class _State(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in _names]
 
 
-def keep_freed() -> None:
+def keep_process_memory() -> None:
     """For this process, from now on; nothing happens where the C library is not glibc, or where its variables say otherwise."""
     if not any(name in os.environ for name in _VARIABLES):
         with contextlib.suppress(AttributeError, OSError, TypeError):
             mallopt = ctypes.CDLL(None).mallopt
-            mallopt(_MMAP_THRESHOLD, LARGEST)
-            mallopt(_TRIM_THRESHOLD, KEPT)
+            mallopt(_MMAP_THRESHOLD, _LARGEST)
+            mallopt(_TRIM_THRESHOLD, _KEPT)
 
 
-def give_back() -> None:
+def give_back_process_memory() -> None:
     """What is free now goes back to the system, where it is much; nothing happens without glibc 2.33 or later."""
     with contextlib.suppress(AttributeError, OSError, TypeError):
         library = ctypes.CDLL(None)
         state = library.mallinfo2
         state.restype = _State
-        if state().fordblks > LITTLE:
+        if state().fordblks > _LITTLE:
             library.malloc_trim(ctypes.c_size_t(0))
 
 
 @contextlib.contextmanager
-def kept_by_children() -> Iterator[None]:
+def keep_child_process_memory() -> Iterator[None]:
     """For the processes that are started inside the ``with``; one heap for all threads, since further ones have small parts."""
     own = {} if any(name in os.environ for name in _VARIABLES) else {name: str(value) for name, value in _VARIABLES.items()}
     os.environ.update(own)
@@ -79,7 +79,7 @@ def kept_by_children() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Versions:
+class ProcessVersions:
     """What one process computes with.
 
     Attributes:
@@ -93,14 +93,14 @@ class Versions:
     source: str
 
 
-def own_versions() -> Versions:
+def own_process_versions() -> ProcessVersions:
     """Of this process."""
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     packages = tuple((name, _version(name)) for name in _COMPUTING)
-    return Versions(platform.python_version(), packages, digest.hexdigest()[:16])
+    return ProcessVersions(platform.python_version(), packages, digest.hexdigest()[:16])
 
 
 def _version(name: str) -> str:
@@ -110,7 +110,7 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def require_equal_versions(here: Versions, others: Sequence[tuple[str, Versions]]) -> None:
+def require_equal_process_versions(here: ProcessVersions, others: Sequence[tuple[str, ProcessVersions]]) -> None:
     """``RuntimeFailure`` that names the first machine whose versions differ, and every difference."""
     for where, there in others:
         named = (("python", here.python), *here.packages, ("fedgraph's source", here.source))

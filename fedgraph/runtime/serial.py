@@ -13,8 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.runtime.base import Clients, Dealing, Done, Function, Kind, OnRound, Runtime, Value, blocks, require_same
-from fedgraph.runtime.counts import Count, Path, Tally
+from fedgraph.runtime.base import (
+    OnRuntimeRound,
+    Runtime,
+    RuntimeClients,
+    RuntimeDealing,
+    RuntimeDone,
+    RuntimeFunction,
+    RuntimeKind,
+    RuntimeValue,
+    require_same_shared_value,
+    split_into_runtime_blocks,
+)
+from fedgraph.runtime.counts import CountPath, CountTally, RuntimeCount
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,15 +34,15 @@ class _Held:
     value: Any
 
 
-def frozen_copy(value: Value) -> Value:
+def _frozen_copy(value: RuntimeValue) -> RuntimeValue:
     """``value`` as another process would receive it: pickled, its arrays read-only."""
     buffers: list[pickle.PickleBuffer] = []
     data = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-    copy: Value = pickle.loads(data, buffers=[memoryview(b.raw()).toreadonly() for b in buffers])
+    copy: RuntimeValue = pickle.loads(data, buffers=[memoryview(b.raw()).toreadonly() for b in buffers])
     return copy
 
 
-class SerialClients(Clients):
+class SerialClients(RuntimeClients):
     """All clients of one training, in the server's process.
 
     Args:
@@ -41,28 +52,28 @@ class SerialClients(Clients):
         actors: Among how many actors the clients would be dealt.
     """
 
-    def __init__(self, tally: Tally, path: Path, on_round: OnRound, actors: int = 1) -> None:
+    def __init__(self, tally: CountTally, path: CountPath, on_round: OnRuntimeRound, actors: int = 1) -> None:
         self._tally = tally
         self._path = path
         self._on_round = on_round
         self._actors = actors
 
     def share(self, key: str, value: object) -> _Held:
-        return _Held(key, frozen_copy(value))
+        return _Held(key, _frozen_copy(value))
 
-    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
-        given = [a.value if isinstance(a, _Held) else frozen_copy(a) for a in args]
+    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
+        given = [a.value if isinstance(a, _Held) else _frozen_copy(a) for a in args]
         began = time.perf_counter()
-        answers = [function(items, *given) for items in blocks(num_items, self._actors)]
+        answers = [function(items, *given) for items in split_into_runtime_blocks(num_items, self._actors)]
         busy = time.perf_counter() - began
-        self._tally.add(self._path, Count(calls=len(answers), clients_busy=busy, server_busy=-busy))
-        return [frozen_copy(answer) for answer in answers]
+        self._tally.add(self._path, RuntimeCount(calls=len(answers), clients_busy=busy, server_busy=-busy))
+        return [_frozen_copy(answer) for answer in answers]
 
-    def seal(self, value: Value) -> Value:
-        return frozen_copy(value)
+    def seal(self, value: RuntimeValue) -> RuntimeValue:
+        return _frozen_copy(value)
 
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
-        self._tally.add(self._path, Count(rounds=1, messages=messages, bytes_up=up, bytes_down=down))
+        self._tally.add(self._path, RuntimeCount(rounds=1, messages=messages, bytes_up=up, bytes_down=down))
         self._on_round(done, total)
 
 
@@ -76,19 +87,19 @@ class SerialRuntime(Runtime):
         self._shared: dict[Hashable, _Held] = {}
         self._originals: dict[Hashable, object] = {}
         self._dealt: dict[Hashable, _Held] = {}
-        self._tally = Tally()
+        self._tally = CountTally()
 
     def share(self, key: Hashable, value: object) -> _Held:
         if key not in self._shared:
-            self._shared[key], self._originals[key] = _Held(key, frozen_copy(value)), value
-        require_same(key, self._originals[key], value)
+            self._shared[key], self._originals[key] = _Held(key, _frozen_copy(value)), value
+        require_same_shared_value(key, self._originals[key], value)
         return self._shared[key]
 
-    def clients(self, path: Path, on_round: OnRound) -> SerialClients:
+    def clients(self, path: CountPath, on_round: OnRuntimeRound) -> SerialClients:
         """Who answers the server in one training."""
         return SerialClients(self._tally, path, on_round)
 
-    def deal(self, handle: _Held, piece: Function, num_items: int) -> _Held:
+    def deal(self, handle: _Held, piece: RuntimeFunction, num_items: int) -> _Held:
         if handle.key not in self._dealt:
             self._dealt[handle.key] = _Held(handle.key, piece(handle.value, range(num_items)))
         return self._dealt[handle.key]
@@ -97,34 +108,36 @@ class SerialRuntime(Runtime):
         for kept in (self._shared, self._originals, self._dealt):
             kept.pop(handle.key, None)
 
-    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+    def federate(
+        self, function: RuntimeFunction, *args: object, path: CountPath, on_round: OnRuntimeRound = lambda done, total: None
+    ) -> Any:
         clients = self.clients(path, on_round)
-        given = [a if isinstance(a, _Held) else frozen_copy(a) for a in args]
+        given = [a if isinstance(a, _Held) else _frozen_copy(a) for a in args]
         began = time.perf_counter()
         with self._tally.training(path):
             found = function(clients, *given)
-        self._tally.add(path, Count(server_busy=time.perf_counter() - began))  # less what ``ask`` took away
-        return frozen_copy(found)
+        self._tally.add(path, RuntimeCount(server_busy=time.perf_counter() - began))  # less what ``ask`` took away
+        return _frozen_copy(found)
 
-    def on_server(self, function: Function, *args: object) -> Any:
-        return frozen_copy(function(*_values(args)))
+    def on_server(self, function: RuntimeFunction, *args: object) -> Any:
+        return _frozen_copy(function(*_values(args)))
 
-    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
+    def map(self, function: RuntimeFunction, tasks: Sequence[object], *args: object) -> Iterator[Any]:
         for task in tasks:
-            yield frozen_copy(function(task, *_values(args)))
+            yield _frozen_copy(function(task, *_values(args)))
 
-    def as_done(self, function: Function, dealing: Dealing) -> Iterator[Done]:
+    def as_done(self, function: RuntimeFunction, dealing: RuntimeDealing) -> Iterator[RuntimeDone]:
         for task in itertools.chain(*dealing.queues, *dealing.led):
             dealing.started(task)
-            yield task, frozen_copy(function(SerialRuntime, *_values(task)))
+            yield task, _frozen_copy(function(SerialRuntime, *_values(task)))
 
     def tell(self, function: Callable[..., object], *args: object) -> None:
         function(*args)
 
-    def open(self, *kinds: Kind, most: int | None = None) -> None:
+    def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
         """They are here."""
 
-    def counted(self) -> dict[Path, Count]:
+    def counted(self) -> dict[CountPath, RuntimeCount]:
         return self._tally.counts()
 
     def describe(self) -> dict[str, object]:

@@ -15,26 +15,26 @@ import subprocess
 import sys
 import time
 
-SECONDS_BETWEEN_LOOKS = 2.0
-SECONDS_TO_END_ALONE = 3.0
+_SECONDS_BETWEEN_LOOKS = 2.0
+_SECONDS_TO_END_ALONE = 3.0
 _MOST_PASSES = 10
 _GOODBYE = b"."
-MARK = "FEDGRAPH_DRIVER"  # in the environment of whatever a driver begins, also of what its parents left alone
+_MARK = "FEDGRAPH_DRIVER"  # in the environment of whatever a driver begins, also of what its parents left alone
 
 
-def start() -> subprocess.Popen[bytes] | None:
+def start_watchdog() -> subprocess.Popen[bytes] | None:
     """A watchdog for this process; None on a system without ``/proc``. End it with ``dismiss_watchdog``."""
     if not os.path.isdir("/proc/self"):
         return None
-    others = [f"{pid}:{when}" for pid, when in family(os.getpid())]
-    os.environ[MARK] = f"{os.getpid()}.{time.monotonic_ns()}"
+    others = [f"{pid}:{when}" for pid, when in watchdog_family(os.getpid())]
+    os.environ[_MARK] = f"{os.getpid()}.{time.monotonic_ns()}"
     command = [sys.executable, "-S", "-E", os.path.abspath(__file__), str(os.getpid()), *others]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def dismiss_watchdog(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
     """The watchdog ends: where the driver has ``ended`` its runtime itself it kills nothing."""
-    os.environ.pop(MARK, None)
+    os.environ.pop(_MARK, None)
     if dog.stdin is not None:
         with contextlib.suppress(OSError):  # it may be gone already
             dog.stdin.write(_GOODBYE if ended else b"")
@@ -52,13 +52,13 @@ def _parent_and_begin(pid: int) -> tuple[int, int] | None:
     return int(fields[1]), int(fields[19])
 
 
-def began(pid: int) -> int | None:
+def _began(pid: int) -> int | None:
     """When the process began, in ticks since boot; None where there is none."""
     found = _parent_and_begin(pid)
     return None if found is None else found[1]
 
 
-def family(*ancestors: int) -> set[tuple[int, int]]:
+def watchdog_family(*ancestors: int) -> set[tuple[int, int]]:
     """(process, when it began) of every living descendant, but for this process."""
     living = ((int(name), _parent_and_begin(int(name))) for name in os.listdir("/proc") if name.isdigit())
     known = {pid: found for pid, found in living if found is not None}
@@ -70,16 +70,16 @@ def family(*ancestors: int) -> set[tuple[int, int]]:
 
 def _marked() -> set[tuple[int, int]]:
     """(process, when it began) of whatever the driver, or what it began, has begun since it is watched; not this process."""
-    found, mark = set(), f"{MARK}={os.environ.get(MARK)}".encode()
+    found, mark = set(), f"{_MARK}={os.environ.get(_MARK)}".encode()
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-            if mark in file.read().split(b"\0") and (when := began(int(name))) is not None:
+            if mark in file.read().split(b"\0") and (when := _began(int(name))) is not None:
                 found.add((int(name), when))
     return {(pid, when) for pid, when in found if pid != os.getpid()}
 
 
 def _alive(those: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    return {(pid, when) for pid, when in those if began(pid) == when}
+    return {(pid, when) for pid, when in those if _began(pid) == when}
 
 
 def _kill(those: set[tuple[int, int]]) -> None:
@@ -88,19 +88,19 @@ def _kill(those: set[tuple[int, int]]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
+def watched_ray_processes(driver: int, where: str) -> set[tuple[int, int]]:
     """(process, when it began) of what Ray runs below ``driver``: what names Ray's folder ``where``, and what that started."""
     servers = []
-    for pid, _ in family(driver):
+    for pid, _ in watchdog_family(driver):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
             if where.encode() in file.read():
                 servers.append(pid)
-    return {(pid, when) for pid, when in family(driver) if pid in servers} | family(*servers)
+    return {(pid, when) for pid, when in watchdog_family(driver) if pid in servers} | watchdog_family(*servers)
 
 
-def end_processes(those: set[tuple[int, int]]) -> None:
-    """Wait ``SECONDS_TO_END_ALONE`` for these processes to go, then kill the others."""
-    until = time.monotonic() + SECONDS_TO_END_ALONE
+def end_watched_processes(those: set[tuple[int, int]]) -> None:
+    """Wait ``_SECONDS_TO_END_ALONE`` for these processes to go, then kill the others."""
+    until = time.monotonic() + _SECONDS_TO_END_ALONE
     while _alive(those) and time.monotonic() < until:
         time.sleep(0.05)
     _kill(_alive(those))
@@ -111,16 +111,16 @@ def _watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
     seen: set[tuple[int, int]] = set()
     ready = False
     while not ready:
-        others |= family(*(pid for pid, _ in _alive(others)))
-        seen |= family(driver) - others
-        ready = bool(select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)[0])
+        others |= watchdog_family(*(pid for pid, _ in _alive(others)))
+        seen |= watchdog_family(driver) - others
+        ready = bool(select.select([sys.stdin], [], [], _SECONDS_BETWEEN_LOOKS)[0])
     if os.read(sys.stdin.fileno(), 1) == _GOODBYE:
         return
-    seen |= (family(*(pid for pid, _ in _alive(seen))) | _marked()) - others  # also what was begun since the last look
-    time.sleep(SECONDS_TO_END_ALONE)
+    seen |= (watchdog_family(*(pid for pid, _ in _alive(seen))) | _marked()) - others  # also what was begun since the last look
+    time.sleep(_SECONDS_TO_END_ALONE)
     for _ in range(_MOST_PASSES):  # what is killed may have begun something in its last moment
         left = _alive(seen)
-        seen |= family(*(pid for pid, _ in left))
+        seen |= watchdog_family(*(pid for pid, _ in left))
         _kill(left)
         if not left:
             break

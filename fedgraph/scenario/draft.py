@@ -16,22 +16,22 @@ import jinja2
 import yaml
 
 from fedgraph import plugins
-from fedgraph.methods.base import Draft, kinds
+from fedgraph.methods.base import MethodDraft, method_kinds
 from fedgraph.privacy.trust import Trust
-from fedgraph.scenario.wanted import MANY_PEOPLE, WHOLE, Wanted, delta_for
+from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted, wanted_delta
 
 SCHEMA = "fedgraph.schema.json"
 _COMMENT_AT = 52  # column at which a short row's comment begins
 LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
 COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
-PAIRWISE = ("compared", "clusters")  # tasks whose work grows with the pairs
-FOLDS = 5
+PAIRWISE_DRAFT_TASKS = ("compared", "clusters")  # tasks whose work grows with the pairs
+_FOLDS = 5
 _USUAL_SHARE, TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
 _QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
 _SHORT = "; what the data give without privacy is left out, for it takes most of the time here"
 
-Rows = Sequence[tuple[str, Draft]]  # method, row
+Rows = Sequence[tuple[str, MethodDraft]]  # method, row
 
 
 def draft_yaml(wanted: Wanted, folder: Path) -> str:
@@ -46,7 +46,7 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
     """
     data, many = wanted.data, wanted.data.collection is not None
     datasets = [(wanted.title, {**wanted.parameters, **({"rows": True} if many else {})})]
-    datasets += [(f"{wanted.title}{WHOLE}", {**wanted.parameters})] if many else []
+    datasets += [(f"{wanted.title}{WANTED_WHOLE}", {**wanted.parameters})] if many else []
     writer = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     writer.filters["line"] = _as_line
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
@@ -54,8 +54,8 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
     why = f"δ: that the guarantee fails for any of all {people:,} has a chance of 1 in 10 at most"
     told = _federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)
     told["path"] = data.path and os.path.relpath(data.path.resolve(), folder.resolve())
-    told["finder"] = ", algorithm: leiden" if data.people >= MANY_PEOPLE else ""
-    told["delta"] = f"delta: {delta_for(people):.0e}                 # {why}"
+    told["finder"] = ", algorithm: leiden" if data.people >= MANY_WANTED_PEOPLE else ""
+    told["delta"] = f"delta: {wanted_delta(people):.0e}                 # {why}"
     return template.render(told, wanted=wanted, data=data, schema=SCHEMA, datasets=datasets)
 
 
@@ -67,7 +67,7 @@ def _protected(wanted: Wanted) -> int:
     return max(people, graph.num_edges if wanted.unit == "edge" else max(int(owners.max()) for owners in graph.edge_owners))
 
 
-def offered_rows(wanted: Wanted) -> Rows:
+def draft_rows(wanted: Wanted) -> Rows:
     """Every row of a method that fits (``Offers.drafts``), methods by name, comparisons last.
 
     Where edges join clients, rows that cannot use them are left out; of many small graphs, rows that read edges, since a graph
@@ -80,7 +80,7 @@ def offered_rows(wanted: Wanted) -> Rows:
         Pairs of a method's name and its row.
     """
     data = wanted.data
-    every = [(name, kinds.method(name).OFFERS) for name in plugins.names("methods")]
+    every = [(name, method_kinds.load_method(name).OFFERS) for name in plugins.names("methods")]
     kind = "links" if wanted.links else "federation" if data.federation else "graph"
     fitting = [
         (name, draft)
@@ -93,7 +93,7 @@ def offered_rows(wanted: Wanted) -> Rows:
     return sorted(fitting, key=lambda row: row[1].compared)
 
 
-def cost_of_pairs(cheaper: int, people: int) -> float:
+def draft_cost_of_pairs(cheaper: int, people: int) -> float:
     """What comparing all pairs of graphs costs, against the cheapest draft.
 
     Args:
@@ -109,7 +109,7 @@ def cost_of_pairs(cheaper: int, people: int) -> float:
 def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     data, size, trust = wanted.data, wanted.size, [t.value for t in wanted.trust[: wanted.size.trust]]
     many = data.collection is not None
-    rows = [(n, d) for n, d in offered_rows(wanted) if many or size.spare or not d.spare]
+    rows = [(n, d) for n, d in draft_rows(wanted) if many or size.spare or not d.spare]
     short = not many and not wanted.links and data.people > _QUICK_CEILING
     brief = [(n, d) for n, d in rows if many or not (d.spare or (short and d.compared))]
     quick = [(_entry(n, d, trust[0], len(d.cheaper), data.federation) | dict(d.quick), d.comment) for n, d in brief]
@@ -128,8 +128,8 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
         "tasks": range((3 if size.spare else 2) if many else 1),
         "train_fraction": share,
         "dealt": "natural" if data.owners or data.federation else f"uniform, clients: {wanted.clients or 10}",
-        "whole": f"{wanted.title}{WHOLE}",
-        "folds": max(2, min(FOLDS, data.least_class)), "most": COMPARED[size.cheaper], "least": COMPARED[-1],
+        "whole": f"{wanted.title}{WANTED_WHOLE}",
+        "folds": max(2, min(_FOLDS, data.least_class)), "most": COMPARED[size.cheaper], "least": COMPARED[-1],
     }  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
     choices += ["personalised"] if joined else []
     enough = data.clients > (2 if Trust.SUMS in joined else 1)  # a sum hides nobody where one client is left
     choices += ["left-out"] if joined and not edge and enough else []
-    trusted, rows = [t.value for t in joined] or [Trust.SUMS.value], offered_rows(wanted)
+    trusted, rows = [t.value for t in joined] or [Trust.SUMS.value], draft_rows(wanted)
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
     without = not edge or len(finite) < len(wanted.epsilons)
     return {
@@ -158,14 +158,14 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
     }
 
 
-def _entry(method: str, draft: Draft, trust: str, cheaper: int, owned: bool) -> dict[str, object]:
+def _entry(method: str, draft: MethodDraft, trust: str, cheaper: int, owned: bool) -> dict[str, object]:
     """The entry of ``methods``. trust: where comparisons run. cheaper: which of its settings.
 
     What is never private differs by chance alone between seeds and levels of trust: it runs once, at one of them. Where owners
     are compared (``owned``) it is what they have alone, and runs as often as the others.
     """
     once: dict[str, object] = {"trust": [trust]} if draft.compared else {}
-    if once and kinds.method(method).OFFERS.never_private and not owned:
+    if once and method_kinds.load_method(method).OFFERS.never_private and not owned:
         once["seeds"] = 1
     return {"method": method, **draft.settings, **draft.cheaper[min(cheaper, len(draft.cheaper) - 1)][1], **once}
 

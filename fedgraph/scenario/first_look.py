@@ -29,7 +29,7 @@ class Seen:
     parameters: dict[str, object] = field(default_factory=dict)
 
 
-def look_at_data(folder: Path) -> Seen:
+def first_look_at_data(folder: Path) -> Seen:
     """A first look, before a person decided anything.
 
     Args:
@@ -41,11 +41,11 @@ def look_at_data(folder: Path) -> Seen:
     Raises:
         DataError: As the reader of the folder raises it; or a column holds numbers with a decimal comma.
     """
-    from fedgraph.data.base import tables
-    from fedgraph.data.base.files import Faults
+    from fedgraph.data.base import csv_tables
+    from fedgraph.data.base.files import FileFaults
     from fedgraph.data.own import graph_folders
 
-    if graph_folders.is_collection(folder):
+    if graph_folders.is_graph_folder(folder):
         found = graph_folders.read(folder)
         names = tuple(dict.fromkeys(name for graph in found.graphs for name in graph.columns))
         rows = [dict(zip(graph.columns, cells, strict=True)) for graph in found.graphs for cells in graph.cells]
@@ -53,10 +53,12 @@ def look_at_data(folder: Path) -> Seen:
     features, labels = folder / "features.csv", folder / "labels.csv"
     if not features.is_file():
         return Seen()
-    table = tables.feature_table(features.read_bytes(), str(features), Faults())  # the reader of the folder refuses them
+    table = csv_tables.read_csv_features(
+        features.read_bytes(), str(features), FileFaults()
+    )  # the reader of the folder refuses them
     first: dict[str, object] = {}
     if labels.is_file():
-        named = list(tables.label_columns(labels.read_bytes(), str(labels), table.rows))
+        named = list(csv_tables.csv_label_columns(labels.read_bytes(), str(labels), table.rows))
         own: list[str] = []
     else:
         own = named = [name for name in table.names if name.casefold() in LABELS]
@@ -65,7 +67,7 @@ def look_at_data(folder: Path) -> Seen:
     return replace(seen, parameters=first | seen.parameters)
 
 
-def look_at_federation(folder: Path) -> Seen:
+def first_look_at_federation(folder: Path) -> Seen:
     """A first look at the tables of a federation.
 
     Args:
@@ -80,7 +82,7 @@ def look_at_federation(folder: Path) -> Seen:
     from fedgraph.data.own import federation
 
     columns: dict[str, list[str]] = {}
-    for table in federation.feature_tables(folder) if folder.is_dir() else ():
+    for table in federation.federation_feature_tables(folder) if folder.is_dir() else ():
         for place, name in enumerate(table.names):
             columns.setdefault(name, []).extend(row[place] for row in table.cells)
     return _seen(folder, columns, [], [])
@@ -88,10 +90,10 @@ def look_at_federation(folder: Path) -> Seen:
 
 def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], own: list[str]) -> Seen:
     """place: of the tables. columns: name → cells. labels: columns that could be predicted; own: those among the features."""
-    from fedgraph.data.own.columns import column_kinds
+    from fedgraph.data.own.columns import own_column_kinds
 
     parameters: dict[str, object] = {}
-    kinds = column_kinds(columns)
+    kinds = own_column_kinds(columns)
     texts = {name: set(cells) for name, cells in columns.items() if kinds[name][0] == "text"}
     for name, words in texts.items():
         if len(words) > _MOST_TEXTS and (comma := sum(map(bool, map(_COMMA.fullmatch, words)))) > 0.5 * len(words):

@@ -20,8 +20,8 @@ from pydantic import ConfigDict, Field
 
 from fedgraph import plugins
 from fedgraph.data import base as families
-from fedgraph.documents.lines import Location, Source, assign_dotted_key, one_line
-from fedgraph.documents.settings import Settings, validate
+from fedgraph.documents.settings import Settings, validate_settings
+from fedgraph.documents.sources import SourceLocation, YamlSource, assign_source_key, shorten_source_value
 from fedgraph.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MOST_LABEL = 80
 
 
-class RuntimeSettings(Settings):
+class ScenarioRuntime(Settings):
     """Where the work runs."""
 
     engine: Literal["ray", "serial"] = Field("ray", description="ray, or serial for one process")
@@ -42,7 +42,7 @@ class RuntimeSettings(Settings):
     silence: float = Field(600.0, ge=10, description="seconds without a sign of life after which a worker counts as dead")
 
 
-class DatasetSettings(Settings):
+class ScenarioDataset(Settings):
     """One data set; ``path`` for ``own/npz`` and ``own/csv``."""
 
     name: str = Field(description="family/dataset, e.g. planetoid/citeseer")
@@ -55,7 +55,7 @@ class DatasetSettings(Settings):
 
 
 class Scenario(Settings):
-    """A whole experiment, as its file describes it. Its tasks are validated by their own modules (``TaskSettings``)."""
+    """A whole experiment, as its file describes it. Its tasks are validated by their own modules (``ScenarioTask``)."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     name: str = Field(max_length=_MOST_LABEL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
@@ -67,14 +67,14 @@ class Scenario(Settings):
         None, description="a file of fedgraph budget, charged before anything is released; needs seed: secret and one data set"
     )
     seeds: int = Field(1, ge=1, description="independent repetitions")
-    runtime: RuntimeSettings = RuntimeSettings()
-    datasets: list[DatasetSettings] = Field(default_factory=list, description="each task that needs data runs on each of them")
+    runtime: ScenarioRuntime = ScenarioRuntime()
+    datasets: list[ScenarioDataset] = Field(default_factory=list, description="each task that needs data runs on each of them")
     tasks: list[dict[str, object]] = Field(min_length=1, description="what to run, see fedgraph/tasks")
     quick: dict[str, object] = Field(default_factory=dict, description="dotted keys that --quick replaces")
 
 
 @dataclass(frozen=True)
-class TaskSettings:
+class ScenarioTask:
     """One task with its validated parameters.
 
     Attributes:
@@ -89,11 +89,11 @@ class TaskSettings:
     kind: str
     params: Settings
     datasets: tuple[str, ...] = ()
-    at: Location = ()
+    at: SourceLocation = ()
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyScenario:
     """A scenario that can be run.
 
     Attributes:
@@ -105,12 +105,12 @@ class Ready:
     """
 
     scenario: Scenario
-    tasks: tuple[TaskSettings, ...]
+    tasks: tuple[ScenarioTask, ...]
     resolved: dict[str, object]
-    source: Source
+    source: YamlSource
     quick: bool = False
 
-    def place(self, task: TaskSettings, entry: int | None) -> str:
+    def place(self, task: ScenarioTask, entry: int | None) -> str:
         """Where a task or an entry of its methods stands.
 
         Args:
@@ -123,7 +123,7 @@ class Ready:
         return self.source.place((*task.at, *(() if entry is None else ("methods", entry))))
 
 
-def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> Ready:
+def read_scenario_file(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> ReadyScenario:
     """Read, change and validate a scenario file.
 
     Changes are made in this order: ``--quick``, ``--seeds``, then each ``--set``. What ``--quick`` would change is validated in
@@ -141,25 +141,29 @@ def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: in
     Raises:
         ScenarioError: One line, for the first thing that is wrong.
     """
-    source = Source.read(path)
+    source = YamlSource.read(path)
     if not isinstance(source.data, dict):
         raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
     data = copy.deepcopy(source.data)
     if not isinstance(data.get("quick", {}), dict):
-        raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {one_line(data['quick'])}")
+        raise source.error(
+            ("quick",), f"quick: a mapping of dotted keys was expected, found {shorten_source_value(data['quick'])}"
+        )
     if data.get("quick") and not quick:
         _changed(source, data, changes, True, seeds)
     return _changed(source, data, changes, quick, seeds)
 
 
-def _changed(source: Source, given: dict[str, object], changes: Sequence[str], quick: bool, seeds: int | None) -> Ready:
+def _changed(
+    source: YamlSource, given: dict[str, object], changes: Sequence[str], quick: bool, seeds: int | None
+) -> ReadyScenario:
     """The scenario ``given`` with what the command line changes."""
     data = copy.deepcopy(given)
     source.changes.clear()
     if quick:
         asked = data.get("quick")
         for key, value in (asked if isinstance(asked, dict) and asked else {"seeds": 1}).items():
-            source.changes[assign_dotted_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
+            source.changes[assign_source_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
                 f"{source.name}:{source.line(('quick', key))}"
             )
     if seeds is not None:
@@ -167,11 +171,11 @@ def _changed(source: Source, given: dict[str, object], changes: Sequence[str], q
         source.changes["seeds",] = f"--seeds {seeds}"
     for change in changes:
         key, equals, value = change.partition("=")
-        what = f"--set {one_line(change)[1:-1]}"
+        what = f"--set {shorten_source_value(change)[1:-1]}"
         if not equals:
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
-        new = Source(what, value, lined=False).data
-        source.changes[assign_dotted_key(data, key, new, functools.partial(_of, what))] = what
+        new = YamlSource(what, value, lined=False).data
+        source.changes[assign_source_key(data, key, new, functools.partial(_of, what))] = what
     return replace(_validated(source, data), quick=quick)
 
 
@@ -179,8 +183,8 @@ def _of(what: str, message: str) -> ScenarioError:
     return ScenarioError(f"{what}: {message}")
 
 
-def _validated(source: Source, data: dict[str, object]) -> Ready:
-    scenario = validate(Scenario, data, source, ())
+def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
+    scenario = validate_settings(Scenario, data, source, ())
     for index, dataset in enumerate(scenario.datasets):
         _dataset(source, index, dataset)
         if dataset.label:
@@ -205,10 +209,10 @@ def _validated(source: Source, data: dict[str, object]) -> Ready:
         only = {"datasets": list(t.datasets)} if t.datasets else {}
         resolved["tasks"].append({"task": t.kind, "label": t.label} | only | t.params.model_dump(mode="json"))
     resolved.pop("quick")
-    return Ready(scenario, tasks, resolved, source)
+    return ReadyScenario(scenario, tasks, resolved, source)
 
 
-def file_name(label: str) -> str:
+def scenario_file_name(label: str) -> str:
     """A label as a part of a file's name.
 
     Args:
@@ -220,18 +224,18 @@ def file_name(label: str) -> str:
     return re.sub(r"[^\w.+-]", "-", label)
 
 
-def _require_apart(source: Source, key: str, words: str, labels: Sequence[str]) -> None:
+def _require_apart(source: YamlSource, key: str, words: str, labels: Sequence[str]) -> None:
     """``ScenarioError`` where two labels are equal, or would be as parts of file names."""
     for index, label in enumerate(labels):
         if label in labels[:index]:
             raise source.error((key, index), f"two {words} {label!r}; give each its own 'label'")
         for other in labels[:index]:
-            if file_name(label).casefold() == file_name(other).casefold():
+            if scenario_file_name(label).casefold() == scenario_file_name(other).casefold():
                 both = f"the labels {other!r} and {label!r} give files one name"
-                raise source.error((key, index), f"{both}, {file_name(label)!r}; change one")
+                raise source.error((key, index), f"{both}, {scenario_file_name(label)!r}; change one")
 
 
-def _beside(source: Source, given: Path | None) -> Path | None:
+def _beside(source: YamlSource, given: Path | None) -> Path | None:
     """Relative paths of one's own files begin at the scenario's folder; where nothing is there, at the folder one is in."""
     if given is None or given.is_absolute() or given.parts[:1] == ("~",):
         return given
@@ -239,16 +243,16 @@ def _beside(source: Source, given: Path | None) -> Path | None:
     return beside if beside.exists() or not given.exists() else given
 
 
-def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
+def _dataset(source: YamlSource, index: int, dataset: ScenarioDataset) -> None:
     """``ScenarioError`` for a data set that does not exist, or whose settings do not belong to it."""
-    at: Location = ("datasets", index)
+    at: SourceLocation = ("datasets", index)
     try:
-        family, name = families.family_and_dataset(dataset.name)
+        family, name = families.parse_data_name(dataset.name)
     except ScenarioError as error:
         raise source.error((*at, "name"), str(error)) from None
-    model = families.settings_of(family, name)
+    model = families.data_settings(family, name)
     if model is not None:
-        validate(model, dataset.parameters, source, (*at, "parameters"))
+        validate_settings(model, dataset.parameters, source, (*at, "parameters"))
     elif dataset.parameters:
         raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
     if dataset.name == "own/object":  # a graph in memory, given by the library
@@ -259,9 +263,9 @@ def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
         raise source.error((*at, "path"), f"data set {dataset.name!r} takes no path; use own/npz or own/csv for a file")
 
 
-def _task(source: Source, index: int, task: dict[str, object], names: Sequence[str], every: Sequence[str]) -> TaskSettings:
+def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequence[str], every: Sequence[str]) -> ScenarioTask:
     """One task, validated with everything inside it. names: of the enabled data sets; every: of all."""
-    at: Location = ("tasks", index)
+    at: SourceLocation = ("tasks", index)
     settings = dict(task)
     kind = settings.pop("task", None)
     if kind is None:
@@ -272,9 +276,10 @@ def _task(source: Source, index: int, task: dict[str, object], names: Sequence[s
     if not isinstance(only, list) or not all(name in names for name in only) or len(set(only)) < len(only):
         raise source.error(
             (*at, "datasets"),
-            f"a list of the scenario's data sets, each once, was expected, found {one_line(only)}; allowed: {list(names)}",
+            f"a list of the scenario's data sets, each once, was expected, found {shorten_source_value(only)}; allowed: "
+            f"{list(names)}",
         )
-    params = validate(module.Params, settings, source, at)
+    params = validate_settings(module.Params, settings, source, at)
     task_offers: TaskOffers[Any] = module.TASK
     if task_offers.needs_data and not names:
         raise source.error((*at, "task"), f"task {kind!r} needs data: add (or enable) a data set under the key 'datasets'")
@@ -291,34 +296,34 @@ def _task(source: Source, index: int, task: dict[str, object], names: Sequence[s
             raise source.error((*at, *where, key), problem)
         if package == "methods" and "label" in spec:
             _label(source, (*at, *where, "label"), spec.pop("label"))
-        validate(inner.Params, spec, source, (*at, *where))
-    return TaskSettings(label, str(kind), params, tuple(map(str, only)), at)
+        validate_settings(inner.Params, spec, source, (*at, *where))
+    return ScenarioTask(label, str(kind), params, tuple(map(str, only)), at)
 
 
-def _label(source: Source, at: Location, label: object, slashes: bool = False) -> str:
+def _label(source: YamlSource, at: SourceLocation, label: object, slashes: bool = False) -> str:
     """A name for tables and files; ``ScenarioError`` for anything else. slashes: it may hold ``/``."""
     without = "" if slashes else " without '/'"
     allowed = f"allowed: 1 to {_MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
     if not isinstance(label, str):
-        raise source.error(at, f"label: found {one_line(label)}, which is not text (write it in quotes); {allowed}")
+        raise source.error(at, f"label: found {shorten_source_value(label)}, which is not text (write it in quotes); {allowed}")
     if not (0 < len(label) <= _MOST_LABEL and label.isprintable() and label.strip() == label and (slashes or "/" not in label)):
-        raise source.error(at, f"label: found {one_line(label)}; {allowed}")
+        raise source.error(at, f"label: found {shorten_source_value(label)}; {allowed}")
     if label.strip(".") == "":
-        raise source.error(at, f"label: found {one_line(label)}, which is no name of a file; {allowed}")
+        raise source.error(at, f"label: found {shorten_source_value(label)}, which is no name of a file; {allowed}")
     return label
 
 
-def _require_known_data(source: Source, at: Location, params: Settings, every: Sequence[str]) -> None:
+def _require_known_data(source: YamlSource, at: SourceLocation, params: Settings, every: Sequence[str]) -> None:
     """``ScenarioError`` where a setting given per data set names one that the scenario does not have."""
     for field, value in dict(params).items():
         if isinstance(value, dict) and type(params).says(field).per_dataset:
             for name in value:
                 if name not in every:
-                    unknown = f"unknown data set {one_line(name)}{plugins.suggest(name, list(every))}"
+                    unknown = f"unknown data set {shorten_source_value(name)}{plugins.suggest_plugin_name(name, list(every))}"
                     raise source.error((*at, field, name), f"{field}: {unknown}; allowed: {', '.join(every)}")
 
 
-def _plugin(source: Source, at: Location, package: str, name: object) -> types.ModuleType:
+def _plugin(source: YamlSource, at: SourceLocation, package: str, name: object) -> types.ModuleType:
     try:
         return plugins.load(package, str(name))
     except ScenarioError as error:

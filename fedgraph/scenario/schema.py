@@ -10,28 +10,28 @@ from pydantic import BaseModel
 
 from fedgraph import plugins
 from fedgraph.scenario.read import Scenario
-from fedgraph.tasks.base import task
+from fedgraph.tasks.base import load_task
 
-Schema: TypeAlias = dict[str, Any]  # JSON: nested as deep as the models are
+_Schema: TypeAlias = dict[str, Any]  # JSON: nested as deep as the models are
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # key of a task → package, and the key that names the plugin
 _NESTED = {"methods": ("methods", "method"), "method": ("methods", "method"), "partition": ("partition", "partition")}
 
 
-def of_scenarios() -> Schema:
+def scenario_schema() -> _Schema:
     """The whole schema.
 
     Returns:
         JSON schema of draft 2020-12. It refers to nothing outside of itself.
     """
-    definitions: Schema = {}
+    definitions: _Schema = {}
     found = _model(Scenario, definitions)
     found["properties"]["tasks"]["items"] = {"anyOf": [_task(name, definitions) for name in plugins.names("tasks")]}
     return {"$schema": _DIALECT, "title": "fedgraph scenario", **found, "$defs": definitions}
 
 
-def _task(name: str, definitions: Schema) -> Schema:
-    module = task(name)
+def _task(name: str, definitions: _Schema) -> _Schema:
+    module = load_task(name)
     own = _model(module.Params, definitions)
     properties, row_keys = own["properties"], module.TASK.row_keys
     of_task = {} if row_keys is None else _model(row_keys, definitions)["properties"]
@@ -48,7 +48,7 @@ def _task(name: str, definitions: Schema) -> Schema:
     return {**own, "required": ["task", *own.get("required", [])]}
 
 
-def _plugin(package: str, word: str, name: str, definitions: Schema, of_task: Schema) -> Schema:
+def _plugin(package: str, word: str, name: str, definitions: _Schema, of_task: _Schema) -> _Schema:
     own = _model(plugins.load(package, name).Params, definitions)
     own["properties"][word] = {"const": name}
     if package == "methods":
@@ -56,7 +56,7 @@ def _plugin(package: str, word: str, name: str, definitions: Schema, of_task: Sc
     return {**own, "required": [word, *own.get("required", [])]}
 
 
-def _model(model: type[BaseModel], definitions: Schema) -> Schema:
+def _model(model: type[BaseModel], definitions: _Schema) -> _Schema:
     """The model's own schema; what it refers to goes into ``definitions``. Numbers may also be text, as in YAML."""
     found = model.model_json_schema(mode="validation")
     definitions.update(_relaxed(found.pop("$defs", {})))

@@ -6,23 +6,23 @@ from fedgraph import plugins
 from fedgraph.errors import ScenarioError
 
 _HERE = Path(__file__).parents[1]
-FOLDERS = (_HERE / "scenarios", _HERE.parent / "scenarios")  # in an installed package; in a checkout
+_FOLDERS = (_HERE / "scenarios", _HERE.parent / "scenarios")  # in an installed package; in a checkout
 
 
-def folder() -> Path:
+def shipped_folder() -> Path:
     """Where the shipped scenarios lie."""
-    for place in FOLDERS:
+    for place in _FOLDERS:
         if place.is_dir() and any(place.glob("*.yaml")):
             return place
     raise ScenarioError("this installation holds no scenarios; install fedgraph-privacy again")
 
 
-def names() -> list[str]:
+def shipped_names() -> list[str]:
     """Every shipped scenario, sorted."""
-    return sorted(path.stem for path in folder().glob("*.yaml"))
+    return sorted(path.stem for path in shipped_folder().glob("*.yaml"))
 
 
-def find(given: str | Path) -> Path:
+def find_shipped(given: str | Path) -> Path:
     """The file that a user names.
 
     Args:
@@ -37,21 +37,21 @@ def find(given: str | Path) -> Path:
     path = Path(given)
     if path.exists() or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return path
-    known = names()
+    known = shipped_names()
     if str(given) in known:
-        return folder() / f"{given}.yaml"
-    hint = plugins.suggest(str(given), known)
+        return shipped_folder() / f"{given}.yaml"
+    hint = plugins.suggest_plugin_name(str(given), known)
     raise ScenarioError(f"{given}: neither a file nor a shipped scenario{hint}; shipped: {', '.join(known)}")
 
 
-def scenario_title(name: str) -> str:
+def shipped_title(name: str) -> str:
     """The title of a shipped scenario.
 
     Args:
-        name: One of ``names()``.
+        name: One of ``shipped_names()``.
 
     Returns:
         One line; empty where the scenario has no title.
     """
-    lines = (folder() / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    lines = (shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
     return next((line.removeprefix("title:").strip(" '\"") for line in lines if line.startswith("title:")), "")

@@ -15,19 +15,19 @@ from fedgraph.privacy.trust import Trust
 if TYPE_CHECKING:
     from fedgraph.types import Graph, GraphCollection
 
-TASKS = ("nodes", "links")
-UNITS = ("node", "edge", "entity")
-ASKED = ("private", "public")  # the people whose answers are wanted
+WANTED_TASKS = ("nodes", "links")
+WANTED_UNITS = ("node", "edge", "entity")
+WANTED_ASKED = ("private", "public")  # the people whose answers are wanted
 TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
 _FEWEST_LABELLED = 5
-FEWEST_OF_A_CLASS = 4  # graphs
-MANY_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
-LARGEST_DELTA = 1e-4  # of a draft, however few the people are
-WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
+_FEWEST_OF_A_CLASS = 4  # graphs
+MANY_WANTED_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
+LARGEST_WANTED_DELTA = 1e-4  # of a draft, however few the people are
+WANTED_WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
-def delta_for(people: int) -> float:
+def wanted_delta(people: int) -> float:
     """δ of a draft.
 
     The guarantee fails for anybody among the people with a chance of one in ten at most, and δ ≤ 10⁻⁴. One over the people, as
@@ -39,13 +39,13 @@ def delta_for(people: int) -> float:
     Returns:
         δ, rounded down to one digit.
     """
-    largest = min(0.1 / max(people, 1), LARGEST_DELTA)
+    largest = min(0.1 / max(people, 1), LARGEST_WANTED_DELTA)
     digit = 10.0 ** math.floor(math.log10(largest))
     return float(f"{math.floor(largest / digit * (1 + 1e-12)) * digit:.0e}")
 
 
 @dataclass(frozen=True)
-class Data:
+class WantedData:
     """The data of a draft.
 
     Attributes:
@@ -82,7 +82,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Size:
+class WantedSize:
     """How much a draft asks for.
 
     Attributes:
@@ -116,7 +116,7 @@ class Wanted:
         task: ``nodes`` are classified, or ``links`` foreseen.
     """
 
-    data: Data
+    data: WantedData
     unit: str
     trust: tuple[Trust, ...]
     epsilons: tuple[float, ...]
@@ -124,7 +124,7 @@ class Wanted:
     name: str | None
     asked: str = "private"
     parameters: Mapping[str, object] = field(default_factory=dict)
-    size: Size = Size()
+    size: WantedSize = WantedSize()
     fits: str = ""
     task: str = "nodes"
 
@@ -133,7 +133,7 @@ class Wanted:
         owned = self.data.graph is not None and bool(self.data.graph.edge_owners)
         served, few = ", ".join(t.value for t in TRUST), next((t.value for t in self.trust if t not in TRUST), "")
         wrong = (
-            (self.unit not in UNITS, f"--unit is {self.unit!r}; allowed: {', '.join(UNITS)}"),
+            (self.unit not in WANTED_UNITS, f"--unit is {self.unit!r}; allowed: {', '.join(WANTED_UNITS)}"),
             (self.links and many, "--task is links; allowed for many small graphs: nodes, since each graph is a row there"),
             (
                 self.unit == "entity" and not (self.links and owned),
@@ -144,7 +144,7 @@ class Wanted:
                 many and self.unit != "node",
                 f"--unit is {self.unit}; allowed for many small graphs: node, which is a whole graph",
             ),
-            (self.asked not in ASKED, f"--asked is {self.asked!r}; allowed: {', '.join(ASKED)}"),
+            (self.asked not in WANTED_ASKED, f"--asked is {self.asked!r}; allowed: {', '.join(WANTED_ASKED)}"),
             (
                 bool(few),
                 f"--trust: few methods serve {few}, so it has no draft (see attacks.yaml for active-server and "
@@ -179,7 +179,7 @@ class Wanted:
         return "transductive" if self.unit == "edge" else "asking" if self.asked == "private" else "inductive"
 
 
-def budgets(given: Sequence[object]) -> tuple[float, ...]:
+def wanted_budgets(given: Sequence[object]) -> tuple[float, ...]:
     """Budgets as numbers.
 
     Args:
@@ -205,7 +205,9 @@ def budgets(given: Sequence[object]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str, object], task: str = "nodes") -> Data:
+def find_wanted_data(
+    graph: str | None, federation: Path | None, parameters: Mapping[str, object], task: str = "nodes"
+) -> WantedData:
     """The data that ``--graph`` or ``--federation`` names, looked at once so that faults show now.
 
     Args:
@@ -222,8 +224,8 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
         DataError: As the reader of the data raises it.
     """
     from fedgraph import data
-    from fedgraph.data.base import family_and_dataset
-    from fedgraph.data.own.graph_folders import is_collection
+    from fedgraph.data.base import parse_data_name
+    from fedgraph.data.own.graph_folders import is_graph_folder
     from fedgraph.types import Graph
 
     if federation is not None:
@@ -233,7 +235,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
             require_classes("--federation", loaded)
         return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
     path = Path(graph or "")
-    if is_collection(path):
+    if is_graph_folder(path):
         return _of_collection(path, parameters)
     if path.exists():
         name = "own/csv" if path.is_dir() else "own/npz"
@@ -245,17 +247,17 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
                 raise ScenarioError(f"--graph: {labelled} nodes have a label; {some}")
             require_classes("--graph", loaded)
         stem, found = path.resolve().stem, loaded.provenance.detail
-        return Data(name, path, stem, found, split=bool(loaded.masks), graph=loaded, people=loaded.num_nodes)
+        return WantedData(name, path, stem, found, split=bool(loaded.masks), graph=loaded, people=loaded.num_nodes)
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
-    family, dataset = family_and_dataset(str(graph))
+    family, dataset = parse_data_name(str(graph))
     planned = data.load(f"{family}/{dataset}", stand_in=True)
     if not isinstance(planned, Graph):
         raise ScenarioError(f"--graph: {graph} is a collection of graphs; copy a scenario for those: fedgraph cp ldp_gw_table1")
     found = f"{family}/{dataset}: about {planned.num_nodes} nodes, {planned.num_edges} edges, {planned.num_classes} classes"
     if planned.owner is not None:
         return _of_federation(f"{family}/{dataset}", None, f"{family}-{dataset}", found, planned)
-    return Data(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
+    return WantedData(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
 
 
 def require_classes(option: str, graph: Graph) -> None:
@@ -268,26 +270,28 @@ def require_classes(option: str, graph: Graph) -> None:
         )
 
 
-def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:
+def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
     from fedgraph import data
-    from fedgraph.data.own import given_graphs
+    from fedgraph.data.own import collection
     from fedgraph.types import GraphCollection
 
     loaded = data.load("own/graphs", path=path, parameters=parameters)
     assert isinstance(loaded, GraphCollection)
     counts = [loaded.labels.tolist().count(number) for number in range(max(2, loaded.num_classes))]
-    if min(counts) < FEWEST_OF_A_CLASS:
+    if min(counts) < _FEWEST_OF_A_CLASS:
         named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts, strict=False)]
         raise ScenarioError(
-            f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {FEWEST_OF_A_CLASS} "
+            f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {_FEWEST_OF_A_CLASS} "
             "graphs or more, since some train and others test"
         )
-    rows, title, found = given_graphs.graphs_as_rows(loaded), path.resolve().name, loaded.provenance.detail
+    rows, title, found = collection.own_collection_as_rows(loaded), path.resolve().name, loaded.provenance.detail
     many, owners, least = len(loaded.graphs), loaded.owner is not None, min(counts)
-    return Data("own/graphs", path, title, found, graph=rows, people=many, collection=loaded, owners=owners, least_class=least)
+    return WantedData(
+        "own/graphs", path, title, found, graph=rows, people=many, collection=loaded, owners=owners, least_class=least
+    )
 
 
-def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> Data:
+def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> WantedData:
     """``ScenarioError`` for a single client: nobody is there to join."""
     owner = graph.owner
     assert owner is not None
@@ -297,4 +301,4 @@ def _of_federation(name: str, path: Path | None, title: str, found: str, graph: 
     arcs = graph.adjacency.tocoo()
     crossing = int((owner[arcs.coords[0]] != owner[arcs.coords[1]]).sum()) // 2
     kept = graph if path is not None else None
-    return Data(name, path, title, found, clients, bool(graph.masks), crossing, kept, graph.num_nodes)
+    return WantedData(name, path, title, found, clients, bool(graph.masks), crossing, kept, graph.num_nodes)

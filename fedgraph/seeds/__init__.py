@@ -1,17 +1,17 @@
 """One root seed, many independent named streams.
 
-A stream is named by a path, e.g. ``generator(7, "noise", "client", 3, "round", 0)``. The path is
+A stream is named by a path, e.g. ``seeded_generator(7, "noise", "client", 3, "round", 0)``. The path is
 hashed into the spawn key of a ``numpy.random.SeedSequence``, so a stream depends on its name alone:
 not on how many workers ran, in which order, or whether a call was retried.
 
 A seed that is written, or can be guessed, is no secret: 30,000 candidates are tried against one noisy sum in two seconds. With
-``seed: secret`` a run draws 256 bits from the operating system and keeps them in memory only. ``secret_generator`` then gives
-each private stream (noise, samples, batches) a ChaCha20 key of its own, BLAKE2b of that secret and the stream's name; public
-streams (splits, partitions, starting points) are those of seed 0.
+``seed: secret`` a run draws 256 bits from the operating system and keeps them in memory only. ``secret_seeded_generator`` then
+gives each private stream (noise, samples, batches) a ChaCha20 key of its own, BLAKE2b of that secret and the stream's name;
+public streams (splits, partitions, starting points) are those of seed 0.
 
-**The key and other processes.** A pickled ``Secret`` holds the key's name and never the key, so that whatever is stored, shared
-or written to disk on its way (Ray's object store spills to disk) says nothing. A worker is given the key by ``hold``, as an
-argument of a call of its own that goes from memory to memory; without it, it refuses to unpickle.
+**The key and other processes.** A pickled ``SecretSeed`` holds the key's name and never the key, so that whatever is stored,
+shared or written to disk on its way (Ray's object store spills to disk) says nothing. A worker is given the key by
+``hold_secret_seed``, as an argument of a call of its own that goes from memory to memory; without it, it refuses to unpickle.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-KEY_BYTES = 32
+SEED_KEY_BYTES = 32
 _held: dict[str, bytes] = {}  # keys that this process was given or drew, by their names
 
 
-class Secret(int):
+class SecretSeed(int):
     """A root seed that nobody can guess and nothing prints.
 
     Its public streams are those of seed 0; its private ones follow from ``key``. Two are equal where their keys are. It is
@@ -42,12 +42,12 @@ class Secret(int):
 
     key: bytes
 
-    def __new__(cls, key: bytes) -> Secret:
-        if len(key) != KEY_BYTES:
-            raise ValueError(f"a secret root has {8 * KEY_BYTES} bits, found {8 * len(key)}")
+    def __new__(cls, key: bytes) -> SecretSeed:
+        if len(key) != SEED_KEY_BYTES:
+            raise ValueError(f"a secret root has {8 * SEED_KEY_BYTES} bits, found {8 * len(key)}")
         made = super().__new__(cls, 0)
         made.key = key
-        hold(key)
+        hold_secret_seed(key)
         return made
 
     @property
@@ -56,7 +56,7 @@ class Secret(int):
         return _name_of(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other.key == self.key
+        return isinstance(other, SecretSeed) and other.key == self.key
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -73,8 +73,8 @@ class Secret(int):
         return _of_name, (self.name,)
 
 
-def hold(key: bytes) -> None:
-    """Let this process unpickle the ``Secret`` of a key.
+def hold_secret_seed(key: bytes) -> None:
+    """Let this process unpickle the ``SecretSeed`` of a key.
 
     Args:
         key: 32 bytes, handed over as a plain argument and never in a shared value.
@@ -86,25 +86,25 @@ def _name_of(key: bytes) -> str:
     return hashlib.blake2b(key, digest_size=16, person=b"fedgraph-name").hexdigest()
 
 
-def _of_name(name: str) -> Secret:
+def _of_name(name: str) -> SecretSeed:
     if name not in _held:
         raise RuntimeError("this process was not given the key of the run's secret seed, so it can draw no noise")
-    return Secret(_held[name])
+    return SecretSeed(_held[name])
 
 
-def root(seed: int | str) -> int:
+def root_seed(seed: int | str) -> int:
     """What a scenario's ``seed`` stands for.
 
     Args:
         seed: A non-negative number, or ``secret``.
 
     Returns:
-        The number itself, or for ``secret`` a ``Secret`` of 256 fresh random bits of the operating system.
+        The number itself, or for ``secret`` a ``SecretSeed`` of 256 fresh random bits of the operating system.
     """
-    return Secret(os.urandom(KEY_BYTES)) if isinstance(seed, str) else seed
+    return SecretSeed(os.urandom(SEED_KEY_BYTES)) if isinstance(seed, str) else seed
 
 
-def public(seed: int | str) -> int:
+def public_seed(seed: int | str) -> int:
     """The root of public streams (splits, partitions, starting points).
 
     Args:
@@ -116,8 +116,8 @@ def public(seed: int | str) -> int:
     return 0 if isinstance(seed, str) else seed
 
 
-def sequence(root: int, *path: str | int | float) -> np.random.SeedSequence:
-    """The ``SeedSequence`` named by ``path`` under ``root`` (a non-negative integer)."""
+def seed_sequence(root: int, *path: str | int | float) -> np.random.SeedSequence:
+    """The ``SeedSequence`` named by ``path`` under ``root_seed`` (a non-negative integer)."""
     if root < 0:
         raise ValueError(f"a root seed must be a non-negative integer, found {root}")
     key = np.frombuffer(hashlib.sha256(_name(path).encode()).digest(), dtype=np.uint32)
@@ -126,46 +126,47 @@ def sequence(root: int, *path: str | int | float) -> np.random.SeedSequence:
 
 @lru_cache(maxsize=16)
 def _words(root: int) -> np.ndarray:
-    """``root`` as numpy writes it before a spawn key: words of 32 bits, the lowest first, at least four."""
+    """``root_seed`` as numpy writes it before a spawn key: words of 32 bits, the lowest first, at least four."""
     count = max(4, -(-root.bit_length() // 32))
     return np.array([(root >> (32 * place)) & 0xFFFFFFFF for place in range(count)], dtype=np.uint32)
 
 
-def secret_generator(root: int, *path: str | int | float) -> np.random.Generator:
+def secret_seeded_generator(root: int, *path: str | int | float) -> np.random.Generator:
     """The generator of a private stream (noise, samples, batches).
 
     Args:
-        root: A non-negative integer, or a ``Secret``.
+        root: A non-negative integer, or a ``SecretSeed``.
         path: Names the stream.
 
     Returns:
-        As ``generator`` for a number. For a ``Secret`` a ``ChaCha20`` generator whose key is BLAKE2b of its key and the path.
+        As ``seeded_generator`` for a number. For a ``SecretSeed`` a ``ChaCha20`` generator whose key is BLAKE2b of its key and
+        the path.
     """
-    if not isinstance(root, Secret):
-        return generator(root, *path)
+    if not isinstance(root, SecretSeed):
+        return seeded_generator(root, *path)
     from fedgraph.seeds.chacha import ChaCha20
 
     return np.random.Generator(ChaCha20(hashlib.blake2b(_name(path).encode(), key=root.key, digest_size=32).digest()))
 
 
-def generator(root: int, *path: str | int | float) -> np.random.Generator:
+def seeded_generator(root: int, *path: str | int | float) -> np.random.Generator:
     """A numpy generator for the stream named by ``path``. Who knows the root can repeat it.
 
     Args:
         root: A non-negative integer.
         path: Names the stream.
     """
-    return np.random.default_rng(sequence(root, *path))
+    return np.random.default_rng(seed_sequence(root, *path))
 
 
-def integer(root: int, *path: str | int | float) -> int:
+def seeded_integer(root: int, *path: str | int | float) -> int:
     """A 63-bit integer seed for libraries that want one (torch; scikit-learn takes it modulo 2**32).
 
     Args:
         root: A non-negative integer.
         path: Names the stream.
     """
-    return int(sequence(root, *path).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(seed_sequence(root, *path).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def _name(path: tuple[str | int | float, ...]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import carray, cfunc, njit, types  # type: ignore[attr-defined]
 
 _WORDS = types.CPointer(types.uint32)  # type: ignore[no-untyped-call]
-STATE = 34  # 0–15: the block's input, 16–31: its output, 32: how many output words are used, 33: unused
+_STATE = 34  # 0–15: the block's input, 16–31: its output, 32: how many output words are used, 33: unused
 _CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
 
 
@@ -52,7 +52,7 @@ def _word(state: np.ndarray) -> int:
 
 @cfunc(types.uint32(_WORDS), cache=True)
 def _next_uint32(pointer):  # type: ignore[no-untyped-def]
-    return _word(carray(pointer, (STATE,)))
+    return _word(carray(pointer, (_STATE,)))
 
 
 @njit(types.uint64(types.uint32[::1]), cache=True)
@@ -64,12 +64,12 @@ def _two_words(state: np.ndarray) -> np.uint64:
 
 @cfunc(types.uint64(_WORDS), cache=True)
 def _next_uint64(pointer):  # type: ignore[no-untyped-def]
-    return _two_words(carray(pointer, (STATE,)))
+    return _two_words(carray(pointer, (_STATE,)))
 
 
 @cfunc(types.float64(_WORDS), cache=True)
 def _next_double(pointer):  # type: ignore[no-untyped-def]
-    return (_two_words(carray(pointer, (STATE,))) >> types.uint64(11)) * (1.0 / 9007199254740992.0)
+    return (_two_words(carray(pointer, (_STATE,))) >> types.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 class _Structure(ctypes.Structure):
@@ -93,7 +93,7 @@ class ChaCha20(np.random.PCG64):
         super().__init__(0)
         if len(key) != 32:
             raise ValueError(f"a ChaCha20 key has 32 bytes, found {len(key)}")
-        self._words = initial(key)
+        self._words = _initial(key)
         found = _Structure.from_address(self.ctypes.bit_generator.value)
         found.state = self._words.ctypes.data
         found.next_uint64 = found.next_raw = _next_uint64.address
@@ -103,9 +103,9 @@ class ChaCha20(np.random.PCG64):
         raise TypeError("a secret generator is not written anywhere")
 
 
-def initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray:
+def _initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray:
     """uint32 [34]: the state before the first block."""
-    words = np.zeros(STATE, dtype=np.uint32)
+    words = np.zeros(_STATE, dtype=np.uint32)
     words[:4], words[4:12] = _CONSTANTS, np.frombuffer(key, dtype="<u4")
     words[12], words[13] = counter & 0xFFFFFFFF, counter >> 32
     words[14:16] = np.frombuffer(nonce, dtype="<u4")
@@ -113,6 +113,6 @@ def initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray
     return words
 
 
-def key_stream(state: np.ndarray, count: int) -> np.ndarray:
+def _key_stream(state: np.ndarray, count: int) -> np.ndarray:
     """The next ``count`` words, uint32."""
     return np.array([_word(state) for _ in range(count)], dtype=np.uint32)

@@ -8,11 +8,11 @@ import math
 
 from pydantic import Field
 
-from fedgraph.cells.facts import ClaimFacts
+from fedgraph.cells.task_facts import ClaimFacts
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.claims import table
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing
-from fedgraph.worlds.world import PAPER
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, task_without_plan, task_without_plugins
+from fedgraph.worlds.world import PAPER_WORLD
 
 
 class Params(Settings):
@@ -21,25 +21,25 @@ class Params(Settings):
     papers: list[str] = Field(default_factory=list, description="beginnings of paper names, e.g. DPAR; empty: all")
 
 
-plugins_of, plan = no_plugins, releases_nothing
+plugins_of, plan = task_without_plugins, task_without_plan
 
 
-def cells(params: Params, context: Context) -> list[Cell]:
+def cells(params: Params, context: CellContext) -> list[Cell]:
     """One cell for each claim of the papers that are asked for; its number keeps equal names apart."""
     found = []
     for number, claim in enumerate(table.rows()):
         if not params.papers or claim.paper.startswith(tuple(params.papers)):
             name = f"{number}: {claim.mechanism}"
-            ours = (context.label, context.dataset, claim.paper, name, PAPER, claim.epsilon_claimed, "published", 0)
+            ours = (context.label, context.dataset, claim.paper, name, PAPER_WORLD, claim.epsilon_claimed, "published", 0)
             found.append(Cell(*ours, entry=number))
     return found
 
 
-def run(params: Params, cell: Cell, context: Context) -> Outcome:
+def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """The claim, priced by our accountants."""
     claim = cell.among(table.rows())
     bound = claim.epsilon_lower_bound
-    return Outcome(
+    return CellOutcome(
         metrics={"epsilon_lower_bound": math.nan if bound is None else bound},
         facts=ClaimFacts(
             mechanism=claim.mechanism, inputs=dict(claim.inputs), explanation=claim.explanation, delta=claim.delta

@@ -13,43 +13,45 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.cells.facts import GraphMetricsFacts
+from fedgraph.cells.task_facts import GraphMetricsFacts
 from fedgraph.comparison import edits, gromov
-from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
+from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights, space_from_embedding, space_from_topology
 from fedgraph.errors import ScenarioError
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, task_without_plan, task_without_plugins
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.tasks.base.graphs.graph_distances import FUSED, SIZE, TOPOLOGY
-from fedgraph.tasks.base.graphs.graph_settings import Solving
+from fedgraph.tasks.base.graphs.graph_settings import GraphSolverSettings
 from fedgraph.types import Graph
-from fedgraph.worlds.world import JOINED
+from fedgraph.worlds.world import JOINED_WORLD
 
 GED, EMBEDDED = "GED", "GW(H)"
 
 
-class Params(Solving, clear.Sampled):
+class Params(GraphSolverSettings, clear.ClearSampleSettings):
     """Which graphs, which edits, which model."""
 
     compared: int = Field(30, ge=2, description="the first of them, compared pair by pair")
     shown: int = Field(5, ge=2, description="the first of those, drawn in the report")
     edits: int = Field(3, ge=1, description="random edits of each kind per graph")
     ged_nodes: int = Field(7, ge=0, le=9, description="GED only where no graph has more nodes (its search is exponential)")
-    metric: Metric = Field("euclidean", description="distance between rows of embeddings: euclidean, cosine or correlation")
-    weights: Weights = Field("uniform", description="weights of nodes: uniform or degree")
+    metric: SpaceMetric = Field(
+        "euclidean", description="distance between rows of embeddings: euclidean, cosine or correlation"
+    )
+    weights: SpaceWeights = Field("uniform", description="weights of nodes: uniform or degree")
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     restarts: int = Field(5, ge=0, description="random restarts of each Gromov-Wasserstein problem")
 
 
-plugins_of, plan = no_plugins, releases_nothing
+plugins_of, plan = task_without_plugins, task_without_plan
 
 
-def cells(params: Params, context: Context) -> list[Cell]:
+def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every way to compare, seed by seed; ``GED`` only where ``max_nodes`` is at most ``ged_nodes``."""
     if context.data is None:
         raise ScenarioError("graph_metrics needs a data set")
     names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
     return [
-        Cell(context.label, context.dataset, name, "raw", JOINED, np.inf, "none", seed)
+        Cell(context.label, context.dataset, name, "raw", JOINED_WORLD, np.inf, "none", seed)
         for seed in range(context.seeds)
         for name in names
     ]
@@ -60,11 +62,11 @@ def alone(params: Params, cell: Cell) -> bool:
     return True
 
 
-def run(params: Params, cell: Cell, context: Context) -> Outcome:
+def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """One way to compare, on one repetition's graphs."""
     found, model = _sampled(params, cell, context)
     compared = found.graphs[: params.compared]
-    which = gromov.pairs(len(compared))
+    which = gromov.list_gromov_pairs(len(compared))
     metrics: dict[str, float] = {}
     arrays: dict[str, np.ndarray] = {}
     if cell.method == SIZE:
@@ -74,7 +76,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         values = np.array([edits.edit_distance(compared[i].adjacency, compared[j].adjacency) for i, j in which])
     else:
         options = params.options(params.alpha if cell.method == FUSED else None)
-        values = gromov.solve_pairs([_space(params, cell.method, g, model) for g in compared], which, options).value
+        values = gromov.solve_gromov_pairs([_space(params, cell.method, g, model) for g in compared], which, options).value
         changes = _changes(params, cell, context, found.graphs, model, options)
         for name, moved in changes.items():
             key = name.replace(" ", "_")
@@ -82,25 +84,25 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             metrics |= {f"{key}_median": float(np.median(moved)), f"{key}_largest": float(moved.max())}
             metrics[f"{key}_high"] = float(np.quantile(moved, 0.95))
     metrics |= {"pairs_median": float(np.median(values)), "pairs_mean": float(values.mean())}
-    arrays |= {"distances": gromov.assemble(len(compared), which, values), "labels": found.label[: len(compared)]}
+    arrays |= {"distances": gromov.assemble_gromov_matrix(len(compared), which, values), "labels": found.label[: len(compared)]}
     if cell.seed == 0:
         arrays |= _drawing(compared[: params.shown])
     sizes = [g.num_nodes for g in found.graphs]
     mean = float(np.mean(sizes))
     facts = GraphMetricsFacts(graphs=len(sizes), compared=len(compared), mean_nodes=mean, edits=params.edits)
-    return Outcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {}, artefacts=arrays)
+    return CellOutcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {}, artefacts=arrays)
 
 
 def _changes(
     params: Params,
     cell: Cell,
-    context: Context,
+    context: CellContext,
     graphs: tuple[Graph, ...],
-    model: clear.Embedder,
+    model: clear.ClearEmbedder,
     options: gromov.GromovOptions,
 ) -> dict[str, np.ndarray]:
     """|GW(G, G')| per kind of edit, float64 [edits made]; all rows see the same edits."""
-    rng = seeds.generator(context.root, "edits", context.label, context.dataset, cell.seed)
+    rng = seeds.seeded_generator(context.root, "edits", context.label, context.dataset, cell.seed)
     spaces: list[MetricSpace] = []
     kinds: list[str] = []
     which: list[tuple[int, int]] = []
@@ -112,17 +114,17 @@ def _changes(
             which.append((own, len(spaces)))
             kinds.append(kind)
             spaces.append(_space(params, cell.method, after, model))
-    values = gromov.solve_pairs(spaces, np.array(which), options).value
+    values = gromov.solve_gromov_pairs(spaces, np.array(which), options).value
     return {name: values[[k == name for k in kinds]] for name in edits.EDITS if name in kinds}
 
 
-def _space(params: Params, method: str, graph: Graph, model: clear.Embedder) -> MetricSpace:
+def _space(params: Params, method: str, graph: Graph, model: clear.ClearEmbedder) -> MetricSpace:
     if method == EMBEDDED:
-        return from_embedding(model.of(graph), params.metric, params.weights, graph.degrees)
-    return from_topology(graph.adjacency, params.weights, graph.features.toarray() if method == FUSED else None)
+        return space_from_embedding(model.of(graph), params.metric, params.weights, graph.degrees)
+    return space_from_topology(graph.adjacency, params.weights, graph.features.toarray() if method == FUSED else None)
 
 
-def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample, clear.Embedder]:
+def _sampled(params: Params, cell: Cell, context: CellContext) -> tuple[clear.ClearSample, clear.ClearEmbedder]:
     """The repetition's graphs and the model trained on them, once per process."""
     key = ("sampled", context.label, context.dataset, cell.seed)
     return context.cached(key, lambda: params.embedded(context, cell.seed, max(params.graphs, params.compared))[:2])
@@ -134,7 +136,7 @@ def _drawing(graphs: tuple[Graph, ...]) -> dict[str, np.ndarray]:
 
     places, joined, first = [], [], 0
     for graph in graphs:
-        drawn = nx.spring_layout(edits.as_networkx(graph.adjacency), seed=0)
+        drawn = nx.spring_layout(edits.networkx_for_edits(graph.adjacency), seed=0)
         places.append(np.array([drawn[i] for i in range(graph.num_nodes)]))
         rows, columns = graph.adjacency.nonzero()
         joined.append(first + np.stack([rows, columns], axis=1)[rows < columns].astype(np.int64))

@@ -15,19 +15,19 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.cells.facts import GraphStartsFacts
+from fedgraph.cells.task_facts import GraphStartsFacts
 from fedgraph.comparison import starts
 from fedgraph.errors import ScenarioError
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, task_without_plan, task_without_plugins
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
-from fedgraph.tasks.base.offers import distinct
-from fedgraph.worlds.world import JOINED
+from fedgraph.tasks.base.task_offers import distinct_task_values
+from fedgraph.worlds.world import JOINED_WORLD
 
 _LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class _Taken:
     """What one strategy reaches.
 
     Attributes:
@@ -47,35 +47,35 @@ class Taken:
     with_product: bool = False
 
 
-class Params(clear.Sampled):
+class Params(clear.ClearSampleSettings):
     """Which graphs, which model, which noise."""
 
     pairs: int = Field(300, ge=1, description="random pairs of one repetition")
-    noise: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], distinct("noise")] = Field(
+    noise: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], distinct_task_values("noise")] = Field(
         [0.01, 0.1, 1.0], min_length=1, description="standard deviations of the noise on embeddings in [0, 1]"
     )
 
 
-plugins_of, plan = no_plugins, releases_nothing
+plugins_of, plan = task_without_plugins, task_without_plan
 
 
-def cells(params: Params, context: Context) -> list[Cell]:
+def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every strategy, seed by seed."""
     if context.data is None:
         raise ScenarioError("graph_starts needs a data set")
     return [
-        Cell(context.label, context.dataset, "GW(H)", name, JOINED, np.inf, "none", seed)
+        Cell(context.label, context.dataset, "GW(H)", name, JOINED_WORLD, np.inf, "none", seed)
         for seed in range(context.seeds)
-        for name in strategies(params.noise)
+        for name in _strategies(params.noise)
     ]
 
 
-def run(params: Params, cell: Cell, context: Context) -> Outcome:
+def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """One strategy on one repetition's pairs; the descents are made once per repetition."""
-    ends: starts.Ends = context.cached(
+    ends: starts.EndsOfStarts = context.cached(
         ("ends", context.label, context.dataset, cell.seed), lambda: _ends(params, cell, context)
     )
-    taken = strategies(params.noise)[cell.variant](ends)
+    taken = _strategies(params.noise)[cell.variant](ends)
     values = taken.values
     before = ends.product
     apart = _LOWER * np.maximum(before, 1e-12)
@@ -96,20 +96,20 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         noise=taken.noise,
         with_product=taken.with_product,
     )
-    return Outcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {})
+    return CellOutcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {})
 
 
-def strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.Ends], Taken]]:
+def _strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.EndsOfStarts], _Taken]]:
     """What a row is called → how it is read from all descents of its pairs. noise: standard deviations, one row or two of each.
 
     A row that names several starts keeps the lowest end of them.
     """
-    found: dict[str, Callable[[starts.Ends], Taken]] = {
-        "product": lambda e: Taken(e.product, 1, float(e.steps[0])),
-        "nudged": lambda e: Taken(e.nudged, 2, float(e.steps[1])),
-        "two random": lambda e: Taken(e.random.min(axis=0), 2, float(e.steps[2])),
-        "product, one random": lambda e: Taken(np.minimum(e.product, e.random[0]), 2, float(e.steps[0] + e.steps[2] / 2)),
-        "product, two random": lambda e: Taken(np.minimum(e.product, e.random.min(axis=0)), 3, float(e.steps[0] + e.steps[2])),
+    found: dict[str, Callable[[starts.EndsOfStarts], _Taken]] = {
+        "product": lambda e: _Taken(e.product, 1, float(e.steps[0])),
+        "nudged": lambda e: _Taken(e.nudged, 2, float(e.steps[1])),
+        "two random": lambda e: _Taken(e.random.min(axis=0), 2, float(e.steps[2])),
+        "product, one random": lambda e: _Taken(np.minimum(e.product, e.random[0]), 2, float(e.steps[0] + e.steps[2] / 2)),
+        "product, two random": lambda e: _Taken(np.minimum(e.product, e.random.min(axis=0)), 3, float(e.steps[0] + e.steps[2])),
     }
     for level, std in enumerate(noise):
         found[f"noise {std:g}"] = partial(_noised, level, std)
@@ -117,24 +117,24 @@ def strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.Ends], Take
     return found
 
 
-def _noised(level: int, std: float, ends: starts.Ends) -> Taken:
-    return Taken(ends.noise[level], 2, float(ends.steps[3 + level]), ends.noised[level], std)
+def _noised(level: int, std: float, ends: starts.EndsOfStarts) -> _Taken:
+    return _Taken(ends.noise[level], 2, float(ends.steps[3 + level]), ends.noised[level], std)
 
 
-def _product_or_noised(level: int, std: float, ends: starts.Ends) -> Taken:
+def _product_or_noised(level: int, std: float, ends: starts.EndsOfStarts) -> _Taken:
     steps = float(ends.steps[3 + level] + ends.steps[0])
-    return Taken(np.minimum(ends.product, ends.noise[level]), 3, steps, None, std, with_product=True)
+    return _Taken(np.minimum(ends.product, ends.noise[level]), 3, steps, None, std, with_product=True)
 
 
-def _ends(params: Params, cell: Cell, context: Context) -> starts.Ends:
+def _ends(params: Params, cell: Cell, context: CellContext) -> starts.EndsOfStarts:
     where = (context.label, context.dataset, cell.seed)
     found, model, rng = params.embedded(context, cell.seed, params.graphs)
     every = np.stack(np.triu_indices(params.graphs, 1), axis=1)
     which = every[np.sort(rng.permutation(len(every))[: params.pairs])]
     rows = [model.of(g) for g in found.graphs]
     chunks = np.array_split(which, max(1, len(which) // 50))
-    made = [(chunk, seeds.integer(context.root, "starts", *where, i)) for i, chunk in enumerate(chunks)]
-    noise_seed = seeds.integer(context.root, "noise", *where)
+    made = [(chunk, seeds.seeded_integer(context.root, "starts", *where, i)) for i, chunk in enumerate(chunks)]
+    noise_seed = seeds.seeded_integer(context.root, "noise", *where)
     handle = context.runtime.share(f"rows:{id(rows)}", tuple(rows))
     parts = []
     for part in context.runtime.map(_explore, made, handle, tuple(params.noise), noise_seed):
@@ -146,12 +146,12 @@ def _ends(params: Params, cell: Cell, context: Context) -> starts.Ends:
         n: np.concatenate([vars(p)[n] for p in parts], axis=-1) for n in ("product", "nudged", "random", "noise", "noised")
     }
     steps = np.sum([w * p.steps for w, p in zip(weights, parts, strict=True)], axis=0)
-    return starts.Ends(**joined, steps=steps)
+    return starts.EndsOfStarts(**joined, steps=steps)
 
 
 def _explore(
     task: tuple[np.ndarray, int], rows: tuple[np.ndarray, ...], levels: tuple[float, ...], noise_seed: int
-) -> starts.Ends:
+) -> starts.EndsOfStarts:
     which, seed = task
     return starts.explore_starts(rows, which, levels, np.random.default_rng(noise_seed), np.random.default_rng(seed))
 

@@ -1,6 +1,6 @@
 """A world as it is dealt: a setting (what is held, asked and public), a partition of it, and who may see what.
 
-``Federation`` is one seed's setting, dealt to its owners. Each of its worlds (the same people alone, together, with one
+``DealtFederation`` is one seed's setting, dealt to its owners. Each of its worlds (the same people alone, together, with one
 curator, or without one client) holds the same graphs: nothing is sampled again.
 """
 
@@ -11,13 +11,21 @@ from typing import Literal
 import numpy as np
 
 from fedgraph.errors import DataError
-from fedgraph.methods.base import ClearFacts, CutEdges, Derived, Membership, PublicFacts, PublicPart, Sizes
+from fedgraph.methods.base import (
+    ClearFacts,
+    CutEdgeFacts,
+    DerivedFacts,
+    MembershipFacts,
+    PublicFacts,
+    PublicFactsPart,
+    SizeFacts,
+)
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Partition, Subgraph, one_client, without_edges, without_labels
-from fedgraph.worlds import missing, protocols
-from fedgraph.worlds.world import Kind, World
+from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, graph_without_labels, partition_of_one
+from fedgraph.worlds import missing_neighbours, protocols
+from fedgraph.worlds.world import World, WorldKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +36,14 @@ class DealtWorld:
         world: who trains together, and who is trusted.
         setting: what is held, asked and public.
         partition: who holds which node of ``setting.held``.
-        cut_edges: what clients know of the edges between them (``Membership.cut_edges``).
+        cut_edges: what clients know of the edges between them (``MembershipFacts.cut_edges``).
         colluders: participants who may pool their noise with the server.
     """
 
     world: World
-    setting: protocols.Setting
+    setting: protocols.ProtocolSetting
     partition: Partition
-    cut_edges: CutEdges
+    cut_edges: CutEdgeFacts
     colluders: int
 
     @property
@@ -43,22 +51,22 @@ class DealtWorld:
         """All that a plan with a guarantee may be made from: counts, client sizes, the public test graph or attributes."""
         setting, shares, held = self.setting, self.partition.subgraphs, self.setting.held
         return PublicFacts(
-            Sizes(
+            SizeFacts(
                 num_nodes=sum(s.graph.num_nodes for s in shares),
                 num_features=held.num_features,
                 num_classes=held.num_classes,
                 clients=tuple(s.graph.num_nodes for s in shares),
             ),
             self.world.viewer,
-            Membership(
+            MembershipFacts(
                 from_edges=self.partition.from_edges,
                 from_labels=self.partition.from_labels,
                 holdings=None,
                 cut_edges=self.cut_edges,
                 nodes=tuple(s.nodes for s in shares),
             ),
-            PublicPart(setting.public, setting.public_graph, setting.public_attributes, setting.asking),
-            Derived(
+            PublicFactsPart(setting.public, setting.public_graph, setting.public_attributes, setting.asking),
+            DerivedFacts(
                 split_from_edges=setting.split_from_edges,
                 split_from_labels=setting.split_from_labels,
                 component_from_edges=held.nodes_from_edges,
@@ -85,11 +93,11 @@ class DealtWorld:
         return replace(self, setting=self.setting.scaled(ranks), partition=partition)
 
 
-Cut = Literal["dropped", "protected", "generated"]
+DealtCut = Literal["dropped", "protected", "generated"]
 
 
 @dataclass(frozen=True, eq=False)
-class Federation:
+class DealtFederation:
     """One seed's setting, dealt to its owners.
 
     Attributes:
@@ -99,7 +107,7 @@ class Federation:
     """
 
     names: tuple[str, ...]
-    setting: protocols.Setting
+    setting: protocols.ProtocolSetting
     partition: Partition
 
     def asked_of(self, client: int) -> np.ndarray:
@@ -137,7 +145,9 @@ class Federation:
         return self.setting.asked is self.setting.held
 
 
-def federation_of(setting: protocols.Setting, names: tuple[str, ...], source: Partition, cut: Cut) -> Federation:
+def deal_federation(
+    setting: protocols.ProtocolSetting, names: tuple[str, ...], source: Partition, cut: DealtCut
+) -> DealtFederation:
     """Each owner's part of the training side as a client.
 
     Args:
@@ -161,17 +171,17 @@ def federation_of(setting: protocols.Setting, names: tuple[str, ...], source: Pa
         )
     order = np.argsort(owner, kind="stable")
     groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))
-    found = base.disjoint(
+    found = base.disjoint_partition(
         setting.held, groups, source.description, from_edges=source.from_edges, from_labels=source.from_labels
     )
     if cut != "dropped":
-        found = base.with_cut_edges(setting.held, found)
+        found = base.partition_with_cut_edges(setting.held, found)
     if cut == "generated":
-        found = missing.stood_in(found, setting.held.features)
-    return Federation(names, setting, found)
+        found = missing_neighbours.generate_missing_neighbours(found, setting.held.features)
+    return DealtFederation(names, setting, found)
 
 
-def deal(federation: Federation, world: World, cut: Cut, colluders: int, client: int = 0) -> DealtWorld:
+def deal_world(federation: DealtFederation, world: World, cut: DealtCut, colluders: int, client: int = 0) -> DealtWorld:
     """The same people, dealt as ``world`` says. Two worlds of the same ``holding`` differ in their viewer alone.
 
     Args:
@@ -185,16 +195,16 @@ def deal(federation: Federation, world: World, cut: Cut, colluders: int, client:
         DataError: the client that is left out is the only one.
     """
     setting, partition = federation.setting, federation.partition
-    if world.kind is Kind.WHOLE:
-        partition = one_client(setting.held, "one curator")
-    elif world.kind is Kind.ALONE:
+    if world.kind is WorldKind.WHOLE:
+        partition = partition_of_one(setting.held, "one curator")
+    elif world.kind is WorldKind.ALONE:
         setting, partition = _alone(federation, client)
     elif world.without is not None:
         setting, partition = _without(federation, world.without.client)
     return DealtWorld(world, setting, partition, cut if world.joined else "dropped", colluders)
 
 
-def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Partition]:
+def _alone(federation: DealtFederation, client: int) -> tuple[protocols.ProtocolSetting, Partition]:
     """One client with its own nodes, its own public ones, and its own questions."""
     setting, own = federation.setting, federation.partition.subgraphs[client]
     held = own.graph
@@ -207,13 +217,13 @@ def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Part
         truth=truth,
         num_train=held.num_nodes - (int((truth >= 0).sum()) if federation.same else 0),
         public_graph=asked if setting.test_graph_public else setting.public_graph,
-        public_attributes=None if setting.public_attributes is None else without_edges(held),
+        public_attributes=None if setting.public_attributes is None else graph_without_edges(held),
         asking=asking,
     )
-    return narrow, one_client(held, f"{federation.names[client]} alone")
+    return narrow, partition_of_one(held, f"{federation.names[client]} alone")
 
 
-def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Partition]:
+def _without(federation: DealtFederation, client: int) -> tuple[protocols.ProtocolSetting, Partition]:
     """Everybody but ``client``, whose nodes are asked. ``DataError`` where nobody else is there, or held nodes are asked.
 
     What is public stays public, of the client that is left out, too.
@@ -245,7 +255,7 @@ def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Pa
     return left, partition
 
 
-def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:
+def _asks(federation: DealtFederation, client: int) -> tuple[Graph, np.ndarray]:
     """The client's own part of a test graph, and its answers.
 
     A client without a test node asks for nothing that counts: it gets the whole test graph where that is public, and otherwise
@@ -258,6 +268,6 @@ def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:
     return asked, np.full(asked.num_nodes, -1, dtype=np.int64)
 
 
-def _newcomers(federation: Federation, client: int) -> Graph:
+def _newcomers(federation: DealtFederation, client: int) -> Graph:
     """A client that has not joined, as it asks: its own graph, and no label."""
-    return without_labels(federation.partition.subgraphs[client].graph)
+    return graph_without_labels(federation.partition.subgraphs[client].graph)

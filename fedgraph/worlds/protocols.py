@@ -1,6 +1,6 @@
 """What the clients hold, what is public, and what is asked at the end.
 
-* ``inductive``: nodes are split (``Split``: at random, or whole parts of a cut of the graph), edges between the
+* ``inductive``: nodes are split (``ProtocolSplit``: at random, or whole parts of a cut of the graph), edges between the
   sides are removed, clients hold the training graph, the test graph is public and predictions are asked for it
   (DPAR, WWW 2024, §6).
 * ``transductive``: clients hold the whole graph and only its edges are private; features and the training labels
@@ -28,13 +28,13 @@ from fedgraph.data.base import splits
 from fedgraph.errors import DataError
 from fedgraph.methods.base import Plan, column_ranks
 from fedgraph.privacy.units import Assumption
-from fedgraph.types import Graph, Masks
-from fedgraph.types import without_edges as without_edges
-from fedgraph.types import without_labels as without_labels
-from fedgraph.worlds import public_part
+from fedgraph.types import Graph, GraphMasks
+from fedgraph.types import graph_without_edges as graph_without_edges
+from fedgraph.types import graph_without_labels as graph_without_labels
+from fedgraph.worlds import public_set
 
-Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
-Split = Literal["random", "parts", "public", "per-class"]
+WorldProtocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
+ProtocolSplit = Literal["random", "parts", "public", "per-class"]
 
 
 _AMONG_PUBLIC = "Numbers of {names} became their ranks among the {rows:,} public rows, which costs no privacy."
@@ -45,7 +45,7 @@ _WITHOUT_RANGE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class ProtocolSetting:
     """What is held, what is asked, and what is public.
 
     Attributes:
@@ -72,11 +72,11 @@ class Setting:
     public: str = "test-graph"
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     asked_is_public: bool = False
-    split: Split = field(kw_only=True)
+    split: ProtocolSplit = field(kw_only=True)
     ranks: column_ranks.ColumnRanks | None = None
     said: tuple[str, ...] = ()
 
-    def scaled(self, ranks: column_ranks.ColumnRanks) -> "Setting":
+    def scaled(self, ranks: column_ranks.ColumnRanks) -> "ProtocolSetting":
         """Every graph with its columns as ranks; what was one graph stays one graph."""
         given = {id(g): g for g in (self.held, self.asked, self.public_graph, self.public_attributes) if g is not None}
         made = {key: ranks.scaled(replace(graph, columns=ranks.columns)) for key, graph in given.items()}
@@ -84,7 +84,7 @@ class Setting:
         held, asked = made[id(self.held)], made[id(self.asked)]
         return replace(self, held=held, asked=asked, public_graph=public, public_attributes=attributes, ranks=ranks)
 
-    def on_one_scale(self, *, rows_private: bool) -> "Setting":
+    def on_one_scale(self, *, rows_private: bool) -> "ProtocolSetting":
         """With columns of unknown range as ranks among public rows, where there are any; else as it is (``column_ranks``).
 
         Args:
@@ -96,11 +96,11 @@ class Setting:
             return self
         if rows_private:
             said = (_WITHOUT_RANGE.format(names=columns.called),) if columns.names else ()
-            return replace(self.scaled(column_ranks.fixed(columns)), said=said)
+            return replace(self.scaled(column_ranks.fixed_column_ranks(columns)), said=said)
         public = self.public_attributes if self.public_attributes is not None else self.public_graph
         if public is None or not columns.names:
             return self
-        ranks = column_ranks.ranks_among_public(public, columns)
+        ranks = column_ranks.public_column_ranks(public, columns)
         return replace(self.scaled(ranks), said=(_AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
 
     @property
@@ -120,7 +120,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ProtocolSizes:
     """How large the sides of a split are.
 
     Attributes:
@@ -134,13 +134,13 @@ class Sizes:
     number: int = 0
 
 
-_PITFALLS = Sizes()
+_PITFALLS = ProtocolSizes()
 
 
-def make(
-    graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
-    public: public_part.Public = "test-graph", sizes: Sizes = _PITFALLS,
-) -> Setting:  # fmt: skip
+def make_protocol_setting(
+    graph: Graph, protocol: WorldProtocol, train_fraction: float, rng: np.random.Generator, by: ProtocolSplit = "random",
+    public: public_set.PublicSetChoice = "test-graph", sizes: ProtocolSizes = _PITFALLS,
+) -> ProtocolSetting:  # fmt: skip
     """The setting of a protocol; the same stream gives all protocols the same training nodes.
 
     Args:
@@ -163,30 +163,30 @@ def make(
         return _with_private_test_nodes(graph, protocol, (train, test), rng, public, by=by)
     if protocol != "transductive":
         held, asked = graph.induced(train), graph.induced(test)
-        attributes = without_edges(held) if protocol == "inductive-edges" else None
-        return Setting(held, asked, asked.labels, train.size, asked, attributes, split=by)
+        attributes = graph_without_edges(held) if protocol == "inductive-edges" else None
+        return ProtocolSetting(held, asked, asked.labels, train.size, asked, attributes, split=by)
     masked, truth = graph.labels.copy(), np.full_like(graph.labels, -1)
     masked[test] = -1
     truth[test] = graph.labels[test]
     held = replace(graph, labels=masked)
     counted = train.size if by in ("random", "parts") else int((masked >= 0).sum())
-    return Setting(held, held, truth, counted, None, without_edges(held), "attributes", split=by)
+    return ProtocolSetting(held, held, truth, counted, None, graph_without_edges(held), "attributes", split=by)
 
 
 def _divided(
-    graph: Graph, train_fraction: float, rng: np.random.Generator, by: Split, sizes: Sizes
+    graph: Graph, train_fraction: float, rng: np.random.Generator, by: ProtocolSplit, sizes: ProtocolSizes
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
     """(the graph with labels of training and test nodes only, nodes that may be held, nodes that are tested)."""
     if by == "random":
         return graph, *splits.random_split(graph.num_nodes, train_fraction, rng)
     if by == "parts":
-        return graph, *splits.part_split(graph, rng)
+        return graph, *splits.split_by_parts(graph, rng)
     if by == "public":
         if not graph.masks:
             raise DataError(f"{graph.name} came without a split; allowed for it: split: random, parts or per-class")
         masks = graph.masks[sizes.number % len(graph.masks)]
     else:
-        masks = splits.per_class_split(graph, sizes.train_per_class, sizes.validation_per_class, rng)
+        masks = splits.split_per_class(graph, sizes.train_per_class, sizes.validation_per_class, rng)
     named = np.concatenate([masks.train, masks.test])
     labels = np.full_like(graph.labels, -1)
     labels[named] = graph.labels[named]
@@ -196,7 +196,7 @@ def _divided(
     return known, np.setdiff1d(np.arange(graph.num_nodes), masks.test), masks.test
 
 
-def largest_component(graph: Graph) -> Graph:
+def keep_largest_component(graph: Graph) -> Graph:
     """The subgraph on the largest connected component (the first of equals), with the published splits on its nodes."""
     nodes = graph.largest_component()
     place = np.full(graph.num_nodes, -1)
@@ -205,27 +205,27 @@ def largest_component(graph: Graph) -> Graph:
     def kept(ids: np.ndarray) -> np.ndarray:
         return place[ids][place[ids] >= 0]
 
-    masks = tuple(Masks(kept(m.train), kept(m.validation), kept(m.test)) for m in graph.masks)
+    masks = tuple(GraphMasks(kept(m.train), kept(m.validation), kept(m.test)) for m in graph.masks)
     return replace(graph.induced(nodes), masks=masks, nodes_from_edges=True)
 
 
 def _with_private_test_nodes(
-    graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
-    public: public_part.Public, *, by: Split,
-) -> Setting:  # fmt: skip
+    graph: Graph, protocol: WorldProtocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
+    public: public_set.PublicSetChoice, *, by: ProtocolSplit,
+) -> ProtocolSetting:  # fmt: skip
     """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
     train, test = sides
     known = None
-    if isinstance(public, public_part.PublicSet):
-        apart = public_part.public_ids(public, graph.num_nodes, train, rng)
-        known = without_labels(graph.induced(apart)) if apart.size else public_part.other_public_graph(public, graph)
+    if isinstance(public, public_set.PublicSet):
+        apart = public_set.public_set_ids(public, graph.num_nodes, train, rng)
+        known = graph_without_labels(graph.induced(apart)) if apart.size else public_set.public_set_graph(public, graph)
         train, test = np.setdiff1d(train, apart), np.setdiff1d(test, apart)
         if not (train.size and test.size):
             raise DataError(f"{graph.name}: public nodes leave {train.size} to train and {test.size} to test; both need one")
-    name = public_part.public_column("nothing" if known is None else public)
+    name = public_set.public_set_name("nothing" if known is None else public)
     if protocol == "inductive":
         asked = graph.induced(test)
-        return Setting(graph.induced(train), asked, asked.labels, train.size, known, None, name, split=by)
+        return ProtocolSetting(graph.induced(train), asked, asked.labels, train.size, known, None, name, split=by)
     held = np.union1d(train, test)
     asking = np.searchsorted(held, test)
     whole = graph.induced(held)
@@ -234,10 +234,10 @@ def _with_private_test_nodes(
     truth = np.full_like(whole.labels, -1)
     truth[asking] = whole.labels[asking]
     masked = replace(whole, labels=labels)
-    return Setting(masked, masked, truth, train.size, known, None, name, asking, split=by)
+    return ProtocolSetting(masked, masked, truth, train.size, known, None, name, asking, split=by)
 
 
-def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
+def protocol_question(setting: ProtocolSetting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
     """The graph that ``predict`` receives.
 
     Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
@@ -253,7 +253,7 @@ def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -
     if Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions:
         # The same nodes and edges; no feature, no label.
         nothing = sp.csr_array(setting.asked.features.shape, dtype=setting.asked.features.dtype)
-        return replace(without_labels(setting.asked), features=nothing)
+        return replace(graph_without_labels(setting.asked), features=nothing)
     own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.guarantee.protection.assumptions)
     shown = setting.test_graph_public or own
-    return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)
+    return setting.asked if shown or np.isinf(epsilon_spent()) else graph_without_edges(setting.asked)

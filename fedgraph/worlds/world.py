@@ -9,7 +9,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 
 
-class Kind(Enum):
+class WorldKind(Enum):
     """Who trains together.
 
     Attributes:
@@ -26,7 +26,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutOfWorld:
     """The client that does not join.
 
     Attributes:
@@ -51,48 +51,48 @@ class World:
         ValueError: the parts exclude each other.
     """
 
-    kind: Kind
+    kind: WorldKind
     trust: Trust
-    without: LeftOut | None = None
+    without: LeftOutOfWorld | None = None
 
     def __post_init__(self) -> None:
         fits = {
-            Kind.ALONE: self.trust is Trust.OWN_CLIENT,
-            Kind.TOGETHER: not self.trust.whole,
-            Kind.WHOLE: self.trust.whole,
-            Kind.PAPER: self.trust is Trust.NOBODY,
+            WorldKind.ALONE: self.trust is Trust.OWN_CLIENT,
+            WorldKind.TOGETHER: not self.trust.whole,
+            WorldKind.WHOLE: self.trust.whole,
+            WorldKind.PAPER: self.trust is Trust.NOBODY,
         }
-        if not fits[self.kind] or (self.without is not None and self.kind is not Kind.TOGETHER):
+        if not fits[self.kind] or (self.without is not None and self.kind is not WorldKind.TOGETHER):
             raise ValueError(f"no world is {self.kind.value} with trust {self.trust.value} and without {self.without}")
 
     @property
     def viewer(self) -> Viewer:
         """Who must not learn it. A client that is alone is its own curator, and may show its model to others."""
-        return Viewer.CURATOR_TRUSTED if self.kind is Kind.ALONE else self.trust.viewer
+        return Viewer.CURATOR_TRUSTED if self.kind is WorldKind.ALONE else self.trust.viewer
 
     @property
     def joined(self) -> bool:
         """Whether all clients train together."""
-        return self.kind is Kind.TOGETHER and self.without is None
+        return self.kind is WorldKind.TOGETHER and self.without is None
 
     @property
-    def holding(self) -> tuple[Kind, LeftOut | None]:
+    def holding(self) -> tuple[WorldKind, LeftOutOfWorld | None]:
         """Who holds which nodes: worlds that are trusted differently may hold the same."""
         return self.kind, self.without
 
     @property
     def words(self) -> str:
         """As a table shows it; nothing reads it back."""
-        if self.kind is Kind.ALONE:
+        if self.kind is WorldKind.ALONE:
             return "alone"
-        if self.kind is Kind.PAPER:
+        if self.kind is WorldKind.PAPER:
             return "claim"
         return self.trust.value if self.without is None else f"{self.trust.value} without {self.without.name}"
 
     @property
     def stream_word(self) -> str:
         """The word in the names of random streams, see ``Trust.stream_word``."""
-        if self.kind in (Kind.ALONE, Kind.PAPER):
+        if self.kind in (WorldKind.ALONE, WorldKind.PAPER):
             return self.words
         word = self.trust.stream_word
         return word if self.without is None else f"{word} without {self.without.name}"
@@ -104,26 +104,26 @@ class World:
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> World:
-        """Inverse of ``to_dict``.
+        """Inverse of ``event_to_dict``.
 
         Raises:
             KeyError: a part is missing.
             ValueError: a word is none of ours, or the parts exclude each other.
         """
         left = data["without"]
-        without = LeftOut(int(left["client"]), str(left["name"])) if isinstance(left, dict) else None
-        return cls(Kind(data["kind"]), Trust(data["trust"]), without)
+        without = LeftOutOfWorld(int(left["client"]), str(left["name"])) if isinstance(left, dict) else None
+        return cls(WorldKind(data["kind"]), Trust(data["trust"]), without)
 
 
-def trusting(trust: Trust) -> World:
+def world_of_trust(trust: Trust) -> World:
     """Everybody, with some trust: one holder of the whole graph where the trust means that, else all clients together.
 
     Args:
         trust: whom people trust.
     """
-    return World(Kind.WHOLE if trust.whole else Kind.TOGETHER, trust)
+    return World(WorldKind.WHOLE if trust.whole else WorldKind.TOGETHER, trust)
 
 
-JOINED = trusting(Trust.OWN_CLIENT)  # of graphs: each client hands in its own messages
-ALONE = World(Kind.ALONE, Trust.OWN_CLIENT)
-PAPER = World(Kind.PAPER, Trust.NOBODY)  # no data are held, so nobody is trusted with any
+JOINED_WORLD = world_of_trust(Trust.OWN_CLIENT)  # of graphs: each client hands in its own messages
+ALONE_WORLD = World(WorldKind.ALONE, Trust.OWN_CLIENT)
+PAPER_WORLD = World(WorldKind.PAPER, Trust.NOBODY)  # no data are held, so nobody is trusted with any

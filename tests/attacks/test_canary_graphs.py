@@ -17,17 +17,17 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks import graph_classification, graph_clustering
-from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome
 from fedgraph.types import Graph, GraphCollection, Partition
-from fedgraph.worlds.world import trusting
+from fedgraph.worlds.world import world_of_trust
 
 SMALL = {"method": "local_dp", "rounds": 2, "hidden": 4, "projection": 8, "unit": "graph", "compare": ["mean"]}
 LABELS = {"training": "none", "release": "labels", "compare": ["histogram"]}
 
 
 @pytest.fixture(scope="module")
-def where(library: Graph) -> Context:
-    return Context("t", "d", library, 0, 1, runtime.start("serial"))
+def where(library: Graph) -> CellContext:
+    return CellContext("t", "d", library, 0, 1, runtime.start("serial"))
 
 
 def params(model: dict[str, Any], epsilon: float = 8.0, clients: int = 40, **changes: Any) -> graph_clustering.Params:
@@ -42,20 +42,20 @@ def params(model: dict[str, Any], epsilon: float = 8.0, clients: int = 40, **cha
     return graph_clustering.Params(**(given | changes))
 
 
-def cell_of(given: graph_clustering.Params, where: Context) -> Cell:
+def cell_of(given: graph_clustering.Params, where: CellContext) -> Cell:
     return next(c for c in graph_clustering.cells(given, where) if c.method == "local_dp")
 
 
-def outcome(model: dict[str, Any], where: Context, **changes: Any) -> Outcome:
+def outcome(model: dict[str, Any], where: CellContext, **changes: Any) -> CellOutcome:
     given = params(model, **changes)
     return graph_clustering.run(given, cell_of(given, where), where)
 
 
-def drawn(model: dict[str, Any], where: Context) -> tuple[Any, Partition, attack.Canaries]:
+def drawn(model: dict[str, Any], where: CellContext) -> tuple[Any, Partition, attack.CanaryGraphs]:
     given = params(model)
     made = graph_clustering.plan(given, cell_of(given, where), where)
-    partition = graph_clustering.partition_of(given, 0, where)
-    found = attack.drawn(made, partition, np.random.default_rng(0))
+    partition = graph_clustering.deal_held_graphs(given, 0, where)
+    found = attack.draw_canary_graphs(made, partition, np.random.default_rng(0))
     assert made is not None
     assert found is not None
     return made, partition, found
@@ -68,7 +68,7 @@ def differs(a: Graph, b: Graph) -> np.ndarray:
     return np.flatnonzero(rows | (a.labels != b.labels))
 
 
-def test_a_coin_decides_one_graph_and_nothing_else(where: Context) -> None:
+def test_a_coin_decides_one_graph_and_nothing_else(where: CellContext) -> None:
     made, partition, found = drawn({"training": "dp_fedavg"}, where)
     with_it, without = found.coins.copy(), found.coins.copy()
     with_it[3], without[3] = True, False
@@ -79,7 +79,7 @@ def test_a_coin_decides_one_graph_and_nothing_else(where: Context) -> None:
     assert all((s.graph.labels >= 0).all() for s in one.subgraphs)
 
 
-def test_a_coin_decides_one_node_wherever_it_is_held(where: Context) -> None:
+def test_a_coin_decides_one_node_wherever_it_is_held(where: CellContext) -> None:
     made, partition, found = drawn({"training": "dp_fedavg", "unit": "node"}, where)
     with_it, without = found.coins.copy(), found.coins.copy()
     with_it[0], without[0] = True, False
@@ -95,18 +95,18 @@ def test_a_coin_decides_one_node_wherever_it_is_held(where: Context) -> None:
 def test_graphs_of_one_client_have_coins_of_their_own(training: str) -> None:
     collection = data.load("tu/mutag", stand_in=True)
     assert isinstance(collection, GraphCollection)
-    here = Context("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
+    here = CellContext("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
     model = {"method": "local_dp", "label": "gcn", "rounds": 1, "hidden": 4, "training": training}
     given = graph_classification.Params(methods=[model], epsilons=[8.0], max_graphs=20, folds=3, attack={"guesses": [0.2]})
     cell = next(c for c in graph_classification.cells(given, here) if c.method == "local_dp")
     made, dealt, _ = graph_classification._planned(given, cell, here)
-    found = attack.measure_updates([0.2], made, cell, here, dealt.partition)
+    found = attack._measure_updates([0.2], made, cell, here, dealt.partition)
     assert 0 <= found.epsilon <= made.provable().epsilon
     of_the_colluder = len(made.made.sizes[-1])
     assert found.attack.counts[0][0] == 20 - of_the_colluder, "also where ten clients are each clipped as one"
 
 
-def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: Context) -> None:
+def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: CellContext) -> None:
     """Against both densities written down once more, for a server that sees every message."""
     model = {"training": "dp_fedavg", "updates": "each", "release": "labels", "compare": ["histogram"]}
     made, _, found = drawn(model, where)
@@ -116,8 +116,8 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: Context) -> 
         found.zero, subgraphs=tuple(found.one.subgraphs[p] if p == 5 else s for p, s in enumerate(found.zero.subgraphs))
     )
     units = tuple(np.minimum(own, 0) for own in units)
-    state = whole_run.trained(made, one, cell, where)
-    (score,) = local_dp.of_graphs(made, state, found.zero, one, units)
+    state = whole_run.train_whole_run(made, one, cell, where)
+    (score,) = local_dp.local_dp_graph_evidence(made, state, found.zero, one, units)
     by_hand = 0.0
     for release, name in ((made.schedule.releases[0], "model"), (made.made.sent[5], "embedding")):
         for sent, inbox in state.seen:
@@ -127,9 +127,9 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: Context) -> 
             for version in (one, found.zero):
                 work = local_dp.prepare(made, version.subgraphs[5])
                 raw = (
-                    local_dp.whole_update(made.params, work, sent["parameters"])
+                    local_dp.local_training_update(made.params, work, sent["parameters"])
                     if name == "model"
-                    else local_dp.handed_in(made, work, sent["parameters"])
+                    else local_dp.local_training_embedding(made, work, sent["parameters"])
                 )
                 values.append(release.bound.enforce(raw))
             message, std = inbox.each[name][5].astype(np.float64), release.mechanism.std
@@ -137,11 +137,11 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: Context) -> 
     assert score == pytest.approx(by_hand, rel=1e-3)
 
 
-def several(clients: int) -> tuple[Any, Context, Partition]:
+def several(clients: int) -> tuple[Any, CellContext, Partition]:
     """A plan in which every client holds two graphs that are clipped as one."""
     collection = data.load("tu/mutag", stand_in=True)
     assert isinstance(collection, GraphCollection)
-    here = Context("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
+    here = CellContext("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
     model = {"method": "local_dp", "label": "gcn", "rounds": 1, "hidden": 8, "training": "dp_fedavg", "updates": "each"}
     shape: dict[str, Any] = {
         "max_graphs": 2 * clients,
@@ -158,17 +158,17 @@ def several(clients: int) -> tuple[Any, Context, Partition]:
 def test_graphs_that_are_clipped_as_one_are_told_apart_where_noise_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     made, here, partition = several(15)
     assert {len(own) for own in made.made.sizes} == {2}
-    found = attack.drawn(made, partition, np.random.default_rng(0))
-    cell = Cell("t", "tu/mutag", "local_dp", "x", trusting(Trust.OWN_CLIENT), 8.0, "provable", 0)
+    found = attack.draw_canary_graphs(made, partition, np.random.default_rng(0))
+    cell = Cell("t", "tu/mutag", "local_dp", "x", world_of_trust(Trust.OWN_CLIENT), 8.0, "provable", 0)
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
-    state = whole_run.trained(made, found.dealt(made.made.sizes), cell, here)
-    scores = local_dp.of_graphs(made, state, found.zero, found.one, found.units)
-    told = whole_run.of_scores(scores, found.coins, [0.5], made.guarantee.delta, "", centred=True)
+    state = whole_run.train_whole_run(made, found.dealt(made.made.sizes), cell, here)
+    scores = local_dp.local_dp_graph_evidence(made, state, found.zero, found.one, found.units)
+    told = whole_run.bound_whole_run_scores(scores, found.coins, [0.5], made.guarantee.delta, "", centred=True)
     assert told.metrics["attack_auc"] > 0.95
 
 
-def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(where: Context) -> None:
+def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(where: CellContext) -> None:
     """Against the density of what is left, written down once more."""
     model = {"training": "dp_fedavg", "updates": "sum", "release": "labels", "compare": ["histogram"]}
     made, _, found = drawn(model, where)
@@ -181,8 +181,8 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
     one = replace(
         found.zero, subgraphs=tuple(found.one.subgraphs[p] if p == 5 else s for p, s in enumerate(found.zero.subgraphs))
     )
-    state = whole_run.trained(made, one, cell_of(params(model), where), where)
-    (score,) = local_dp.of_graphs(made, state, found.zero, one, units)
+    state = whole_run.train_whole_run(made, one, cell_of(params(model), where), where)
+    (score,) = local_dp.local_dp_graph_evidence(made, state, found.zero, one, units)
     by_hand = 0.0
     for sent, inbox in state.seen:
         if "model" not in inbox.sums:
@@ -192,20 +192,20 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
         for version in (one, found.zero):
             total = np.zeros(left.size)
             for s in version.subgraphs[:last]:
-                raw = local_dp.whole_update(made.params, local_dp.prepare(made, s), sent["parameters"])
+                raw = local_dp.local_training_update(made.params, local_dp.prepare(made, s), sent["parameters"])
                 total += made.schedule.releases[0].bound.enforce(raw)
             values.append(total)
         std = made.schedule.releases[0].mechanism.std
         by_hand += (np.square(left - values[1]).sum() - np.square(left - values[0]).sum()) / (2 * last * std**2)
     quiet = replace(state, seen=tuple((m, replace(i, each={})) for m, i in state.seen))
-    (of_sums,) = local_dp.of_graphs(made, quiet, found.zero, one, units)
+    (of_sums,) = local_dp.local_dp_graph_evidence(made, quiet, found.zero, one, units)
     assert of_sums == pytest.approx(by_hand, rel=1e-2, abs=1e-2)
     assert score != pytest.approx(of_sums), "the histogram is read as well"
 
 
 @pytest.mark.parametrize("model", [{"training": "dp_fedavg", "updates": "each"}, {"training": "dp_sgd"}, LABELS])
 def test_broken_noise_is_caught_and_sound_noise_is_not_accused(
-    where: Context, monkeypatch: pytest.MonkeyPatch, model: dict[str, Any]
+    where: CellContext, monkeypatch: pytest.MonkeyPatch, model: dict[str, Any]
 ) -> None:
     sound = outcome(model, where, epsilon=1.0)
     honest = GaussianNoise.apply
@@ -218,7 +218,7 @@ def test_broken_noise_is_caught_and_sound_noise_is_not_accused(
     assert broken.facts.attack.estimator == "curve", "everything here is Gaussian"
 
 
-def test_an_answer_that_is_kept_too_often_is_caught(where: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_kept_too_often_is_caught(where: CellContext, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = KaryResponse.apply
     louder = lambda self, v, rng: honest(KaryResponse(20 * self.epsilon, self.num_values), v, rng)  # noqa: E731
     model = LABELS | {"pooled_by": "response"}
@@ -226,10 +226,10 @@ def test_an_answer_that_is_kept_too_often_is_caught(where: Context, monkeypatch:
     monkeypatch.setattr(KaryResponse, "apply", louder)
     broken = outcome(model, where, epsilon=0.5)
     assert sound.epsilon_measured <= 0.5 < broken.epsilon_measured
-    assert broken.facts.attack.path == canary_graphs.PATH
+    assert broken.facts.attack.path == canary_graphs._PATH
 
 
-def test_the_run_that_counts_is_not_touched(where: Context) -> None:
+def test_the_run_that_counts_is_not_touched(where: CellContext) -> None:
     attacked = outcome({"training": "dp_sgd"}, where)
     plain = outcome({"training": "dp_sgd"}, where, attack=None)
     assert plain.epsilon_measured is None
@@ -238,15 +238,17 @@ def test_the_run_that_counts_is_not_touched(where: Context) -> None:
         assert attacked.metrics[name] == value
 
 
-def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: Context) -> None:
+def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: CellContext) -> None:
     """The null: one run is read, and its coins are tossed anew two hundred times."""
     model = {"training": "dp_sgd", "release": "labels", "compare": ["histogram"]}
     made, _, found = drawn(model, where)
-    state = whole_run.trained(made, found.dealt(made.made.sizes), cell_of(params(model), where), where)
-    scores = local_dp.of_graphs(made, state, found.zero, found.one, found.units)
+    state = whole_run.train_whole_run(made, found.dealt(made.made.sizes), cell_of(params(model), where), where)
+    scores = local_dp.local_dp_graph_evidence(made, state, found.zero, found.one, found.units)
     rng, accused = np.random.default_rng(0), 0
     for _ in range(200):
-        told = whole_run.of_scores(scores, rng.random(scores.size) < 0.5, [0.2], 1e-3, "", centred=True, estimator="curve")
+        told = whole_run.bound_whole_run_scores(
+            scores, rng.random(scores.size) < 0.5, [0.2], 1e-3, "", centred=True, estimator="curve"
+        )
         accused += told.epsilon > 0
     assert accused <= 17, "at most one in twenty, and what chance adds to 200 tries (99 %)"
 
@@ -255,9 +257,9 @@ def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: Context
 @pytest.mark.parametrize("updates", ["each", "sum"])
 def test_two_thirds_of_the_noise_is_caught(updates: str) -> None:
     listed = [
-        w for w in mutants.methods_with_mutants() if w.method.get("training") == "dp_fedavg" and w.method["updates"] == updates
+        w for w in mutants._methods_with_mutants() if w.method.get("training") == "dp_fedavg" and w.method["updates"] == updates
     ]
     assert {w.viewer for w in listed} == {Viewer.SERVER}
     for whole in listed:
-        found = bench.judge_case(mutants.case_of(whole, 300), 0, 0.002)
+        found = bench.judge_bench_case(mutants._case_of(whole, 300), 0, 0.002)
         assert found.as_it_should, found

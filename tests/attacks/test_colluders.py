@@ -17,7 +17,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.federation import messages
 from fedgraph.library import run
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, Inbox, PublicFacts, State, gradient_std, seen
+from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State, plan_gradient_std, seen
 from fedgraph.privacy.units import Assumption, Viewer
 from tests.public_facts import public_facts
 
@@ -31,14 +31,14 @@ def facts(clients: int, colluders: int, viewer: Viewer = SECURE) -> PublicFacts:
 
 @pytest.mark.parametrize("colluders", [1, 2, 7])
 def test_what_the_colluders_do_not_know_hides_everything(colluders: int) -> None:
-    std, least = gradient_std(2.0, 3.0, facts(8, colluders))
+    std, least = plan_gradient_std(2.0, 3.0, facts(8, colluders))
     assert std * math.sqrt(8 - colluders) == pytest.approx(6.0)
     assert least == 8
 
 
 def test_as_many_colluders_as_clients_are_refused() -> None:
     with pytest.raises(PrivacyError, match="more than 4 others, found 4 clients"):
-        gradient_std(1.0, 1.0, facts(4, 4))
+        plan_gradient_std(1.0, 1.0, facts(4, 4))
 
 
 @pytest.mark.parametrize("colluders", [1, 3])
@@ -54,30 +54,32 @@ def test_the_statement_names_their_number(colluders: int) -> None:
 
 def test_sums_are_read_without_what_colluders_sent() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(4, 2), Budget(4.0, 1e-3))
-    inbox = Inbox(0, {"gradient": np.full(3, 10.0)}, {}, 4, {"gradient": np.full(3, 4.0)})
+    inbox = PlanInbox(0, {"gradient": np.full(3, 10.0)}, {}, 4, {"gradient": np.full(3, 4.0)})
     ((_, _, message),) = seen.seen_messages(made, State({}, None, (({}, inbox),)), 0, "gradient")
     assert message.tolist() == [6.0] * 3
-    assert list(seen.colluding(made)) == [2, 3]
-    assert seen.groups(made)[0].tolist() == list(range(20)), "nodes of colluders are no secret"
+    assert list(seen.seen_colluders(made)) == [2, 3]
+    assert seen.seen_groups(made)[0].tolist() == list(range(20)), "nodes of colluders are no secret"
 
 
 def test_messages_of_many_clients_travel_alone_where_an_attack_has_what_colluders_sent() -> None:
-    made = features.plan(features.Params(projection="none", steps=1), facts(messages.FEW + 1, 2), Budget(4.0, 1e-3))
-    assert list(seen.colluding(made)) == [messages.FEW - 1, messages.FEW]
-    assert messages.adds_up(made)
-    assert not messages.adds_up(replace(made, watch=replace(made.watch, keeps_rounds=True)))
+    made = features.plan(
+        features.Params(projection="none", steps=1), facts(messages.FEW_SEEN_CLIENTS + 1, 2), Budget(4.0, 1e-3)
+    )
+    assert list(seen.seen_colluders(made)) == [messages.FEW_SEEN_CLIENTS - 1, messages.FEW_SEEN_CLIENTS]
+    assert messages.adds_up_messages(made)
+    assert not messages.adds_up_messages(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 
 def test_beyond_very_many_clients_the_whole_sum_is_read() -> None:
-    made = features.plan(features.Params(projection="none", steps=1), facts(seen.SINGLE + 1, 2), Budget(4.0, 1e-3))
-    assert not seen.colluding(made)
-    assert seen.groups(made)[0].size == made.facts.sizes.num_nodes
-    assert messages.adds_up(replace(made, watch=replace(made.watch, keeps_rounds=True)))
+    made = features.plan(features.Params(projection="none", steps=1), facts(seen._SINGLE + 1, 2), Budget(4.0, 1e-3))
+    assert not seen.seen_colluders(made)
+    assert seen.seen_groups(made)[0].size == made.facts.sizes.num_nodes
+    assert messages.adds_up_messages(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 
 def test_a_server_that_sees_each_message_needs_no_colluder() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(4, 1, Viewer.SERVER), Budget(4.0, 1e-3))
-    assert not seen.colluding(made)
+    assert not seen.seen_colluders(made)
 
 
 def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["", "colluder ignored"])
-def test_an_ignored_colluder_is_caught_where_two_clients_take_part(broken: mutants.Break) -> None:
+def test_an_ignored_colluder_is_caught_where_two_clients_take_part(broken: mutants._Break) -> None:
     plain = {"method": "features", "steps": 2, "projection": "none"}
-    found = bench.judge_case(mutants.case_of(mutants.Whole(plain, SECURE, 2, broken), 400), 0, 0.002)
+    found = bench.judge_bench_case(mutants._case_of(mutants._Whole(plain, SECURE, 2, broken), 400), 0, 0.002)
     assert found.as_it_should, found

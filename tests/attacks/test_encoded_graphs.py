@@ -11,33 +11,33 @@ import pytest
 
 from fedgraph import data, runtime
 from fedgraph.attacks.base import canary_graphs as attack
-from fedgraph.attacks.base.whole_run import Measured
+from fedgraph.attacks.base.whole_run import WholeRunResult
 from fedgraph.federation import rounds
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.mechanisms import ratios
+from fedgraph.privacy.mechanisms import likelihood_ratios
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, MultiBitEncoder
 from fedgraph.tasks import graph_classification as task
-from fedgraph.tasks.base import Cell, Context
+from fedgraph.tasks.base import Cell, CellContext
 from fedgraph.types import GraphCollection
 
 
 @pytest.fixture(scope="module")
-def where() -> Context:
+def where() -> CellContext:
     found = data.load("tu/mutag", stand_in=True)
     assert isinstance(found, GraphCollection)
-    return Context("t", "tu/mutag", found, 0, 1, runtime.start("serial"))
+    return CellContext("t", "tu/mutag", found, 0, 1, runtime.start("serial"))
 
 
-def measured(where: Context, encoder: str, epsilon: Any, **changes: Any) -> tuple[Cell, Any, Measured]:
+def measured(where: CellContext, encoder: str, epsilon: Any, **changes: Any) -> tuple[Cell, Any, WholeRunResult]:
     """One cell's plan, attacked on all 188 graphs after one round of training."""
     model = {"method": "local_dp", "rounds": 1, "local_epochs": 1, "hidden": 4, "label": "gcn"} | changes
     params = task.Params(methods=[model], epsilons=[epsilon], encoders=[encoder], attack={})
     cell = next(c for c in task.cells(params, where) if c.method == "local_dp")
     made, dealt, _ = task._planned(params, cell, where)
     shared = where.runtime.share("partition", dealt.partition)
-    state = rounds.run(where.runtime, shared, made, 0, cell.path, ("common", str(changes)), where.prefixes).state
-    return cell, made, attack.measure(params.attack, made, cell, where, dealt.partition, state)
+    state = rounds.run_rounds(where.runtime, shared, made, 0, cell.path, ("common", str(changes)), where.prefixes).state
+    return cell, made, attack.measure_canary_graphs(params.attack, made, cell, where, dealt.partition, state)
 
 
 def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
@@ -52,43 +52,49 @@ def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
     for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         sent = np.array([signs], dtype=float)
         wanted = math.log(probability(sent, one) / probability(sent, zero))
-        assert ratios.log_ratio(encoder, sent, one, zero) == pytest.approx(wanted)
+        assert likelihood_ratios.likelihood_ratio(encoder, sent, one, zero) == pytest.approx(wanted)
 
 
 def test_other_ratios() -> None:
     one, zero = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
     sent = np.array([[0.4, 0.1]])
-    assert ratios.log_ratio(GaussianNoise(0.5), sent, one, zero) == pytest.approx((0.16 + 0.81 - 0.36 - 0.01) / 0.5)
-    assert ratios.log_ratio(Disclose("in clear"), one, one, zero) > 0 > ratios.log_ratio(Disclose("in clear"), zero, one, zero)
-    assert ratios.log_ratio(MultiBitEncoder(200.0, 1), np.array([[1.0, 0.0]]), one, zero) > 30
+    assert likelihood_ratios.likelihood_ratio(GaussianNoise(0.5), sent, one, zero) == pytest.approx(
+        (0.16 + 0.81 - 0.36 - 0.01) / 0.5
+    )
+    assert (
+        likelihood_ratios.likelihood_ratio(Disclose("in clear"), one, one, zero)
+        > 0
+        > likelihood_ratios.likelihood_ratio(Disclose("in clear"), zero, one, zero)
+    )
+    assert likelihood_ratios.likelihood_ratio(MultiBitEncoder(200.0, 1), np.array([[1.0, 0.0]]), one, zero) > 30
     both = PerBlock((GaussianNoise(0.5), GaussianNoise(1.0)), (1, 1))
     twice = [np.concatenate([m, m]) for m in (sent, one, zero)]
-    found = ratios.log_ratios(both, *twice, (1, 1))
+    found = likelihood_ratios.block_likelihood_ratios(both, *twice, (1, 1))
     assert found[0] == pytest.approx(4 * found[1])
 
 
 def test_the_other_version_is_as_far_as_embeddings_can_be() -> None:
     rows = np.array([[0.7, 0.2, 0.1]])
-    assert attack.farthest(rows, softmax=True).tolist() == [[0, 0, 1]]
-    assert attack.farthest(rows, softmax=False).tolist() == [[0, 1, 1]]
+    assert attack._farthest(rows, softmax=True).tolist() == [[0, 0, 1]]
+    assert attack._farthest(rows, softmax=False).tolist() == [[0, 1, 1]]
 
 
 @pytest.mark.parametrize("encoder", ["multi-bit", "multi-bit-total", "multi-bit-node"])
 @pytest.mark.parametrize("epsilon", ["1/n", 4.0])
-def test_sound_encoders_are_not_accused(where: Context, encoder: str, epsilon: Any) -> None:
+def test_sound_encoders_are_not_accused(where: CellContext, encoder: str, epsilon: Any) -> None:
     _, made, found = measured(where, encoder, epsilon)
     assert found.epsilon is not None
     assert found.epsilon <= made.provable("embedding").epsilon
     assert found.attack.counts[1][0] == 188
 
 
-def test_the_released_code_shows_more_than_the_paper_claims(where: Context) -> None:
+def test_the_released_code_shows_more_than_the_paper_claims(where: CellContext) -> None:
     _, made, found = measured(where, "gaussian-as-coded", "1/n")
     assert made.epsilon_published < 0.2
     assert 3.0 < found.epsilon <= made.provable("embedding").epsilon
 
 
-def test_bits_that_are_kept_too_often_are_caught(where: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_that_are_kept_too_often_are_caught(where: CellContext, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = MultiBitEncoder.apply
 
     def louder(self: MultiBitEncoder, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -99,12 +105,12 @@ def test_bits_that_are_kept_too_often_are_caught(where: Context, monkeypatch: py
     assert found.epsilon > made.provable("embedding").epsilon == pytest.approx(1.0)
 
 
-def test_a_node_as_unit_is_not_attacked_here(where: Context) -> None:
+def test_a_node_as_unit_is_not_attacked_here(where: CellContext) -> None:
     _, _, found = measured(where, "multi-bit-node", 4.0, promised_degree=40)
     assert found.epsilon is None
 
 
-def test_only_clients_that_send_are_attacked_and_through_the_door(where: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_clients_that_send_are_attacked_and_through_the_door(where: CellContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """Graphs of clients that left before the only retrieval are no canaries; every other client's pass the desk once more."""
     honest, passed = Desk.release, []
 
@@ -115,16 +121,16 @@ def test_only_clients_that_send_are_attacked_and_through_the_door(where: Context
 
     monkeypatch.setattr(Desk, "release", watched)
     _, made, found = measured(where, "multi-bit", 4.0, dropout=0.5)
-    senders = [r.client for r in made.schedule.releases if r.path == attack.PATH]
+    senders = [r.client for r in made.schedule.releases if r.path == attack._PATH]
     assert 0 < len(senders) < len(made.made.sizes)
-    assert [client for cell, path, client in passed if cell == "attack" and path == attack.PATH] == senders
+    assert [client for cell, path, client in passed if cell == "attack" and path == attack._PATH] == senders
     assert found.attack.counts[0][0] == sum(len(made.made.sizes[client]) for client in senders)
 
 
-def test_a_whole_cell_carries_it(where: Context) -> None:
+def test_a_whole_cell_carries_it(where: CellContext) -> None:
     model = {"method": "local_dp", "rounds": 1, "hidden": 4, "label": "gcn"}
     given: dict[str, Any] = {"encoders": ["multi-bit"], "max_graphs": 30, "folds": 3, "neighbours": [3], "epsilons": [8.0]}
-    small = Context("small", "tu/mutag", where.data, 0, 1, where.runtime)
+    small = CellContext("small", "tu/mutag", where.data, 0, 1, where.runtime)
     found = {}
     for name, how in (("attacked", {}), ("plain", None)):
         params = task.Params(methods=[model], attack=how, **given)

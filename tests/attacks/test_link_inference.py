@@ -61,7 +61,7 @@ def test_canaries_and_classifiers_are_refused() -> None:
     with pytest.raises(ScenarioError, match="links are attacked by name"):
         fedgraph.run(scenario(canaries=10))
     from fedgraph.attacks import link_inference
-    from fedgraph.methods.base import kinds
+    from fedgraph.methods.base import method_kinds
 
-    assert kinds.method("gap_edge").OFFERS.kind == "classifier"
+    assert method_kinds.load_method("gap_edge").OFFERS.kind == "classifier"
     assert "scores of pairs" in str(link_inference.NEEDS)

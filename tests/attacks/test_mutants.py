@@ -13,34 +13,34 @@ from fedgraph.privacy.units import Viewer
 
 
 def test_every_mutant_has_its_sound_method_before_it() -> None:
-    listed = list(mutants.methods_with_mutants())
+    listed = list(mutants._methods_with_mutants())
     sound = [(w.name, w.viewer) for w in listed if not w.broken]
     assert len(set(sound)) == len(sound)
     assert {(w.name, w.viewer) for w in listed} == set(sound)
-    assert all(why.endswith(".") for why in (f"{w.rstrip('.')}." for w in mutants.UNSEEN.values()))
+    assert all(why.endswith(".") for why in (f"{w.rstrip('.')}." for w in mutants.UNSEEN_MUTANTS.values()))
 
 
 def test_the_page_counts_what_the_benches_have() -> None:
     page = (Path(__file__).parents[2] / "docs/attacks.md").read_text(encoding="utf-8")
-    broken, sound = (sum(bool(w.broken) is b for w in mutants.methods_with_mutants()) for b in (True, False))
+    broken, sound = (sum(bool(w.broken) is b for w in mutants._methods_with_mutants()) for b in (True, False))
     assert f"The bench has {broken} mutants and {sound} sound rows." in page
     table = page[page.index("| method, viewer, clients |") : page.index("The bench has")]
     assert table.count(";") + table.count("\n| ") == broken, "every mutant has its number in the table"
-    judged = list(bench.all_cases())
+    judged = list(bench.all_bench_cases())
     wrong = sum(case.mutant is not None for case in judged)
     assert f"{wrong} of {wrong} mutants caught, 0 of {len(judged) - wrong} sound" in page.replace("\n", " ")
 
 
 def test_a_sound_method_is_not_accused_in_few_runs() -> None:
     hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    found = bench.judge_case(mutants.case_of(mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1), 12), 0, 0.001)
+    found = bench.judge_bench_case(mutants._case_of(mutants._Whole(hops, Viewer.CURATOR_TRUSTED, 1), 12), 0, 0.001)
     assert not found.accused
     assert found.verdict == "not accused"
 
 
 def test_the_command_judges_by_the_one_bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    monkeypatch.setattr(mutants, "methods_with_mutants", lambda: iter([mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1)]))
+    monkeypatch.setattr(mutants, "_methods_with_mutants", lambda: iter([mutants._Whole(hops, Viewer.CURATOR_TRUSTED, 1)]))
     assert main(["mutants", "--runs", "3"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == "0 of 0 mutants caught, 0 of 1 sound mechanisms accused"
@@ -52,5 +52,5 @@ def test_the_command_judges_by_the_one_bench(monkeypatch: pytest.MonkeyPatch, ca
 def test_two_thirds_of_the_noise_is_caught() -> None:
     hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
     for broken in ("", "noise × ⅔"):
-        found = bench.judge_case(mutants.case_of(mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1, broken)), 0, 0.002)  # type: ignore[arg-type]
+        found = bench.judge_bench_case(mutants._case_of(mutants._Whole(hops, Viewer.CURATOR_TRUSTED, 1, broken)), 0, 0.002)  # type: ignore[arg-type]
         assert found.as_it_should, found

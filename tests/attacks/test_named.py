@@ -10,7 +10,7 @@ import pytest
 
 from fedgraph import data, plugins
 from fedgraph.attacks import bayes_optimal, link_stealing, lira, rmia
-from fedgraph.attacks.base import game, named
+from fedgraph.attacks.base import coin_game, named
 from fedgraph.attacks.base import named as risks
 from fedgraph.audit import operating_points
 from fedgraph.errors import ScenarioError
@@ -18,7 +18,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Context, Outcome
+from fedgraph.tasks.base import CellContext, CellOutcome
 from fedgraph.types import Graph, Partition, Subgraph
 
 PLAIN = {
@@ -32,16 +32,16 @@ PLAIN = {
 }
 
 
-def outcome(graph: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> Outcome:
+def outcome(graph: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> CellOutcome:
     attack = {"canaries": 0, "named": named, "shadows": 4} | changes.pop("attack", {})
     given = {"methods": [method], "trust": ["curator"], "epsilons": [1.0], "attack": attack, "delta": 1e-3} | changes
     params = node_classification.Params(**given)
-    where = Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+    where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     (cell,) = node_classification.cells(params, where)
     return node_classification.run(params, cell, where)
 
 
-def told(found: Outcome) -> dict[str, dict[str, Any]]:
+def told(found: CellOutcome) -> dict[str, dict[str, Any]]:
     return {v.attack: asdict(v) for v in found.facts.named.found}
 
 
@@ -64,7 +64,7 @@ def test_every_attack_says_what_it_is(name: str) -> None:
 
 
 def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
-    played = game.node_coins(whole(library), library, 10_000, np.random.default_rng(0))
+    played = coin_game.toss_node_coins(whole(library), library, 10_000, np.random.default_rng(0))
     assert same(played.whole(np.ones(library.num_nodes, dtype=bool)), library)
     coins = np.ones(library.num_nodes, dtype=bool)
     coins[7] = False
@@ -76,7 +76,7 @@ def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
 
 
 def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
-    played = game.edge_coins(whole(library), library, Relation.EDGE_UNDIRECTED, 40, np.random.default_rng(0))
+    played = coin_game.toss_edge_coins(whole(library), library, Relation.EDGE_UNDIRECTED, 40, np.random.default_rng(0))
     assert same(played.whole(np.ones(40, dtype=bool)), library)
     none = played.whole(np.zeros(40, dtype=bool))
     assert none.num_edges == library.num_edges - 40
@@ -85,7 +85,7 @@ def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
 
 
 def test_words_change_one_row_each(library: Graph) -> None:
-    played = game.word_coins(whole(library), library, library, 50, np.random.default_rng(0))
+    played = coin_game.toss_word_coins(whole(library), library, library, 50, np.random.default_rng(0))
     m = played.found.coins.size
     with_all, with_none = played.whole(np.ones(m, bool)), played.whole(np.zeros(m, bool))
     assert same(with_none, library)
@@ -94,27 +94,27 @@ def test_words_change_one_row_each(library: Graph) -> None:
 
 
 def test_shadow_coins_come_in_pairs_of_opposites() -> None:
-    tossed = game.coins_of_shadows(6, 50, np.random.default_rng(0))
+    tossed = coin_game.toss_shadow_coins(6, 50, np.random.default_rng(0))
     assert (np.stack(tossed).sum(axis=0) == 3).all()
 
 
 def test_lira_is_the_likelihood_ratio_of_two_normal_laws() -> None:
     rng = np.random.default_rng(0)
-    coins = np.stack(game.coins_of_shadows(200, 30, rng))
+    coins = np.stack(coin_game.toss_shadow_coins(200, 30, rng))
     shadows = np.where(coins, 3.0, 1.0) + rng.normal(size=coins.shape)
     seen = np.linspace(-1, 5, 30)
-    np.testing.assert_allclose(lira.likelihood_ratios(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
+    np.testing.assert_allclose(lira.compute_lira_ratios(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
 
 
 def test_rmia_and_base_measure_against_the_mean_of_the_shadows() -> None:
     answers = np.log(np.array([[0.8, 0.2], [0.5, 0.2], [0.3, 0.2]]))
-    np.testing.assert_allclose(np.exp(rmia.ratios(answers)), [2.0, 1.0])
+    np.testing.assert_allclose(np.exp(rmia.compute_rmia_ratios(answers)), [2.0, 1.0])
 
 
 def test_batches_of_removed_nodes_do_not_meet(library: Graph) -> None:
     reach = bayes_optimal._within(library.adjacency, 1)
     nodes = np.arange(library.num_nodes)
-    found = bayes_optimal.batches(reach, nodes)
+    found = bayes_optimal._batches(reach, nodes)
     assert np.array_equal(np.sort(np.concatenate(found)), nodes)
     for batch in found:
         assert reach[nodes[batch]].sum(axis=0).max() <= 1
@@ -124,7 +124,7 @@ def test_distances_are_those_of_their_names() -> None:
     from scipy.spatial import distance
 
     rows = np.random.default_rng(0).dirichlet(np.ones(5), size=2)
-    (found,) = link_stealing.distances(rows, np.array([[0, 1]]))
+    (found,) = link_stealing._distances(rows, np.array([[0, 1]]))
     names = ("cosine", "euclidean", "correlation", "chebyshev", "braycurtis", "canberra", "cityblock", "sqeuclidean")
     np.testing.assert_allclose(found, [getattr(distance, n)(*rows) for n in names])
 
@@ -209,7 +209,7 @@ def test_risk_of_real_nodes_is_a_distribution(library: Graph) -> None:
 def test_luck_is_what_the_attack_finds_where_coins_say_nothing() -> None:
     """Five runs of noise: more nodes are "always" named right than in five tosses, and luck says how many."""
     rng = np.random.default_rng(0)
-    coins = np.stack([rng.random(4000) < 0.5, *game.coins_of_shadows(4, 4000, rng)])
+    coins = np.stack([rng.random(4000) < 0.5, *coin_game.toss_shadow_coins(4, 4000, rng)])
     confidence = rng.normal(size=coins.shape)
     right, counted = risks._named_right(confidence, coins)
     lucky, known = risks._named_right(confidence, risks._redrawn(coins, rng))
@@ -219,7 +219,7 @@ def test_luck_is_what_the_attack_finds_where_coins_say_nothing() -> None:
 
 def test_guesses_are_fixed_and_counted_twice() -> None:
     scores, coins = np.arange(100.0), np.arange(100) >= 50
-    both, top = named.guessed(scores, coins)
+    both, top = named._guessed(scores, coins)
     assert (both.guesses, both.right, top.guesses, top.right) == (20, 20, 20, 20)
 
 
@@ -232,7 +232,7 @@ def test_an_unknown_attack_is_one_line_with_its_place(tmp_path: Any) -> None:
         "    trust: [curator]\n    methods: [{method: features}]\n    attack:\n      named:\n        - {attack: lyra}\n"
     )
     with pytest.raises(ScenarioError, match=r"x\.yaml:10: .*lyra.*did you mean 'lira'"):
-        scenario.load(path)
+        scenario.read_scenario_file(path)
 
 
 @pytest.mark.quality("attacks", "methods", "learning")

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from fedgraph import run
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Context, Outcome
-from fedgraph.types import Graph, Provenance
+from fedgraph.tasks.base import CellContext, CellOutcome
+from fedgraph.types import Graph, GraphProvenance
 
 NODES: list[dict[str, Any]] = [
     {"attack": "lira"},
@@ -59,14 +59,14 @@ def graph(shape: str) -> Graph:
         features,
         labels,
         int(labels.max()) + 1,
-        Provenance("own", "drawn for a test"),
+        GraphProvenance("own", "drawn for a test"),
         features_from_edges=False,
         columns_from_rows=False,
         nodes_from_edges=False,
     )
 
 
-def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> Outcome:
+def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> CellOutcome:
     given: dict[str, Any] = {
         "methods": [method],
         "trust": ["own-client"],
@@ -76,12 +76,12 @@ def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **ch
         "attack": {"canaries": 1000, "named": named, "shadows": 2},
     }
     params = node_classification.Params(**(given | changes))
-    where = Context("t", on.name, on, root=5, seeds=1, runtime=SerialRuntime())
+    where = CellContext("t", on.name, on, root=5, seeds=1, runtime=SerialRuntime())
     (cell,) = node_classification.cells(params, where)
     return node_classification.run(params, cell, where)
 
 
-def every_attack_is_told(found: Outcome, named: list[dict[str, Any]]) -> None:
+def every_attack_is_told(found: CellOutcome, named: list[dict[str, Any]]) -> None:
     told = {v.attack: asdict(v) for v in found.facts.named.found}
     names = {str(spec.get("label", spec["attack"])) for spec in named}
     assert set(told) | set(found.facts.named.refused) == names

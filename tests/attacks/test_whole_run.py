@@ -16,16 +16,16 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Context, Outcome
+from fedgraph.tasks.base import CellContext, CellOutcome
 from fedgraph.types import Graph, Partition, Subgraph
 
 ATTACK = {"canaries": 200, "guesses": [0.2]}
 
 
-def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 1, **changes: Any) -> list[Outcome]:
+def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 1, **changes: Any) -> list[CellOutcome]:
     given = {"methods": [method], "trust": ["curator"], "epsilons": [epsilon], "attack": ATTACK, "delta": 1e-3}
     params = node_classification.Params(**(given | changes))
-    where = Context("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
+    where = CellContext("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
     return [node_classification.run(params, c, where) for c in node_classification.cells(params, where)]
 
 
@@ -54,9 +54,9 @@ def zeroed(graph: Graph, node: int) -> Graph:
 
 
 @pytest.mark.parametrize("kind", ["word", "mislabelled"])
-def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canaries.Kind) -> None:
+def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canaries.CanaryKind) -> None:
     rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
-    found = canaries.canary_nodes(library, library, Relation.NODE_ZERO_OUT, 60, kind, rng)
+    found = canaries.draw_canary_nodes(library, library, Relation.NODE_ZERO_OUT, 60, kind, rng)
     for canary in range(5):
         with_it, without = found.coins.copy(), found.coins.copy()
         with_it[canary], without[canary] = True, False
@@ -67,7 +67,7 @@ def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canarie
 
 def test_one_coin_replaces_the_label_of_one_node_and_nothing_else(library: Graph) -> None:
     rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
-    found = canaries.canary_nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
+    found = canaries.draw_canary_nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
     one, zero = found.planted(library, ids, ~found.coins), found.planted(library, ids, found.coins)
     assert same(replace(one, labels=zero.labels), zero)
     assert np.array_equal(np.flatnonzero(one.labels != zero.labels), found.nodes)
@@ -75,7 +75,7 @@ def test_one_coin_replaces_the_label_of_one_node_and_nothing_else(library: Graph
 
 
 def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph) -> None:
-    found = canaries.canary_edges(library, whole(library), Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
+    found = canaries.draw_canary_edges(library, whole(library), Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
     assert np.unique(found.pairs).size == found.pairs.size == 100
     assert not library.adjacency[found.pairs[:, 0], found.pairs[:, 1]].any()
     assert (library.labels[found.pairs[:, 0]] != library.labels[found.pairs[:, 1]]).all()
@@ -92,13 +92,13 @@ def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
     parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(halves))
     dealt = Partition(parts, True, 0, "two", from_edges=False, from_labels=False)
     rng = np.random.default_rng(0)
-    joined = canaries.held_together(dealt, library)
+    joined = canaries.join_canary_clients(dealt, library)
     for found in (
-        canaries.canary_nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
-        canaries.canary_edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
+        canaries.draw_canary_nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
+        canaries.draw_canary_edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
     ):
         at_once = found.planted(joined, np.arange(library.num_nodes), found.coins)
-        for part, s in zip(canaries.planted_canaries(dealt, found).subgraphs, dealt.subgraphs, strict=True):
+        for part, s in zip(canaries.plant_canaries(dealt, found).subgraphs, dealt.subgraphs, strict=True):
             assert same(part.graph, at_once.induced(s.nodes))
 
 
@@ -196,5 +196,5 @@ def test_received_labels_are_read(library: Graph) -> None:
 def test_log_probabilities_take_probabilities_and_scores() -> None:
     scores = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]])
     likely = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(whole_run.log_probabilities(scores), np.log(likely))
-    np.testing.assert_allclose(whole_run.log_probabilities(likely), np.log(likely))
+    np.testing.assert_allclose(whole_run.whole_run_log_probabilities(scores), np.log(likely))
+    np.testing.assert_allclose(whole_run.whole_run_log_probabilities(likely), np.log(likely))

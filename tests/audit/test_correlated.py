@@ -11,21 +11,21 @@ import numpy as np
 from scipy.stats import binom
 
 from fedgraph.audit import curve, one_run
-from fedgraph.audit.one_run import Count
+from fedgraph.audit.one_run import OneRunCount
 from tests.audit_p_values import p_value as curve_p_value
 
 COINS, DELTA, CROWD, ALPHA = 2000, 0.02, 0.2, 0.05
 GUESSES, RUNS = 400, 400
 
 
-def counts(rng: np.random.Generator) -> list[Count]:
+def counts(rng: np.random.Generator) -> list[OneRunCount]:
     """Right guesses of the best attacker in independent runs: what was named is right, the rest is guessed."""
     named = min(round(DELTA * COINS / CROWD), GUESSES)
     told = np.where(rng.random(RUNS) < CROWD, named, 0)
-    return [Count(COINS, GUESSES, int(t + rng.binomial(GUESSES - t, 0.5))) for t in told]
+    return [OneRunCount(COINS, GUESSES, int(t + rng.binomial(GUESSES - t, 0.5))) for t in told]
 
 
-def as_if_independent(found: Count) -> float:
+def as_if_independent(found: OneRunCount) -> float:
     """P[V ≥ v] if every coin were named by a coin of its own, with probability δ: no theorem for coins of one run."""
     most = np.arange(GUESSES + 1)
     named = binom.pmf(most, COINS, DELTA)
@@ -36,8 +36,8 @@ def as_if_independent(found: Count) -> float:
 def test_bounds_of_one_run_hold_for_a_mechanism_that_leaks_in_crowds() -> None:
     found = counts(np.random.default_rng(0))
     for p_value in (
-        lambda c: one_run.p_value(c, 0.0, DELTA),
-        lambda c: curve_p_value(c, curve.approximate_dp_curve(0.0, DELTA)),
+        lambda c: one_run.one_run_p_value(c, 0.0, DELTA),
+        lambda c: curve_p_value(c, curve.inverse_approximate_curve(0.0, DELTA)),
     ):
         known = {c: p_value(c) for c in set(found)}
         accused = sum(known[c] <= ALPHA for c in found)

@@ -9,30 +9,39 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from fedgraph.audit.lower_bound import Cut, Worlds, at_least, at_most, ceiling, choose_cut, delta_by_event, epsilon_by_event
+from fedgraph.audit.lower_bound import (
+    LowerBoundScores,
+    _at_least,
+    _at_most,
+    _choose_cut,
+    _Cut,
+    delta_lower_bound,
+    epsilon_lower_bound,
+    lower_bound_ceiling,
+)
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
 
 NUM_QUANTILES = 50_000
 
 
-def quantiles(mu: float) -> Worlds:
+def quantiles(mu: float) -> LowerBoundScores:
     """The scores of N(μ, 1) and N(0, 1) without chance: mid-point quantiles."""
     normal = ndtri((np.arange(NUM_QUANTILES) + 0.5) / NUM_QUANTILES)
-    return Worlds(normal + mu, normal)
+    return LowerBoundScores(normal + mu, normal)
 
 
 @pytest.mark.parametrize(("mu", "delta"), [(0.5, 1e-3), (0.5, 1e-2), (1.0, 1e-3), (1.0, 1e-2), (2.0, 1e-2)])
 def test_exact_normal_quantiles_give_a_bound_below_the_truth_and_within_a_fifth(mu: float, delta: float) -> None:
     truth = gaussian.epsilon(mu, delta)
-    bound = epsilon_by_event(quantiles(mu), quantiles(mu), delta, 0.05)
+    bound = epsilon_lower_bound(quantiles(mu), quantiles(mu), delta, 0.05)
     assert 0.8 * truth <= bound < truth
 
 
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
 def test_exact_normal_quantiles_give_a_hockey_stick_below_the_truth_and_within_a_fifth(mu: float) -> None:
-    truth = math.exp(gaussian.log_delta(0.5, mu))
-    bound = delta_by_event(quantiles(mu), quantiles(mu), 0.5, 0.05)
+    truth = math.exp(gaussian.gaussian_log_delta(0.5, mu))
+    bound = delta_lower_bound(quantiles(mu), quantiles(mu), 0.5, 0.05)
     assert 0.8 * truth <= bound < truth
 
 
@@ -40,17 +49,17 @@ def test_the_mirror_test_sees_what_shows_in_the_other_direction_only() -> None:
     """Q falls in {score ≤ 0} with probability ½ and P never: no event {score ≥ t} has a ratio above 2."""
     present = np.ones(4_000)
     absent = np.tile([0.0, 1.0], 2_000)
-    cut = choose_cut(Worlds(present, absent), (4_000, 4_000), lambda low, high: np.log(low) - np.log(high), 0.05)
+    cut = _choose_cut(LowerBoundScores(present, absent), (4_000, 4_000), lambda low, high: np.log(low) - np.log(high), 0.05)
     assert cut.mirrored
-    assert epsilon_by_event(Worlds(present, absent), Worlds(present, absent), 0.0, 0.05) > 6
+    assert epsilon_lower_bound(LowerBoundScores(present, absent), LowerBoundScores(present, absent), 0.0, 0.05) > 6
 
 
 def test_limits_agree_with_scipy() -> None:
     for hits, trials in ((0, 50), (1, 50), (17, 50), (49, 50), (50, 50)):
         low = binomtest(hits, trials, alternative="greater").proportion_ci(0.975, "exact").low
         high = binomtest(hits, trials, alternative="less").proportion_ci(0.975, "exact").high
-        assert float(at_least(hits, trials, 0.025)) == pytest.approx(low, abs=1e-12)
-        assert float(at_most(hits, trials, 0.025)) == pytest.approx(high, abs=1e-12)
+        assert float(_at_least(hits, trials, 0.025)) == pytest.approx(low, abs=1e-12)
+        assert float(_at_most(hits, trials, 0.025)) == pytest.approx(high, abs=1e-12)
 
 
 def test_the_bound_exceeds_the_truth_no_more_often_than_stated() -> None:
@@ -59,43 +68,43 @@ def test_the_bound_exceeds_the_truth_no_more_often_than_stated() -> None:
     keep, alpha, audits = math.e / (math.e + 1), 0.2, 2_000
     false = 0
     for _ in range(audits):
-        worlds = [Worlds(1.0 * (rng.random(200) < keep), 1.0 * (rng.random(200) >= keep)) for _ in range(2)]
-        false += epsilon_by_event(*worlds, 0.0, alpha) > 1.0
+        worlds = [LowerBoundScores(1.0 * (rng.random(200) < keep), 1.0 * (rng.random(200) >= keep)) for _ in range(2)]
+        false += epsilon_lower_bound(*worlds, 0.0, alpha) > 1.0
     assert false / audits <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / audits)
 
 
 def test_the_hockey_stick_exceeds_the_truth_no_more_often_than_stated() -> None:
     rng = np.random.default_rng(4)
-    truth, alpha, audits = math.exp(gaussian.log_delta(0.5, 1.0)), 0.2, 500
+    truth, alpha, audits = math.exp(gaussian.gaussian_log_delta(0.5, 1.0)), 0.2, 500
     false = 0
     for _ in range(audits):
-        worlds = [Worlds(rng.standard_normal(300) + 1, rng.standard_normal(300)) for _ in range(2)]
-        false += delta_by_event(*worlds, 0.5, alpha) > truth
+        worlds = [LowerBoundScores(rng.standard_normal(300) + 1, rng.standard_normal(300)) for _ in range(2)]
+        false += delta_lower_bound(*worlds, 0.5, alpha) > truth
     assert false / audits <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / audits)
 
 
 @pytest.mark.parametrize(("runs", "published"), [(100, 3.28), (500, 4.91), (1000, 5.60), (5000, 7.21)])
 def test_the_ceiling_is_that_of_the_science_note(runs: int, published: float) -> None:
-    assert ceiling(runs, 0.0, 0.05) == pytest.approx(published, abs=0.01)
-    apart = Worlds(np.ones(runs), np.zeros(runs))
-    assert epsilon_by_event(apart, apart, 0.0, 0.05) == pytest.approx(ceiling(runs, 0.0, 0.05))
+    assert lower_bound_ceiling(runs, 0.0, 0.05) == pytest.approx(published, abs=0.01)
+    apart = LowerBoundScores(np.ones(runs), np.zeros(runs))
+    assert epsilon_lower_bound(apart, apart, 0.0, 0.05) == pytest.approx(lower_bound_ceiling(runs, 0.0, 0.05))
 
 
 def test_equal_worlds_prove_nothing() -> None:
     rng = np.random.default_rng(5)
-    worlds = [Worlds(rng.standard_normal(5_000), rng.standard_normal(5_000)) for _ in range(2)]
-    assert epsilon_by_event(*worlds, 0.0, 0.01) == 0.0
+    worlds = [LowerBoundScores(rng.standard_normal(5_000), rng.standard_normal(5_000)) for _ in range(2)]
+    assert epsilon_lower_bound(*worlds, 0.0, 0.01) == 0.0
 
 
 def test_edge_cases() -> None:
-    none = Worlds(np.zeros(0), np.zeros(0))
-    assert epsilon_by_event(none, none, 0.0, 0.05) == 0.0
-    apart = Worlds(np.full(50, math.inf), np.full(50, -math.inf))
-    assert epsilon_by_event(apart, apart, 0.0, 0.05) == pytest.approx(ceiling(50, 0.0, 0.05))
-    assert epsilon_by_event(apart, apart, 0.99, 0.05) == 0.0
-    assert Cut(0.0, False).counts(apart) == (50, 50, 0, 50)
+    none = LowerBoundScores(np.zeros(0), np.zeros(0))
+    assert epsilon_lower_bound(none, none, 0.0, 0.05) == 0.0
+    apart = LowerBoundScores(np.full(50, math.inf), np.full(50, -math.inf))
+    assert epsilon_lower_bound(apart, apart, 0.0, 0.05) == pytest.approx(lower_bound_ceiling(50, 0.0, 0.05))
+    assert epsilon_lower_bound(apart, apart, 0.99, 0.05) == 0.0
+    assert _Cut(0.0, False).counts(apart) == (50, 50, 0, 50)
     with pytest.raises(PrivacyError, match="NaN"):
-        Worlds(np.array([math.nan]), np.zeros(1))
+        LowerBoundScores(np.array([math.nan]), np.zeros(1))
     for alpha in (0.0, 1.0, math.nan):
         with pytest.raises(PrivacyError, match="alpha"):
-            epsilon_by_event(apart, apart, 0.0, alpha)
+            epsilon_lower_bound(apart, apart, 0.0, alpha)

@@ -13,7 +13,7 @@ from dp_accounting.pld import privacy_loss_distribution
 
 from fedgraph.audit import bench
 from fedgraph.audit.__main__ import main
-from fedgraph.audit.bench import Case
+from fedgraph.audit.bench import BenchCase
 from fedgraph.audit.families import sampling
 from fedgraph.privacy.accounting import mixture
 
@@ -56,30 +56,30 @@ BLIND_BY_DESIGN = {
 
 
 @pytest.fixture(scope="module")
-def cases() -> list[Case]:
-    return list(bench.all_cases())
+def cases() -> list[BenchCase]:
+    return list(bench.all_bench_cases())
 
 
 @pytest.fixture(scope="module")
-def report(cases: list[Case]) -> bench.Report:
-    return bench.run(cases)
+def report(cases: list[BenchCase]) -> bench.BenchReport:
+    return bench.run_bench(cases)
 
 
 @pytest.mark.parametrize(("name", "mutant"), NAMED_IN_THE_PLAN)
-def test_the_mutants_of_the_plan_are_caught(report: bench.Report, name: str, mutant: str) -> None:
+def test_the_mutants_of_the_plan_are_caught(report: bench.BenchReport, name: str, mutant: str) -> None:
     (row,) = [row for row in report.rows if (row.mechanism, row.mutant) == (name, mutant)]
     assert row.verdict == "caught"
 
 
-def test_every_mutant_is_caught(report: bench.Report) -> None:
+def test_every_mutant_is_caught(report: bench.BenchReport) -> None:
     assert [row for row in report.rows if row.mutant is not None and not row.accused] == []
 
 
-def test_no_sound_mechanism_is_accused(report: bench.Report) -> None:
+def test_no_sound_mechanism_is_accused(report: bench.BenchReport) -> None:
     assert [row for row in report.rows if row.mutant is None and row.accused] == []
 
 
-def test_the_audit_is_not_blind_where_it_accuses_nobody(report: bench.Report) -> None:
+def test_the_audit_is_not_blind_where_it_accuses_nobody(report: bench.BenchReport) -> None:
     """A sound mechanism's bound reaches at least half of its claim."""
     for row in report.rows:
         if row.mutant is None and row.mechanism not in BLIND_BY_DESIGN:
@@ -87,7 +87,7 @@ def test_the_audit_is_not_blind_where_it_accuses_nobody(report: bench.Report) ->
             assert row.lower_bound >= 0.5 * claimed, row
 
 
-def test_every_mutant_stands_beside_its_sound_mechanism(cases: list[Case]) -> None:
+def test_every_mutant_stands_beside_its_sound_mechanism(cases: list[BenchCase]) -> None:
     sound = [case.name for case in cases if case.mutant is None]
     assert len(set(sound)) == len(sound)
     assert {case.name for case in cases} == set(sound)
@@ -95,43 +95,43 @@ def test_every_mutant_stands_beside_its_sound_mechanism(cases: list[Case]) -> No
     assert len(set(twins)) == len(twins)
 
 
-def test_the_summary_counts(report: bench.Report) -> None:
+def test_the_summary_counts(report: bench.BenchReport) -> None:
     mutants = sum(row.mutant is not None for row in report.rows)
     sound = len(report.rows) - mutants
     assert report.summary == f"{mutants} of {mutants} mutants caught, 0 of {sound} sound mechanisms accused"
     assert report.ok
 
 
-def test_only_changes_no_row(cases: list[Case], report: bench.Report) -> None:
-    alone = bench.run(cases, 0, "laplace")
+def test_only_changes_no_row(cases: list[BenchCase], report: bench.BenchReport) -> None:
+    alone = bench.run_bench(cases, 0, "laplace")
     assert alone.rows == tuple(row for row in report.rows if row.mechanism == "laplace")
 
 
-def test_another_seed_draws_other_runs(cases: list[Case], report: bench.Report) -> None:
-    other = bench.run(cases, 1, "laplace")
+def test_another_seed_draws_other_runs(cases: list[BenchCase], report: bench.BenchReport) -> None:
+    other = bench.run_bench(cases, 1, "laplace")
     assert other.rows[0].lower_bound != report.rows[0].lower_bound
     assert other.ok
 
 
 def test_the_one_sided_mixture_is_the_librarys() -> None:
     """The mutant's claim is what ``from_mixture_gaussian_mechanism`` says: 0.806 where the truth is 0.846."""
-    wrong = sampling.one_sided(1.0, 0.3, 3)
+    wrong = sampling.one_sided_sampling_pair(1.0, 0.3, 3)
     library = privacy_loss_distribution.from_mixture_gaussian_mechanism(
         1.0, wrong.shifts_p.tolist(), wrong.weights_p.tolist(), value_discretization_interval=0.05
     )
-    assert mixture.hockey_stick(wrong, 0.0) == pytest.approx(library.get_delta_for_epsilon(0.0), abs=1e-6)
-    assert mixture.hockey_stick(sampling.one_sided(1.0, 0.3, 8), 0.0) == pytest.approx(0.806, abs=5e-4)
-    assert mixture.hockey_stick(mixture.pair(1.0, 0.3, 8, False), 0.0) == pytest.approx(0.846, abs=5e-4)
+    assert mixture.mixture_hockey_stick(wrong, 0.0) == pytest.approx(library.get_delta_for_epsilon(0.0), abs=1e-6)
+    assert mixture.mixture_hockey_stick(sampling.one_sided_sampling_pair(1.0, 0.3, 8), 0.0) == pytest.approx(0.806, abs=5e-4)
+    assert mixture.mixture_hockey_stick(mixture.mixture_pair(1.0, 0.3, 8, False), 0.0) == pytest.approx(0.846, abs=5e-4)
 
 
-def test_the_command_ends_with_the_summary(cases: list[Case], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_ends_with_the_summary(cases: list[BenchCase], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mechanisms", "--only", "edge-aggregate"], cases) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == "1 of 1 mutants caught, 0 of 1 sound mechanisms accused"
     assert "√2 forgotten" in out
 
 
-def test_the_command_fails_where_a_mutant_poses_as_sound(cases: list[Case], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_fails_where_a_mutant_poses_as_sound(cases: list[BenchCase], capsys: pytest.CaptureFixture[str]) -> None:
     mutant = next(case for case in cases if case.mutant == "noise × ⅔")
     assert main(["mechanisms"], [dataclasses.replace(mutant, mutant=None)]) == 1
     out = capsys.readouterr().out
@@ -139,13 +139,13 @@ def test_the_command_fails_where_a_mutant_poses_as_sound(cases: list[Case], caps
     assert out.splitlines()[-1] == "0 of 0 mutants caught, 1 of 1 sound mechanisms accused"
 
 
-def test_the_command_fails_where_a_mutant_is_missed(cases: list[Case], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_fails_where_a_mutant_is_missed(cases: list[BenchCase], capsys: pytest.CaptureFixture[str]) -> None:
     sound = next(case for case in cases if case.name == "gaussian-sum")
     assert main(["mechanisms"], [dataclasses.replace(sound, mutant="nothing broken")]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 of 1 mutants caught, 0 of 0 sound mechanisms accused"
 
 
-def test_json_holds_every_row(cases: list[Case], capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_every_row(cases: list[BenchCase], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mechanisms", "--only", "composition", "--seed", "3", "--json"], cases) == 0
     read = json.loads(capsys.readouterr().out)
     assert read["seed"] == 3
@@ -153,7 +153,7 @@ def test_json_holds_every_row(cases: list[Case], capsys: pytest.CaptureFixture[s
     assert [row["verdict"] for row in read["rows"]] == ["not accused", "caught", "caught"]
 
 
-def test_an_infinite_bound_is_written_as_text(report: bench.Report) -> None:
+def test_an_infinite_bound_is_written_as_text(report: bench.BenchReport) -> None:
     row = dataclasses.replace(report.rows[0], lower_bound=float("inf"))
     assert json.loads(json.dumps(row.to_dict(), allow_nan=False))["lower_bound"] == "inf"
 
@@ -166,7 +166,7 @@ def test_an_infinite_bound_is_written_as_text(report: bench.Report) -> None:
     ],
 )
 def test_wrong_options_give_one_line_and_status_two(
-    cases: list[Case], capsys: pytest.CaptureFixture[str], options: list[str], said: str
+    cases: list[BenchCase], capsys: pytest.CaptureFixture[str], options: list[str], said: str
 ) -> None:
     assert main(["mechanisms", *options], cases) == 2
     captured = capsys.readouterr()
@@ -177,8 +177,8 @@ def test_wrong_options_give_one_line_and_status_two(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", np.random.default_rng(7).integers(0, 2**31, size=10).tolist())
-def test_any_seed_will_do(cases: list[Case], seed: int) -> None:
-    assert bench.run(cases, seed).ok
+def test_any_seed_will_do(cases: list[BenchCase], seed: int) -> None:
+    assert bench.run_bench(cases, seed).ok
 
 
 @pytest.mark.slow

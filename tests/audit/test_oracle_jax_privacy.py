@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fedgraph.audit import curve, one_run
-from fedgraph.audit.one_run import Count
+from fedgraph.audit.one_run import OneRunCount
 
 auditing: Any = pytest.importorskip("jax_privacy.auditing", reason="the oracle is optional: pip install jax-privacy")
 
@@ -25,14 +25,14 @@ CASES = [  # coins, distance of the two normal laws, share of the coins that is 
 ]
 
 
-def counted(coins: int, distance: float, share: float) -> tuple[Count, float, np.ndarray, np.ndarray]:
+def counted(coins: int, distance: float, share: float) -> tuple[OneRunCount, float, np.ndarray, np.ndarray]:
     """(our count of the highest scores, the threshold that gives it, scores of version 1, scores of version 0)."""
     rng = np.random.default_rng(coins)
     tossed = rng.random(coins) < 0.5
     scores = rng.standard_normal(coins) + distance * tossed
     threshold = float(np.sort(scores)[-round(share * coins)])
     above = scores >= threshold
-    found = Count(coins, int(above.sum()), int((above & tossed).sum()))
+    found = OneRunCount(coins, int(above.sum()), int((above & tossed).sum()))
     return found, threshold, scores[tossed], scores[~tossed]
 
 
@@ -43,7 +43,7 @@ def test_the_curve_bound_is_theirs(coins: int, distance: float, share: float, de
     theirs = auditing.CanaryScoreAuditor(present, absent).epsilon_one_run_fdp(
         alpha, delta, threshold_strategy=auditing.Explicit(threshold)
     )
-    assert curve.of_gaussian(found, delta, alpha) == pytest.approx(theirs, rel=1e-3, abs=2e-4)
+    assert curve.refuted_gaussian_curve(found, delta, alpha) == pytest.approx(theirs, rel=1e-3, abs=2e-4)
 
 
 @pytest.mark.parametrize(("coins", "distance", "share", "delta"), CASES)
@@ -52,6 +52,6 @@ def test_counting_is_never_below_theirs(coins: int, distance: float, share: floa
     found, threshold, present, absent = counted(coins, distance, share)
     oracle, how = auditing.CanaryScoreAuditor(present, absent), auditing.Explicit(threshold)
     theirs = oracle.epsilon_one_run(0.05, delta, threshold_strategy=how)
-    assert one_run.epsilon_lower(found, delta) >= theirs - 1e-4
+    assert one_run.one_run_epsilon(found, delta) >= theirs - 1e-4
     without = oracle.epsilon_one_run(0.05, 1e-14, threshold_strategy=how)
-    assert one_run.epsilon_lower(found, 0.0) == pytest.approx(without, rel=1e-4, abs=1e-4)
+    assert one_run.one_run_epsilon(found, 0.0) == pytest.approx(without, rel=1e-4, abs=1e-4)

@@ -9,25 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgraph.cells.entry import entry_of, portable, read_file
-from fedgraph.cells.facts import Facts
-from fedgraph.cells.store import CellStore, write_atomically
+from fedgraph.cells.entry import make_entry, make_entry_portable, read_entry_file
+from fedgraph.cells.store import CellStore, store_atomically
+from fedgraph.cells.task_facts import TaskFacts
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.ledger import Account, Release
+from fedgraph.privacy.ledger import LedgerAccount, LedgerRelease
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Outcome
-from fedgraph.worlds.world import trusting
+from fedgraph.tasks.base import Cell, CellOutcome
+from fedgraph.worlds.world import world_of_trust
 
-CELL = Cell("t", "d", "m", "v", trusting(Trust.CURATOR), math.inf, "none", 0)
+CELL = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), math.inf, "none", 0)
 
 
-def outcome() -> Outcome:
-    account = Account(CELL.key, Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ()), 1e-5)
-    release = Release(CELL.key, "model", 0, 0, "noise", Gaussian(2.0))
-    return Outcome(
+def outcome() -> CellOutcome:
+    account = LedgerAccount(CELL.key, Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ()), 1e-5)
+    release = LedgerRelease(CELL.key, "model", 0, 0, "noise", Gaussian(2.0))
+    return CellOutcome(
         metrics={"accuracy": 0.5},
-        facts=Facts(clients=3),
+        facts=TaskFacts(clients=3),
         account=account,
         releases=(release,),
         epsilon_published=None,
@@ -55,25 +55,27 @@ def test_a_cell_says_everything_once(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
     store.save(CELL, outcome(), 1.5)
     file = next(store.folder.glob("*.json.gz"))
-    stored = read_file(file)
+    stored = read_entry_file(file)
     assert json.dumps(stored).count(CELL.name) == 1
     entry = store.load(CELL).entry
     assert [json.loads(line)["cell"] for line in entry.ledger] == [CELL.name] * 2
-    assert entry.ledger == entry_of(CELL, outcome(), 1.5).ledger
+    assert entry.ledger == make_entry(CELL, outcome(), 1.5).ledger
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x"
-    write_atomically(path, b"old")
+    store_atomically(path, b"old")
 
     def full(*args: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr("fedgraph.cells.store.os.fsync", full)
     with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, b"new")
+        store_atomically(path, b"new")
     assert path.read_bytes() == b"old"
 
 
 def test_portable_numbers() -> None:
-    assert portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {"a": ["inf", "-inf", "nan", 1.5, [1]]}
+    assert make_entry_portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {
+        "a": ["inf", "-inf", "nan", 1.5, [1]]
+    }

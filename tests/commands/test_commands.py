@@ -46,7 +46,7 @@ def test_every_command_is_there_with_its_help(capsys: pytest.CaptureFixture[str]
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--version"])
-    assert capsys.readouterr().out.strip() == f"fedgraph {cli.version()}"
+    assert capsys.readouterr().out.strip() == f"fedgraph {cli.command_version()}"
 
 
 def test_help_and_price_load_neither_torch_nor_ray() -> None:
@@ -83,7 +83,7 @@ def test_cp_copies_and_never_replaces_unasked(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said(capsys, "cp", "quickstart")
-    assert (tmp_path / "quickstart.yaml").read_bytes() == (shipped.folder() / "quickstart.yaml").read_bytes()
+    assert (tmp_path / "quickstart.yaml").read_bytes() == (shipped.shipped_folder() / "quickstart.yaml").read_bytes()
     assert "say --force" in said(capsys, "cp", "quickstart", status=2)
     said(capsys, "cp", "quickstart", "--force")
     assert "did you mean 'quickstart'" in said(capsys, "cp", "quikstart", status=2)
@@ -109,7 +109,7 @@ def test_new_writes_a_scenario_that_checks(
     written = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert written["tasks"][0]["trust"] == ["curator", "sums"]
     monkeypatch.chdir("/")
-    ready = read.load(out)
+    ready = read.read_scenario_file(out)
     assert ready.scenario.datasets[0].path is not None
     assert Path(ready.scenario.datasets[0].path).is_dir(), "the data are found from any folder"
     assert "exists already" in said(capsys, "new", "--graph", str(folder), "--out", str(out), status=2)
@@ -139,7 +139,7 @@ def test_new_asks_of_a_federation_whether_it_is_worth_joining(
     monkeypatch.chdir(tmp_path)
     folder = federation(tmp_path / "banks", clients=3, masks=True, cross=True)
     said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", *trust, "--epsilons", "1", "inf", "--no-probe")
-    ready = read.load(tmp_path / "banks.yaml")
+    ready = read.read_scenario_file(tmp_path / "banks.yaml")
     (task,) = ready.tasks
     assert task.kind == "participation"
     wanted = {"alone"} | ({"curator"} if "curator" in trust else set())
@@ -234,11 +234,11 @@ def test_the_schema_accepts_every_shipped_scenario_and_refuses_a_typo(capsys: py
     jsonschema = pytest.importorskip("jsonschema")
     found = json.loads(said(capsys, "schema"))
     validator = jsonschema.Draft202012Validator(found)
-    for name in shipped.names():
-        text = (shipped.folder() / f"{name}.yaml").read_text(encoding="utf-8")
+    for name in shipped.shipped_names():
+        text = (shipped.shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8")
         errors = list(validator.iter_errors(yaml.safe_load(text)))
         assert not errors, f"{name}: {errors[0].message[:300]}"
-    wrong = yaml.safe_load((shipped.folder() / "quickstart.yaml").read_text(encoding="utf-8"))
+    wrong = yaml.safe_load((shipped.shipped_folder() / "quickstart.yaml").read_text(encoding="utf-8"))
     wrong["sed"] = 1
     assert list(validator.iter_errors(wrong))
 
@@ -322,5 +322,5 @@ def test_each_fault_of_data_has_its_line(capsys: pytest.CaptureFixture[str]) -> 
     def act() -> int:
         raise DataError("a.csv:1: found  x\na.csv:2: found y")
 
-    assert cli.guarded(act) == 2
+    assert cli.guard_command(act) == 2
     assert capsys.readouterr().err.splitlines() == ["a.csv:1: found x", "a.csv:2: found y"]

@@ -11,27 +11,28 @@ import torch
 
 from fedgraph import runtime
 from fedgraph.comparison import batch_descent, batch_transport
-from fedgraph.comparison.gromov import GromovOptions, couplings, pairs, solve_pairs
-from fedgraph.comparison.metric_space import MetricSpace, from_embedding, from_topology
-from fedgraph.comparison.packing import pack
-from fedgraph.comparison.transport import units
-from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.graphs import pairwise
+from fedgraph.comparison.gromov import GromovOptions, list_gromov_pairs, solve_gromov_couplings, solve_gromov_pairs
+from fedgraph.comparison.metric_space import MetricSpace, pack_metric_spaces, space_from_embedding, space_from_topology
+from fedgraph.comparison.transport import round_for_transport
+from fedgraph.tasks.base import CellContext
+from fedgraph.tasks.base.graphs import graph_pairs
 
 
 def generic(rng: np.random.Generator, sizes: Any, uniform: bool) -> list[MetricSpace]:
     """Distinct real distances: no two vertices are ever equally good."""
-    made = [from_embedding(rng.normal(size=(n, 3)), features=rng.normal(size=(n, 2))) for n in sizes]
+    made = [space_from_embedding(rng.normal(size=(n, 3)), features=rng.normal(size=(n, 2))) for n in sizes]
     return made if uniform else [MetricSpace(s.distances, rng.dirichlet(np.ones(s.num_points)), s.features) for s in made]
 
 
 def graphs(rng: np.random.Generator, sizes: Any) -> list[MetricSpace]:
     upper = [np.triu(rng.random((n, n)) < 0.2, 1).astype(float) for n in sizes]
-    return [from_topology(u + u.T) for u in upper]
+    return [space_from_topology(u + u.T) for u in upper]
 
 
 def both(spaces: list[MetricSpace], which: np.ndarray, **options: Any) -> tuple[Any, Any]:
-    return solve_pairs(spaces, which, GromovOptions(**options)), solve_pairs(spaces, which, GromovOptions("batched", **options))
+    return solve_gromov_pairs(spaces, which, GromovOptions(**options)), solve_gromov_pairs(
+        spaces, which, GromovOptions("batched", **options)
+    )
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -45,29 +46,29 @@ def test_transport_is_exact_at_every_vertex_it_visits(tied: bool, even: bool) ->
     expected = np.zeros(60)
     for k, (n, m) in enumerate(sizes):
         p, q = (np.full(s, 1 / s) if even else rng.dirichlet(np.ones(s)) for s in (n, m))
-        supply[k, :n], demand[k, :m] = (m, n) if even else (units(p), units(q))
+        supply[k, :n], demand[k, :m] = (m, n) if even else (round_for_transport(p), round_for_transport(q))
         cost[k, :n, :m] = rng.integers(0, 3, size=(n, m)) if tied else rng.normal(size=(n, m))
         orders[0][k, :n], orders[1][k, :m] = rng.permutation(n), rng.permutation(m)
         expected[k] = ot.emd2(p, q, np.ascontiguousarray(cost[k, :n, :m]))
     given = [torch.tensor(x) for x in (supply, demand, *orders, sizes)]
     basis, prices, tolerance = (
-        batch_transport.corner_bases(*given),
+        batch_transport.corner_batch_transport(*given),
         torch.tensor(cost),
         torch.full((60,), 1e-13, dtype=torch.float64),
     )
 
     def reached() -> np.ndarray:
-        plan = batch_transport.basis_coupling(basis, *most).numpy()
+        plan = batch_transport.batch_transport_coupling(basis, *most).numpy()
         assert plan.min() >= 0
         assert np.array_equal(plan.sum(axis=2), supply)
         assert np.array_equal(plan.sum(axis=1), demand)
         return (np.where(plan > 0, cost, 0) * plan).sum(axis=(1, 2)) / supply.sum(axis=1)
 
     assert (reached() > expected + 1e-3).mean() > 0.4, "the corner is not the answer yet"
-    assert batch_transport.improve_bases(basis, prices, tolerance)[1].all()
+    assert batch_transport.improve_batch_transport(basis, prices, tolerance)[1].all()
     assert np.allclose(reached(), expected, rtol=0, atol=1e-12)
     assert basis.inverse.abs().max() == 1
-    wandered = batch_transport.wander_bases(basis, prices, tolerance).float().mean()
+    wandered = batch_transport.wander_batch_transport(basis, prices, tolerance).float().mean()
     assert wandered > 0.5 if tied else wandered == 0
     assert np.allclose(reached(), expected, rtol=0, atol=1e-12)
 
@@ -105,7 +106,7 @@ def test_agrees_with_pot_on_thousands(alpha: float | None, uniform: bool) -> Non
     spaces = generic(rng, rng.integers(3, 16, size=2000), uniform)
     which = np.arange(2000).reshape(1000, 2)
     ours, batch = both(spaces, which, alpha=alpha)
-    theirs = solve_pairs(spaces, which, GromovOptions("pot", alpha=alpha)).value
+    theirs = solve_gromov_pairs(spaces, which, GromovOptions("pot", alpha=alpha)).value
     assert np.isclose(batch.value, ours.value, rtol=1e-7, atol=1e-9).mean() > 0.995
     assert np.isclose(batch.value, theirs, rtol=1e-7, atol=1e-9).mean() > 0.97
     assert abs(np.median(batch.value - theirs)) < 1e-9
@@ -114,8 +115,8 @@ def test_agrees_with_pot_on_thousands(alpha: float | None, uniform: bool) -> Non
 def test_no_worse_on_graphs_full_of_ties() -> None:
     rng = np.random.default_rng(2)
     spaces = graphs(rng, rng.integers(3, 20, size=20))
-    ours, batch = both(spaces, pairs(20))
-    theirs = solve_pairs(spaces, pairs(20), GromovOptions("pot")).value
+    ours, batch = both(spaces, list_gromov_pairs(20))
+    theirs = solve_gromov_pairs(spaces, list_gromov_pairs(20), GromovOptions("pot")).value
     assert np.median(batch.value) < 1.03 * min(np.median(theirs), np.median(ours.value))
     assert batch.value.mean() < 1.03 * min(theirs.mean(), ours.value.mean())
 
@@ -123,13 +124,13 @@ def test_no_worse_on_graphs_full_of_ties() -> None:
 def test_neither_the_batch_nor_the_order_matters_without_ties() -> None:
     rng = np.random.default_rng(7)
     spaces = generic(rng, rng.integers(1, 20, size=10), uniform=True)
-    packed, limits = pack(spaces, np.arange(10), fused=False), (10_000, 1e-9, 1e-9)
-    which = pairs(10)
-    whole = batch_descent.solve_all(packed, which, 1.0, 0, 0, np.uint64(0), limits)
-    alone = batch_descent.solve_all(packed, which[::-1, ::-1], 1.0, 0, 0, np.uint64(0), limits, memory=1)
+    packed, limits = pack_metric_spaces(spaces, np.arange(10), fused=False), (10_000, 1e-9, 1e-9)
+    which = list_gromov_pairs(10)
+    whole = batch_descent.solve_by_batch_descent(packed, which, 1.0, 0, 0, np.uint64(0), limits)
+    alone = batch_descent.solve_by_batch_descent(packed, which[::-1, ::-1], 1.0, 0, 0, np.uint64(0), limits, memory=1)
     assert np.allclose(whole[0], alone[0][::-1], rtol=1e-9, atol=1e-12)
     assert np.array_equal(whole[1], alone[1][::-1])
-    order = batch_descent.by_size(np.array([s.num_points for s in spaces])[which])
+    order = batch_descent.order_for_batch_descent(np.array([s.num_points for s in spaces])[which])
     assert np.array_equal(np.sort(order), np.arange(len(which)))
 
 
@@ -147,7 +148,7 @@ def test_points_without_weight_single_points_and_a_space_with_itself() -> None:
 def test_each_pair_says_whether_it_converged() -> None:
     rng = np.random.default_rng(14)
     spaces = generic(rng, (1, 12, 14), uniform=True)
-    ours, batch = both(spaces, pairs(3), max_iterations=2)
+    ours, batch = both(spaces, list_gromov_pairs(3), max_iterations=2)
     assert np.array_equal(batch.converged, ours.converged)
     assert 0 < batch.converged.sum() < 3
     assert np.array_equal(batch.iterations, ours.iterations)
@@ -156,28 +157,34 @@ def test_each_pair_says_whether_it_converged() -> None:
 def test_couplings_come_from_the_compiled_path_and_so_do_thousands_of_points(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     spaces = generic(rng, (6, 9), uniform=True)
-    which = pairs(2)
-    assert np.array_equal(couplings(spaces, which, GromovOptions("batched"))[1][0], couplings(spaces, which)[1][0])
-    monkeypatch.setattr(batch_transport, "FINE", 12)
+    which = list_gromov_pairs(2)
+    assert np.array_equal(
+        solve_gromov_couplings(spaces, which, GromovOptions("batched"))[1][0], solve_gromov_couplings(spaces, which)[1][0]
+    )
+    monkeypatch.setattr(batch_transport, "BATCH_TRANSPORT_FINE", 12)
     with pytest.raises(ValueError, match="fewer than 6 points"):
-        solve_pairs(spaces, which, GromovOptions("batched"))
-    monkeypatch.setattr("fedgraph.comparison.gromov.LARGEST_BATCHED", 5)
-    assert np.array_equal(solve_pairs(spaces, which, GromovOptions("batched")).value, solve_pairs(spaces, which).value)
+        solve_gromov_pairs(spaces, which, GromovOptions("batched"))
+    monkeypatch.setattr("fedgraph.comparison.gromov._LARGEST_BATCHED", 5)
+    assert np.array_equal(
+        solve_gromov_pairs(spaces, which, GromovOptions("batched")).value, solve_gromov_pairs(spaces, which).value
+    )
 
 
 def test_all_pairs_takes_the_batched_path_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(6)
     spaces = generic(rng, rng.integers(2, 9, size=12), uniform=True)
-    context = Context("t", "none", None, 0, 1, runtime.start("serial"))  # type: ignore[arg-type]
-    plain, _ = pairwise.all_pairs(spaces, GromovOptions(), context)
+    context = CellContext("t", "none", None, 0, 1, runtime.start("serial"))  # type: ignore[arg-type]
+    plain, _ = graph_pairs.solve_all_graph_pairs(spaces, GromovOptions(), context)
     calls: list[int] = []
-    real = batch_descent.solve_all
-    monkeypatch.setattr(pairwise, "_on_gpu", lambda items: True)
-    monkeypatch.setattr(pairwise, "PAIRS_PER_BATCH", 20)
+    real = batch_descent.solve_by_batch_descent
+    monkeypatch.setattr(graph_pairs, "_on_gpu", lambda items: True)
+    monkeypatch.setattr(graph_pairs, "_PAIRS_PER_BATCH", 20)
     monkeypatch.setattr(
-        batch_descent, "solve_all", lambda packed, which, *how: calls.append(len(which)) or real(packed, which, *how)
+        batch_descent,
+        "solve_by_batch_descent",
+        lambda packed, which, *how: calls.append(len(which)) or real(packed, which, *how),
     )
-    batch, _ = pairwise.all_pairs(spaces, GromovOptions(), context)
+    batch, _ = graph_pairs.solve_all_graph_pairs(spaces, GromovOptions(), context)
     assert calls == [20, 20, 20, 6]
     assert np.allclose(batch, plain, rtol=1e-9, atol=1e-12)
 
@@ -186,9 +193,11 @@ def test_all_pairs_takes_the_batched_path_where_there_is_a_gpu(monkeypatch: pyte
 def test_a_gpu_gives_what_the_cpu_gives() -> None:
     rng = np.random.default_rng(8)
     spaces = generic(rng, rng.integers(2, 40, size=60), uniform=True)
-    packed, limits = pack(spaces, np.arange(60), fused=False), (10_000, 1e-9, 1e-9)
+    packed, limits = pack_metric_spaces(spaces, np.arange(60), fused=False), (10_000, 1e-9, 1e-9)
     found = [
-        batch_descent.solve_all(packed, pairs(60), 1.0, 0, 0, np.uint64(0), limits, torch.device(device))[0]
+        batch_descent.solve_by_batch_descent(
+            packed, list_gromov_pairs(60), 1.0, 0, 0, np.uint64(0), limits, torch.device(device)
+        )[0]
         for device in ("cpu", "cuda")
     ]
     assert np.isclose(*found, rtol=1e-7, atol=1e-9).mean() > 0.99

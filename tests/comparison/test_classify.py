@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
-from fedgraph.comparison.classify import Split, kernel, nearest, svm, vote
+from fedgraph.comparison.classify import ClassifySplit, _kernel, _vote, classify_by_nearest, classify_by_svm
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def easy():
 
 def folds(labels, count):
     parts = StratifiedKFold(count, shuffle=True, random_state=0).split(np.zeros(len(labels)), labels)
-    return tuple(Split(train, np.zeros(0, np.int64), test) for train, test in parts)
+    return tuple(ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in parts)
 
 
 def shuffled_train(part):
@@ -31,15 +31,15 @@ def test_kernel_handling():
     distances = rng.random((12, 12)) * 3
     distances = distances + distances.T
     np.fill_diagonal(distances, 0)
-    raw, lowest = kernel(distances, 0.5, "as_is")
+    raw, lowest = _kernel(distances, 0.5, "as_is")
     assert lowest < 0
     assert np.allclose(raw, np.exp(-0.5 * distances))
     for handling in ("clip", "shift"):
-        fixed, reported = kernel(distances, 0.5, handling)
+        fixed, reported = _kernel(distances, 0.5, handling)
         assert reported == pytest.approx(lowest)
         assert np.linalg.eigvalsh(fixed)[0] > -1e-10
     with pytest.raises(ValueError, match="'clip'"):
-        kernel(distances, 0.5, "flip")
+        _kernel(distances, 0.5, "flip")
 
 
 @pytest.mark.parametrize("handling", ["as_is", "clip", "shift"])
@@ -48,53 +48,53 @@ def test_svm_learns_what_can_be_learnt(easy, handling, protocol):
     distances, labels = easy
     splits = folds(labels, 4)
     if protocol != "folds":  # a part of what trains validates
-        splits = tuple(Split(part.train[:-12], part.train[-12:], part.test) for part in map(shuffled_train, splits))
+        splits = tuple(ClassifySplit(part.train[:-12], part.train[-12:], part.test) for part in map(shuffled_train, splits))
     small = {"costs": (0.1, 1.0, 10.0), "gammas": (0.01, 0.1, 1.0), "inner_folds": 2}
-    found = svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
+    found = classify_by_svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
     assert found.mean > 0.8
     assert len(found.chosen) == 4
-    again = svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
+    again = classify_by_svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
     assert np.array_equal(again.accuracies, found.accuracies)
     shuffled = np.random.default_rng(4).permutation(labels)
-    assert svm(distances, shuffled, splits, np.random.default_rng(3), handling, **small).mean < 0.8
+    assert classify_by_svm(distances, shuffled, splits, np.random.default_rng(3), handling, **small).mean < 0.8
 
 
 def test_svm_with_one_class_in_training(easy):
     distances, _ = easy
-    splits = (Split(np.arange(42), np.arange(42, 54), np.arange(54, 60)),)
-    assert svm(distances, np.zeros(60), splits, np.random.default_rng(0), costs=(1.0,), gammas=(1.0,)).mean == 1.0
+    splits = (ClassifySplit(np.arange(42), np.arange(42, 54), np.arange(54, 60)),)
+    assert classify_by_svm(distances, np.zeros(60), splits, np.random.default_rng(0), costs=(1.0,), gammas=(1.0,)).mean == 1.0
 
 
 def test_nearest(easy):
     distances, labels = easy
     splits = folds(labels, 5)
-    assert nearest(distances, labels, splits, 5).mean > 0.85
-    assert vote(distances[:, 10:], labels[10:], 500).tolist() == [1] * 60  # more neighbours than rows: the majority
+    assert classify_by_nearest(distances, labels, splits, 5).mean > 0.85
+    assert _vote(distances[:, 10:], labels[10:], 500).tolist() == [1] * 60  # more neighbours than rows: the majority
 
 
 def test_tied_votes_go_to_the_nearest():
-    assert vote(np.array([[3.0, 1.0, 2.0, 4.0]]), np.array([7, 9, 7, 9]), 4).tolist() == [9]
-    assert vote(np.array([[3.0, 1.0, 2.0, 4.0]]), np.array([7, 9, 7, 9]), 3).tolist() == [7]
+    assert _vote(np.array([[3.0, 1.0, 2.0, 4.0]]), np.array([7, 9, 7, 9]), 4).tolist() == [9]
+    assert _vote(np.array([[3.0, 1.0, 2.0, 4.0]]), np.array([7, 9, 7, 9]), 3).tolist() == [7]
     with pytest.raises(ValueError, match="at least 1"):
-        vote(np.zeros((1, 1)), np.zeros(1), 0)
+        _vote(np.zeros((1, 1)), np.zeros(1), 0)
 
 
 @pytest.mark.parametrize("handling", ["clip", "shift"])
 def test_kernel_where_divide_and_conquer_does_not_converge(handling, monkeypatch):
     """LAPACK's faster routine gave up on a kernel of ldp_gw_epsilon; the slower one must answer, and the same."""
     distances = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12.0)))
-    wanted = kernel(distances, 0.5, handling)
+    wanted = _kernel(distances, 0.5, handling)
 
     def give_up(gram):
         raise np.linalg.LinAlgError("Eigenvalues did not converge")
 
     monkeypatch.setattr(np.linalg, "eigh", give_up)
-    found = kernel(distances, 0.5, handling)
+    found = _kernel(distances, 0.5, handling)
     assert np.allclose(found[0], wanted[0], atol=1e-12)
     assert found[1] == pytest.approx(wanted[1], abs=1e-12)
 
 
 def test_kernel_of_far_graphs_holds_no_number_at_the_end_of_double_precision():
-    gram = kernel(np.array([[0.0, 1.4, 0.1], [1.4, 0.0, 5.0], [0.1, 5.0, 0.0]]), 512.0, "as_is")[0]
+    gram = _kernel(np.array([[0.0, 1.4, 0.1], [1.4, 0.0, 5.0], [0.1, 5.0, 0.0]]), 512.0, "as_is")[0]
     assert (gram[gram > 0] > 1e-30).all()
     assert gram[0, 2] > 0

@@ -18,7 +18,7 @@ import fedgraph.data
 from fedgraph import data
 from fedgraph.data import geom_gcn
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.published import Counts
+from fedgraph.data.base.published import PublishedCounts
 from fedgraph.errors import DataError
 
 LIBRARY = Path(fedgraph.data.__file__).parent / "library.npz"
@@ -29,7 +29,7 @@ EDGES = "node1\tnode2\n0\t1\n1\t2\n2\t0\n"
 def geom(tmp_path: Path, table: bytes, edges: bytes) -> object:
     (tmp_path / "out1_node_feature_label.txt").write_bytes(table)
     (tmp_path / "out1_graph_edges.txt").write_bytes(edges)
-    return geom_gcn.read(replace(geom_gcn.DATASETS["chameleon"], counts=Counts(3, 3, 3, 2)), RawFiles(tmp_path))
+    return geom_gcn.read(replace(geom_gcn.DATASETS["chameleon"], counts=PublishedCounts(3, 3, 3, 2)), RawFiles(tmp_path))
 
 
 def test_geom_gcn_as_it_should_be(tmp_path: Path) -> None:

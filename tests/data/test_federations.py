@@ -196,13 +196,13 @@ def test_damaged_payment_files_name_file_and_line(nodes: str, transfers: str, sa
 
 
 def test_banks_share_all_accounts(library: Graph) -> None:
-    dealt = amlsim.with_banks(library, amlsim.Params(banks=4, sizes=1.0), 0)
+    dealt = amlsim._with_banks(library, amlsim.Params(banks=4, sizes=1.0), 0)
     counts = np.bincount(dealt.owner)
     assert counts.sum() == library.num_nodes
     assert counts.min() >= 1
     assert counts[0] > counts[3]
     with pytest.raises(DataError, match="banks for"):
-        amlsim.with_banks(library, amlsim.Params(banks=1000), 0)
+        amlsim._with_banks(library, amlsim.Params(banks=1000), 0)
 
 
 @pytest.mark.dataset

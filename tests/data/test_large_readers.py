@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from fedgraph import data
 from fedgraph.data import elliptic, gap, graphsage, graphsaint, ogbn
-from fedgraph.data.base.published import Counts
+from fedgraph.data.base.published import PublishedCounts
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -91,7 +91,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The published counts are those of the made files."""
     for module in (ogbn, graphsage, graphsaint, elliptic):
         for name, published in module.DATASETS.items():
-            counts = Counts(N, N, 4, 2 if module is elliptic else 3)
+            counts = PublishedCounts(N, N, 4, 2 if module is elliptic else 3)
             monkeypatch.setitem(module.DATASETS, name, replace(published, counts=counts))
 
 
@@ -220,7 +220,7 @@ def test_gap_keeps_the_larger_classes_and_nobody_alone(tmp_path: Path, monkeypat
     folder = make_reddit(tmp_path)
     labels = np.array([0] * 6 + [1, 2, 1, 2, 1, 1])
     np.savez(folder / "reddit_data.npz", feature=rows(), label=labels, node_types=np.array([1] * 6 + [2] * 2 + [3] * 4))
-    monkeypatch.setitem(gap._CUTS, "reddit", gap.Cut(4, 9, 2))
+    monkeypatch.setitem(gap._CUTS, "reddit", gap._Cut(4, 9, 2))
     graph = read("gap/reddit", tmp_path)
     assert graph.num_classes == 2
     assert graph.labels.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1], "of class 1 the node between two of class 2 is left alone"
@@ -228,8 +228,8 @@ def test_gap_keeps_the_larger_classes_and_nobody_alone(tmp_path: Path, monkeypat
 
 def test_gap_says_what_is_not_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_reddit(tmp_path)
-    monkeypatch.setitem(graphsage.DATASETS, "reddit", replace(graphsage.DATASETS["reddit"], counts=Counts(N, N, 4, 3)))
-    monkeypatch.setitem(gap._CUTS, "reddit", gap.Cut(4, 100, 3))
+    monkeypatch.setitem(graphsage.DATASETS, "reddit", replace(graphsage.DATASETS["reddit"], counts=PublishedCounts(N, N, 4, 3)))
+    monkeypatch.setitem(gap._CUTS, "reddit", gap._Cut(4, 100, 3))
     with pytest.raises(DataError, match="is not GAP's"):
         read("gap/reddit", tmp_path)
 

@@ -38,12 +38,12 @@ def test_the_generator_decides() -> None:
 
 
 def test_part_split_takes_whole_parts(library: Graph) -> None:
-    train, test = splits.part_split(library, np.random.default_rng(3))
-    sizes = library.num_nodes / splits.NUM_PARTS
-    assert abs(test.size - sizes) < splits.NUM_PARTS
-    assert abs(train.size - 7 * sizes) < 2 * splits.NUM_PARTS
+    train, test = splits.split_by_parts(library, np.random.default_rng(3))
+    sizes = library.num_nodes / splits._NUM_PARTS
+    assert abs(test.size - sizes) < splits._NUM_PARTS
+    assert abs(train.size - 7 * sizes) < 2 * splits._NUM_PARTS
     assert not np.intersect1d(train, test).size
-    again = splits.part_split(library, np.random.default_rng(3))
+    again = splits.split_by_parts(library, np.random.default_rng(3))
     assert np.array_equal(test, again[1])
 
 
@@ -51,18 +51,18 @@ def test_balanced_parts_find_planted_communities_and_their_size() -> None:
     rng = np.random.default_rng(0)
     member = np.repeat(np.arange(4), 30)[rng.permutation(120)]
     dense = np.triu(rng.random((120, 120)) < np.where(member[:, None] == member, 0.4, 0.005), 1)
-    parts = splits.balanced_parts(sp.csr_array((dense | dense.T).astype(float)), 4, rng)
+    parts = splits._balanced_parts(sp.csr_array((dense | dense.T).astype(float)), 4, rng)
     assert sorted(p.size for p in parts) == [30, 30, 30, 30]
     assert all(np.bincount(member[p]).max() >= 27 for p in parts)
 
 
 def test_balanced_parts_cover_graphs_without_edges_and_with_many_components() -> None:
     for adjacency in (sp.csr_array((20, 20)), sp.csr_array(sp.block_diag([np.ones((2, 2)) - np.eye(2)] * 10))):
-        parts = splits.balanced_parts(adjacency, 9, np.random.default_rng(0))
+        parts = splits._balanced_parts(adjacency, 9, np.random.default_rng(0))
         assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(20))
         assert all(1 <= p.size <= 4 for p in parts)
 
 
 def test_a_graph_smaller_than_the_parts_is_refused(library: Graph) -> None:
     with pytest.raises(DataError, match="cannot cut 8"):
-        splits.part_split(library.induced(np.arange(8)), np.random.default_rng(0))
+        splits.split_by_parts(library.induced(np.arange(8)), np.random.default_rng(0))

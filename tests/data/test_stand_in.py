@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from fedgraph import data
 from fedgraph.data.base import block_model
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, GraphCollection, Provenance
+from fedgraph.types import Graph, GraphCollection, GraphProvenance
 
 # nodes, edges, features, classes, homophily, mean distinct words per node
 EXPECTED = {
@@ -102,7 +102,7 @@ def test_collections_have_the_published_sizes(name: str, nodes: float, edges: fl
 
 
 def test_degrees_make_features_where_there_are_none() -> None:
-    collection = data.degree_features(stand_in("tu/imdb-binary"), max_degree=10)
+    collection = data.tu_degree_features(stand_in("tu/imdb-binary"), max_degree=10)
     for graph in collection.graphs[:20]:
         assert graph.features.shape == (graph.num_nodes, 11)
         assert np.array_equal(graph.features.toarray().argmax(axis=1), np.minimum(graph.degrees, 10))
@@ -143,7 +143,7 @@ def test_impossible_parameters_are_named(parameters: dict[str, object], text: st
 def test_too_many_edges_of_one_kind_are_an_error() -> None:
     model = block_model.BlockModel((2, 2), 5, 10, 1.0, 2.0, 1.0, 1.0)
     with pytest.raises(DataError, match="cannot place"):
-        block_model.generate(model, "x", 0, Provenance("synthetic", ""))
+        block_model.draw_block_model(model, "x", 0, GraphProvenance("synthetic", ""))
 
 
 def test_a_planetoid_stand_in_comes_with_a_split_of_the_published_sizes() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fedgraph import run
-from fedgraph.documents.lines import MOST_BYTES, MOST_DEPTH, Source
-from fedgraph.documents.settings import MOST, MOST_COUNT, Infinite, Settings
+from fedgraph.documents.settings import MOST, MOST_SETTING_COUNT, InfiniteSetting, Settings
+from fedgraph.documents.sources import MOST_BYTES, MOST_SOURCE_DEPTH, YamlSource
 from fedgraph.errors import ScenarioError
 from fedgraph.scenario import read
 
@@ -35,7 +35,7 @@ def refused(tmp_path: Path, text: str | bytes, changes: list[str] | None = None)
     path = tmp_path / "x.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ScenarioError) as caught:
-        read.load(path, changes or [])
+        read.read_scenario_file(path, changes or [])
     message = str(caught.value)
     assert message.startswith((f"{path}:", "--set")), message
     assert "\n" not in message
@@ -46,7 +46,7 @@ def refused(tmp_path: Path, text: str | bytes, changes: list[str] | None = None)
 def test_the_good_one_is_good(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(GOOD, encoding="utf-8")
-    assert read.load(path).tasks[0].params.epsilons == [1.0, float("inf")]
+    assert read.read_scenario_file(path).tasks[0].params.epsilons == [1.0, float("inf")]
 
 
 @pytest.mark.parametrize(
@@ -137,14 +137,14 @@ def test_what_is_no_text(tmp_path: Path, content: bytes) -> None:
 def test_a_folder_a_pipe_and_a_name_with_a_null(tmp_path: Path) -> None:
     for path in (tmp_path, Path("/dev/null"), tmp_path / "a\0b"):
         with pytest.raises(ScenarioError):
-            read.load(path)
+            read.read_scenario_file(path)
 
 
 def test_a_byte_order_mark_and_anchors_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     extra = "      - &first {method: features, label: one}\n      - {<<: *first, label: two}\n"
     path.write_bytes(b"\xef\xbb\xbf" + (GOOD + extra).encode())
-    methods = read.load(path).tasks[0].params.methods
+    methods = read.read_scenario_file(path).tasks[0].params.methods
     assert [m.get("label") for m in methods] == [None, "one", "two"]
     assert methods[2]["method"] == "features"
 
@@ -174,7 +174,7 @@ def test_seeds_on_the_command_line_name_themselves(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(GOOD, encoding="utf-8")
     with pytest.raises(ScenarioError, match=r"^--seeds 0: seeds: found 0"):
-        read.load(path, seeds=0)
+        read.read_scenario_file(path, seeds=0)
 
 
 def test_labels_that_would_share_a_file(tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_settings_say_what_their_numbers_may_be() -> None:
         rounds: int = 1
         own: int = 1
         share: float = 0.5
-        budgets: Annotated[list[float], Infinite] = []  # noqa: RUF012
+        budgets: Annotated[list[float], InfiniteSetting] = []  # noqa: RUF012
         yes: bool = True
 
     assert Example(budgets=[1.0, float("inf")], yes=True).budgets[1] == float("inf")
     for wrong in (
-        {"count": True}, {"count": MOST_COUNT + 1}, {"rounds": MOST["rounds"] + 1}, {"share": float("inf")},
+        {"count": True}, {"count": MOST_SETTING_COUNT + 1}, {"rounds": MOST["rounds"] + 1}, {"share": float("inf")},
         {"share": float("nan")}, {"share": 1e13}, {"share": 1e-101}, {"budgets": [float("nan")]}, {"budgets": [float("-inf")]},
         {"budgets": [2.0, 2.0]}, {"budgets": [True]}, {"other": 1},
     ):  # fmt: skip
@@ -205,9 +205,9 @@ def test_settings_say_what_their_numbers_may_be() -> None:
 
 
 def test_depth_counts_what_aliases_add() -> None:
-    text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, MOST_DEPTH + 2))
+    text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, MOST_SOURCE_DEPTH + 2))
     with pytest.raises(ScenarioError, match="inside each other"):
-        Source("x", text)
+        YamlSource("x", text)
 
 
 def test_options_that_exclude_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

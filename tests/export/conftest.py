@@ -94,13 +94,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def opened(finished: Path) -> Callable[[str], project.Deployable]:
+def opened(finished: Path) -> Callable[[str], project.ProjectSource]:
     """A row of the run by a part of its name."""
-    known: dict[str, project.Deployable] = {}
+    known: dict[str, project.ProjectSource] = {}
 
-    def row(name: str) -> project.Deployable:
+    def row(name: str) -> project.ProjectSource:
         if name not in known:
-            known[name] = project.open_row(finished, name)
+            known[name] = project.open_project_row(finished, name)
         return known[name]
 
     return row

@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedgraph.export import packing, project
+from fedgraph.export import project, site
 from fedgraph.export.site import open_site
-from fedgraph.methods.base import State, kinds
+from fedgraph.methods.base import State, method_kinds
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def test_every_round_ran_with_the_noise_of_the_plan(ran: tuple[str, Path], impor
     """The sums that the server opened, less the exact sums at the same models, are normal with the planned deviation."""
     name, place = ran
     file = place / HOMES[name] / "planned.py"
-    planned, digest = imported(file), file.with_name(project.PLAN)
+    planned, digest = imported(file), file.with_name(project._PLAN)
     graphs = place / ("clients" if name == "Flower" else "sites")
     sites = [open_site(digest, planned.PLAN_SHA256, graphs / f"client-{k}.json") for k in range(3)]
     rounds, beyond = np.load(place / ANSWERS[name] / "rounds.npz"), []
@@ -115,24 +115,24 @@ def test_every_round_ran_with_the_noise_of_the_plan(ran: tuple[str, Path], impor
 def test_the_accuracy_is_the_rows(ran: tuple[str, Path]) -> None:
     """Within three binomial deviations of the row, on the nodes that the row was tested on."""
     name, place = ran
-    found = project.open_row(place / "run", "features-features-sums")
+    found = project.open_project_row(place / "run", "features-features-sums")
     graph = found.plan.facts.public.graph
     assert graph is not None
     with (place / ANSWERS[name] / "predictions.csv").open(encoding="utf-8") as file:
         classes = np.array([int(row["class"]) for row in csv.DictReader(file)])
     accuracy, said = float((classes == graph.labels).mean()), found.row.mean("accuracy")
     assert abs(accuracy - said) < 3 * math.sqrt(2 * said * (1 - said) / graph.num_nodes)
-    state = packing.read(place / ANSWERS[name] / "state.json", State)
-    scores = kinds.classifier(found.plan.method).predict(found.plan, state, graph)
+    state = site.read_site_file(place / ANSWERS[name] / "state.json", State)
+    scores = method_kinds.load_classifier_method(found.plan.method).predict(found.plan, state, graph)
     assert (scores.argmax(axis=1) == classes).all()
 
 
-def script(name: str, place: Path, opened: Callable[[str], project.Deployable], code: str) -> str:
+def script(name: str, place: Path, opened: Callable[[str], project.ProjectSource], code: str) -> str:
     """What a program prints that the framework's own Python runs beside the project's package."""
     require(name)
     framework = {"Flower": "flower", "NVIDIA FLARE": "nvflare"}[name]
-    project.export(opened("features-features-sums"), framework, place / "app")
-    project.write_clients(opened("features-features-sums"), place / "clients")
+    project.export_project(opened("features-features-sums"), framework, place / "app")
+    project.write_project_clients(opened("features-features-sums"), place / "clients")
     home = next((place / "app").rglob("planned.py")).parents[1]
     python = Path(shutil.which(COMMANDS[name], path=FOLDERS[name] or None) or "").with_name("python")
     env = environment(name, place) | {"PYTHONPATH": f"{ROOT}{os.pathsep}{home}", "FEDGRAPH_GRAPHS": str(place / "clients")}
@@ -168,7 +168,7 @@ for replies in (
 
 
 def test_flowers_strategy_steps_on_whole_rounds_of_equal_weights_only(
-    opened: Callable[[str], project.Deployable], tmp_path: Path
+    opened: Callable[[str], project.ProjectSource], tmp_path: Path
 ) -> None:
     said = script("Flower", tmp_path, opened, STRATEGY).splitlines()
     assert said[0] == "stepped ['parameters']"
@@ -219,7 +219,7 @@ for what, result in (
 
 
 def test_flares_filter_rejects_every_result_but_the_planned_one(
-    opened: Callable[[str], project.Deployable], tmp_path: Path
+    opened: Callable[[str], project.ProjectSource], tmp_path: Path
 ) -> None:
     said = script("NVIDIA FLARE", tmp_path, opened, FILTER).splitlines()
     assert said[:4] == [f"{w} refused" for w in ("other kind", "collection", "no DXO", "more than planned")]

@@ -16,18 +16,18 @@ from scipy import stats
 from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError, PricingError, ScenarioError
-from fedgraph.export import packing, project
-from fedgraph.export.manifest import num_honest
+from fedgraph.export import project, site
+from fedgraph.export.deployable import _num_honest
 from fedgraph.export.site import Site, open_site
-from fedgraph.methods.base import Plan, kinds
-from fedgraph.pricing.readers.exported import layouts
+from fedgraph.methods.base import Plan, method_kinds
+from fedgraph.pricing.readers.exported import exported_layouts
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.types import Subgraph
 from tests.export.conftest import SECRET
 
-Opened = Callable[[str], project.Deployable]
+Opened = Callable[[str], project.ProjectSource]
 Imported = Callable[[Path], ModuleType]
 SUMS, MESSAGES, HOP, GAP = "features-features-sums", "features-features-own", "label-hop-hop-sums", "gap-edge-gap-sums"
 NET, SOME, SOME_SEEN = "features-net-sums", "features-some-sums", "features-some-own"
@@ -35,18 +35,18 @@ NET, SOME, SOME_SEEN = "features-net-sums", "features-some-sums", "features-some
 
 def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
     """The folder with the project's code."""
-    project.export(opened(row), framework, place / "app")
-    return (place / "app" / layouts()[framework]["shared/planned.py.j2"]).parent
+    project.export_project(opened(row), framework, place / "app")
+    return (place / "app" / exported_layouts()[framework]["shared/planned.py.j2"]).parent
 
 
-@pytest.mark.parametrize("framework", sorted(layouts()))
+@pytest.mark.parametrize("framework", sorted(exported_layouts()))
 @pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP, NET, SOME, SOME_SEEN])
 def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, opened: Opened, tmp_path: Path) -> None:
     home, found = written(opened, row, framework, tmp_path), opened(row)
     quote = pricing.price(tmp_path / "app")
     assert quote.headline.total is not None
     assert quote.headline.total.epsilon == pytest.approx(found.row.head.epsilon_provable, abs=1e-4)
-    said = json.loads((tmp_path / "app" / project.MANIFEST).read_text(encoding="utf-8"))
+    said = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))
     assert said["clients"] == 3
     assert said["least_survivors"] == (2 if row in (SOME, SOME_SEEN) else 3)
     assert said["sampling"].startswith(
@@ -69,7 +69,7 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
 
 
 def test_labels_of_the_public_graph_stay_at_home(opened: Opened, tmp_path: Path) -> None:
-    plan = packing.read(written(opened, SUMS, "flower", tmp_path) / project.PLAN, Plan)
+    plan = site.read_site_file(written(opened, SUMS, "flower", tmp_path) / project._PLAN, Plan)
     graph, known = plan.facts.public.graph, opened(SUMS).plan.facts.public.graph
     assert graph is not None
     assert known is not None
@@ -89,7 +89,7 @@ CHANGES = {
     "no mod": ("client_app.py", "@app.train(mods=[PlannedNoise(planned)])", "@app.train()", "is not as"),
     "another app": ("../pyproject.toml", "client_app:app", "other_app:app", "is not as"),
     "another plan": ("plan.json", "Plan", "Plane", "is not the plan"),
-    "a smaller move": (f"../{project.MANIFEST}", '"sensitivity": 0.5', '"sensitivity": 0.25', "its bound has"),
+    "a smaller move": (f"../{project._MANIFEST}", '"sensitivity": 0.5', '"sensitivity": 0.25', "its bound has"),
 }
 
 
@@ -102,13 +102,13 @@ def test_a_change_is_noticed(change: str, opened: Opened, tmp_path: Path) -> Non
     assert old in text
     (home / file).write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises((PricingError, ScenarioError), match=why):
-        project.price_of_project(tmp_path / "app", opened(SUMS).row.head.epsilon_provable)
+        project._price_project(tmp_path / "app", opened(SUMS).row.head.epsilon_provable)
 
 
 def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
     home = written(opened, SUMS, "flower", tmp_path)
     text = (home / "planned.py").read_text(encoding="utf-8")
-    share = json.loads((tmp_path / "app" / project.MANIFEST).read_text(encoding="utf-8"))["releases"]["model"]["share"]
+    share = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))["releases"]["model"]["share"]
     (home / "planned.py").write_text(text.replace(repr(share), repr(share / 2)), encoding="utf-8")
     total = pricing.price(tmp_path / "app").headline.total
     assert total is not None
@@ -127,7 +127,7 @@ def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
 )
 def test_rows_that_are_no_sums_say_why(row: str, why: str, finished: Path) -> None:
     with pytest.raises(ScenarioError, match=why):
-        project.open_row(finished, row)
+        project.open_project_row(finished, row)
 
 
 def test_the_command_says_one_line(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,14 +150,14 @@ def test_the_command_says_one_line(finished: Path, tmp_path: Path, capsys: pytes
 
 def test_text_without_code_keeps_every_bit(opened: Opened, tmp_path: Path) -> None:
     subgraph = opened(SUMS).partition.subgraphs[0]
-    packing.write(tmp_path / "graph.json", subgraph)
-    again = packing.read(tmp_path / "graph.json", Subgraph)
+    site.write_site_file(tmp_path / "graph.json", subgraph)
+    again = site.read_site_file(tmp_path / "graph.json", Subgraph)
     assert (again.graph.features != subgraph.graph.features).nnz == 0
     assert again.graph.features.dtype == subgraph.graph.features.dtype
     assert np.array_equal(again.nodes, subgraph.nodes)
     (tmp_path / "graph.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match="not as fedgraph writes it"):
-        packing.read(tmp_path / "graph.json", Subgraph)
+        site.read_site_file(tmp_path / "graph.json", Subgraph)
 
 
 def test_the_discrete_gaussian_has_its_law(opened: Opened, imported: Imported, tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
     home, found = written(opened, row, "flower", tmp_path), opened(row)
     sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
     rounds = imported(home / "rounds.py").Rounds()
-    files = project.write_clients(found, tmp_path / "clients")
-    sites = [open_site(home / project.PLAN, planned.PLAN_SHA256, file) for file in files]
+    files = project.write_project_clients(found, tmp_path / "clients")
+    sites = [open_site(home / project._PLAN, planned.PLAN_SHA256, file) for file in files]
     secrets = [sums.new_key() for _ in files]
     board = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}
     noise: list[np.ndarray] = []
@@ -281,10 +281,10 @@ def test_other_cohorts_are_noticed(cohorts: list[list[int]], opened: Opened, tmp
     file.write_text(text.replace(f"COHORTS = {found.cohorts}", f"COHORTS = {cohorts}"), encoding="utf-8")
     with pytest.raises(PricingError, match="cohorts: "):
         pricing.price(tmp_path / "app")
-    manifest = tmp_path / "app" / project.MANIFEST
+    manifest = tmp_path / "app" / project._MANIFEST
     manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"cohorts": cohorts}), encoding="utf-8")
     with pytest.raises((PricingError, ScenarioError)):
-        project.price_of_project(tmp_path / "app", found.row.head.epsilon_provable)
+        project._price_project(tmp_path / "app", found.row.head.epsilon_provable)
 
 
 def test_a_round_is_spent_once(opened: Opened, imported: Imported, tmp_path: Path) -> None:
@@ -301,19 +301,19 @@ def test_a_round_is_spent_once(opened: Opened, imported: Imported, tmp_path: Pat
 
 def test_a_site_has_the_graph_that_was_planned(opened: Opened, tmp_path: Path) -> None:
     home, found = written(opened, SUMS, "flower", tmp_path), opened(SUMS)
-    files, digest = project.write_clients(found, tmp_path / "clients"), json.loads(
-        (tmp_path / "app" / project.MANIFEST).read_text(encoding="utf-8")
+    files, digest = project.write_project_clients(found, tmp_path / "clients"), json.loads(
+        (tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8")
     )["plan_sha256"]  # fmt: skip
     with pytest.raises(DataError, match="not the plan that was exported"):
-        open_site(home / project.PLAN, "0" * 64, files[0])
+        open_site(home / project._PLAN, "0" * 64, files[0])
     other = found.partition.subgraphs[0]
     fewer = Subgraph(0, other.graph.induced(np.arange(5)), other.nodes[:5])
-    packing.write(files[1], fewer)
+    site.write_site_file(files[1], fewer)
     with pytest.raises(DataError, match="planned for client 0"):
-        open_site(home / project.PLAN, digest, files[1])
-    shutil.copy(home / project.PLAN, files[2])
+        open_site(home / project._PLAN, digest, files[1])
+    shutil.copy(home / project._PLAN, files[2])
     with pytest.raises(DataError, match="holds Plan; allowed: Subgraph"):
-        open_site(home / project.PLAN, digest, files[2])
+        open_site(home / project._PLAN, digest, files[2])
 
 
 def test_one_unit_moves_a_value_by_at_most_the_sensitivity(opened: Opened) -> None:
@@ -322,7 +322,7 @@ def test_one_unit_moves_a_value_by_at_most_the_sensitivity(opened: Opened) -> No
     whole = found.partition.subgraphs[0]
     labels = whole.graph.labels.copy()
     labels[0] = -1  # zero-out: a node without a label adds nothing
-    method = kinds.method(found.plan.method)
+    method = method_kinds.load_method(found.plan.method)
     model, moved = method.start(found.plan, np.random.default_rng(0)).model, []
     for graph in (whole.graph, replace(whole.graph, labels=labels)):
         subgraph = replace(whole, graph=graph)
@@ -330,11 +330,11 @@ def test_one_unit_moves_a_value_by_at_most_the_sensitivity(opened: Opened) -> No
         moved.append(np.asarray(value, dtype=float))
     clip = 0.5
     assert 0 < np.linalg.norm(moved[0] - moved[1]) <= clip * (1 + 1e-5)
-    assert num_honest(found.plan) == 2
+    assert _num_honest(found.plan) == 2
 
 
 @pytest.mark.parametrize(("row", "masked"), [("local-dp-fedavg", True), ("local-dp-seen", False), ("local-dp-sgd", True)])
-@pytest.mark.parametrize("framework", sorted(layouts()))
+@pytest.mark.parametrize("framework", sorted(exported_layouts()))
 def test_of_dp_fedavg_the_training_is_deployed(
     row: str, masked: bool, framework: str, opened: Opened, imported: Imported, tmp_path: Path
 ) -> None:
@@ -348,8 +348,8 @@ def test_of_dp_fedavg_the_training_is_deployed(
     assert total.epsilon == pytest.approx(found.epsilon, abs=1e-4)
     assert set(planned.RELEASES) == {"model"}
     assert masked is planned.MASKED
-    rounds, files = imported(home / "rounds.py").Rounds(), project.write_clients(found, tmp_path / "clients")
-    sites = [open_site(home / project.PLAN, planned.PLAN_SHA256, file) for file in files]
+    rounds, files = imported(home / "rounds.py").Rounds(), project.write_project_clients(found, tmp_path / "clients")
+    sites = [open_site(home / project._PLAN, planned.PLAN_SHA256, file) for file in files]
     secrets = [sums.new_key() for _ in files]
     board, noise = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}, []
     for round_ in range(planned.ROUNDS):

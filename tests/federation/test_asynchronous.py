@@ -13,9 +13,9 @@ import pytest
 from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
-from fedgraph.federation.participation import Attendance, Participation, Stale, buffered_attendance
+from fedgraph.federation.round_attendance import Attendance, Participation, StaleAttendance, buffered_round_attendance
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import AttendanceRule, Budget
+from fedgraph.methods.base import AttendanceFacts, Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -34,19 +34,19 @@ BUDGET = Budget(4.0, 1e-3)
 
 def trained(
     library: Graph, method: Any, who: Attendance, viewer: Viewer = Viewer.SERVER, **given: Any
-) -> tuple[Any, rounds.Outcome]:
-    partition = uniform.split(library, uniform.Params(clients=12), seeds.generator(0, "deal"))
+) -> tuple[Any, rounds.RoundsOutcome]:
+    partition = uniform.split(library, uniform.Params(clients=12), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
-    facts = dataclasses.replace(facts, attendance=AttendanceRule("some", 4, True))
+    facts = dataclasses.replace(facts, attendance=AttendanceFacts("some", 4, True))
     plan = method.plan(method.Params(**given), facts, BUDGET)
     runtime = SerialRuntime()
     shared = runtime.share("p", partition)
-    return plan, rounds.run(runtime, shared, plan, 0, ("x",), ("x",), rounds.Prefixes(), attendance=who)
+    return plan, rounds.run_rounds(runtime, shared, plan, 0, ("x",), ("x",), rounds.RoundPrefixes(), attendance=who)
 
 
 def test_buffers_hold_what_they_should() -> None:
-    who = buffered_attendance(SETTINGS, 12, 50, 3, ("x",), 12)
+    who = buffered_round_attendance(SETTINGS, 12, 50, 3, ("x",), 12)
     assert who.versions is not None
     assert (who.answered.sum(axis=1) == 4).all()
     rows, clients = np.nonzero(who.answered)
@@ -56,26 +56,26 @@ def test_buffers_hold_what_they_should() -> None:
     for client in range(12):  # nobody begins before the step that used the client's last update
         made = np.flatnonzero(who.answered[:, client])
         assert (who.versions[made[1:], client] > made[:-1]).all()
-    again = buffered_attendance(SETTINGS, 12, 50, 3, ("x",), 12)
+    again = buffered_round_attendance(SETTINGS, 12, 50, 3, ("x",), 12)
     assert np.array_equal(again.versions, who.versions)  # type: ignore[arg-type]
-    longer = buffered_attendance(SETTINGS, 12, 80, 3, ("x",), 12)
+    longer = buffered_round_attendance(SETTINGS, 12, 80, 3, ("x",), 12)
     assert np.array_equal(longer.answered[:50], who.answered)
-    few = buffered_attendance(SETTINGS, 12, 50, 3, ("x",), 4)  # as many as the buffer holds: nobody is stale
+    few = buffered_round_attendance(SETTINGS, 12, 50, 3, ("x",), 4)  # as many as the buffer holds: nobody is stale
     assert few.versions is not None
     assert all(few.needed(r) == [r] for r in range(50))
 
 
 def test_fast_clients_send_more_and_nobody_waits_for_slow_ones() -> None:
-    who = buffered_attendance(SETTINGS, 12, 200, 0, ("x",), 12)
+    who = buffered_round_attendance(SETTINGS, 12, 200, 0, ("x",), 12)
     counts = who.answered.sum(axis=0)
     assert counts.max() > 1.5 * counts.min()
-    lost = buffered_attendance(SETTINGS.model_copy(update={"drop_out": 0.5}), 12, 200, 0, ("x",), 12)
+    lost = buffered_round_attendance(SETTINGS.model_copy(update={"drop_out": 0.5}), 12, 200, 0, ("x",), 12)
     assert lost.asked > 1.7 * lost.answered.sum()
     assert lost.computed.sum() > 1.3 * who.computed.sum()
 
 
 def test_a_stale_update_weighs_less_before_noise() -> None:
-    stale = Stale({1: {}, 4: {}}, np.array([1, 4]), 4)
+    stale = StaleAttendance({1: {}, 4: {}}, np.array([1, 4]), 4)
     assert stale.of(0)[1] == pytest.approx(0.5)
     assert stale.of(1)[1] == 1.0
     bound = L2Ball(1.0)
@@ -95,7 +95,7 @@ def test_a_stale_update_weighs_less_before_noise() -> None:
 
 
 def test_every_client_pays_for_its_own_updates(library: Graph) -> None:
-    who = buffered_attendance(SETTINGS, 12, 15, 3, ("x",), 12)
+    who = buffered_round_attendance(SETTINGS, 12, 15, 3, ("x",), 12)
     plan, out = trained(library, features, who, steps=15)
     made = dict.fromkeys(range(12), 0)
     for line in out.releases:
@@ -113,15 +113,15 @@ def test_every_client_pays_for_its_own_updates(library: Graph) -> None:
 def test_without_staleness_it_is_the_synchronous_loop(library: Graph) -> None:
     """Everybody begins together and the buffer holds all: FedAvg, up to the rounding of differences."""
     everybody = SETTINGS.model_copy(update={"buffer": 12})
-    who = buffered_attendance(everybody, 12, 2, 0, ("x",), 12)
+    who = buffered_round_attendance(everybody, 12, 2, 0, ("x",), 12)
     given = {"model": "gcn", "rounds": 2, "validation": 0, "client_optimiser": "sgd"}
     plan, late = trained(library, nonprivate, who, **given)
     runtime = SerialRuntime()
     plain = dataclasses.replace(
         plan, facts=dataclasses.replace(plan.facts, attendance=dataclasses.replace(plan.facts.attendance, asynchronous=False))
     )
-    partition = uniform.split(library, uniform.Params(clients=12), seeds.generator(0, "deal"))
-    out = rounds.run(runtime, runtime.share("p", partition), plain, 0, ("x",), ("x",), rounds.Prefixes())
+    partition = uniform.split(library, uniform.Params(clients=12), seeds.seeded_generator(0, "deal"))
+    out = rounds.run_rounds(runtime, runtime.share("p", partition), plain, 0, ("x",), ("x",), rounds.RoundPrefixes())
     one, two = late.state.model["parameters"], out.state.model["parameters"]
     assert np.abs(one - two).max() < 1e-5
     assert np.abs(one).max() > 0.1
@@ -129,7 +129,7 @@ def test_without_staleness_it_is_the_synchronous_loop(library: Graph) -> None:
 
 @pytest.mark.slow
 def test_stale_updates_move_the_newest_model(library: Graph) -> None:
-    who = buffered_attendance(SETTINGS, 12, 6, 3, ("x",), 12)
+    who = buffered_round_attendance(SETTINGS, 12, 6, 3, ("x",), 12)
     assert who.versions is not None
     given = {"model": "mlp", "validation": 0, "client_optimiser": "sgd", "rounds": 6}
     _, out = trained(library, nonprivate, who, **given)

@@ -16,19 +16,19 @@ from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
 from fedgraph.federation import client, messages, rounds
 from fedgraph.federation.messages import BlockMessage
 from fedgraph.methods import dpar, features
-from fedgraph.methods.base import Budget, Plan, kinds
+from fedgraph.methods.base import Budget, Plan, method_kinds
 from fedgraph.partition import uniform
-from fedgraph.partition.base import with_cut_edges
-from fedgraph.privacy.desk import Desk, PlannedRelease, Summed
+from fedgraph.partition.base import partition_with_cut_edges
+from fedgraph.privacy.desk import Desk, DeskSum, PlannedRelease
 from fedgraph.privacy.events import Gaussian, PureDP
-from fedgraph.privacy.ledger import Ledger, spent
+from fedgraph.privacy.ledger import Ledger, spent_in_ledger
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
-from fedgraph.runtime.base import Function, OnRound, Runtime
-from fedgraph.runtime.base import blocks as dealt_to
-from fedgraph.runtime.counts import Path
+from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
+from fedgraph.runtime.base import split_into_runtime_blocks as dealt_to
+from fedgraph.runtime.counts import CountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
@@ -40,8 +40,8 @@ QUICK = {("features", Trust.SUMS), ("features", Trust.OWN_CLIENT)}
 SUMMED = [  # every method in the first situation that it declares
     pytest.param(name, trusted, id=f"{name}-{trusted.value}", marks=() if (name, trusted) in QUICK else pytest.mark.slow)
     for name in plugins.names("methods")
-    if kinds.method(name).OFFERS.kind == "classifier"
-    for trusted in kinds.method(name).OFFERS.situations[0].trusted
+    if method_kinds.load_method(name).OFFERS.kind == "classifier"
+    for trusted in method_kinds.load_method(name).OFFERS.situations[0].trusted
     if trusted is not Trust.CURATOR
 ]
 
@@ -53,18 +53,18 @@ class Several(SerialRuntime):
         super().__init__()
         self.workers, self.bytes = workers, 0
 
-    def clients(self, path: Path, on_round: OnRound) -> SerialClients:
+    def clients(self, path: CountPath, on_round: OnRuntimeRound) -> SerialClients:
         return Counting(self, path, on_round)
 
 
 class Counting(SerialClients):
     """Notes how many bytes travel."""
 
-    def __init__(self, engine: Several, path: Path, on_round: OnRound) -> None:
+    def __init__(self, engine: Several, path: CountPath, on_round: OnRuntimeRound) -> None:
         super().__init__(engine._tally, path, on_round, engine.workers)
         self.engine = engine
 
-    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         sent = super().ask(function, num_items, *args)
         messages = [message for part in sent for message in part or ()]
         self.engine.bytes += sum(s.value.nbytes for message in messages for s in message.released.values())
@@ -72,10 +72,10 @@ class Counting(SerialClients):
 
 
 def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
-    method = kinds.classifier(name)
+    method = method_kinds.load_classifier_method(name)
     situation = method.OFFERS.situations[0]
-    setting = protocols.make(graph, situation.given, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
-    partition = uniform.split(setting.held, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
+    setting = protocols.make_protocol_setting(graph, situation.given, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
+    partition = uniform.split(setting.held, uniform.Params(clients=CLIENTS), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
         setting.held.num_nodes,
         graph.num_features,
@@ -91,8 +91,10 @@ def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Pl
     return method.plan(method.Params(**situation.settings), facts, Budget(epsilon, 1e-3)), partition
 
 
-def trained(plan: Plan, partition: Partition, engine: Runtime) -> rounds.Outcome:
-    return rounds.run(engine, engine.share("partition", partition), plan, 0, ("cell",), ("cell",), rounds.Prefixes())
+def trained(plan: Plan, partition: Partition, engine: Runtime) -> rounds.RoundsOutcome:
+    return rounds.run_rounds(
+        engine, engine.share("partition", partition), plan, 0, ("cell",), ("cell",), rounds.RoundPrefixes()
+    )
 
 
 def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Partition]:
@@ -102,10 +104,10 @@ def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Pa
 
 @pytest.mark.parametrize("count", [1, 2, 16, 17, 40, 1000, 10_000, 100_000])
 def test_every_client_is_in_one_block_and_cuts_are_ascending(count: int) -> None:
-    cut = messages.cut_into_blocks(count)
+    cut = messages.cut_message_blocks(count)
     assert [c for block in cut for c in block] == list(range(count))
     assert all(len(block) for block in cut)
-    if count > messages.FEW:
+    if count > messages.FEW_SEEN_CLIENTS:
         assert len(cut) & (len(cut) - 1) == 0, "a power of two"
         assert max(map(len, cut)) - min(map(len, cut)) <= 1
     else:
@@ -117,21 +119,23 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
     values = [rng.standard_normal(50).astype(np.float32) * 10.0**k for k in range(-4, 12)]
 
     def parts() -> list[BlockMessage]:
-        return [BlockMessage(i, 1, 0, {"v": Summed(v.copy(), 1)}, 1, ()) for i, v in enumerate(values)]
+        return [BlockMessage(i, 1, 0, {"v": DeskSum(v.copy(), 1)}, 1, ()) for i, v in enumerate(values)]
 
-    whole = messages.tree_total(parts()).released["v"].value
+    whole = messages.sum_message_tree(parts()).released["v"].value
     for workers in (1, 2, 3, 4, 5, 7, 16):
-        held = [p for items in dealt_to(16, workers) for p in messages.merged_branches(parts()[items.start : items.stop])]
-        found = messages.tree_total(held)
+        held = [
+            p for items in dealt_to(16, workers) for p in messages.merge_message_branches(parts()[items.start : items.stop])
+        ]
+        found = messages.sum_message_tree(held)
         assert np.array_equal(found.released["v"].value, whole)
         assert (found.num_clients, found.first, found.width) == (16, 0, 16)
     assert not np.array_equal(whole, sum(values[1:], values[0])), "another order gives other bits, so this test can fail"
 
 
 def test_a_union_holds_what_its_parts_hold(library: Graph) -> None:
-    dealt = uniform.split(library, uniform.Params(clients=5), seeds.generator(0, "deal"))
-    told = with_cut_edges(library, dealt)
-    joint, starts = messages.union(told.subgraphs)
+    dealt = uniform.split(library, uniform.Params(clients=5), seeds.seeded_generator(0, "deal"))
+    told = partition_with_cut_edges(library, dealt)
+    joint, starts = messages.unite_message_block(told.subgraphs)
     assert joint.cut is not None
     for s, first, end in zip(told.subgraphs, starts, starts[1:], strict=False):
         assert s.cut is not None
@@ -154,7 +158,7 @@ def test_blocks_give_what_single_messages_give(
     plan, partition = planned(name, trusted, library, np.inf)
     found = trained(plan, partition, SerialRuntime())
     with monkeypatch.context() as patch:
-        patch.setattr(client, "adds_up", lambda plan: False)
+        patch.setattr(client, "adds_up_messages", lambda plan: False)
         single = trained(plan, partition, SerialRuntime())
     assert found.releases == single.releases
     for key, value in single.state.model.items():
@@ -169,7 +173,7 @@ def test_pools_of_any_size_give_the_same_bits(name: str, trusted: Trust, library
     assert one.releases == three.releases
     for key, value in one.state.model.items():
         assert np.array_equal(value, three.state.model[key]), key
-    paid, declared = spent(one.releases), plan.declared()
+    paid, declared = spent_in_ledger(one.releases), plan.declared()
     assert settle(plan.guarantee, one.releases).epsilon == pytest.approx(
         settle(plan.guarantee, plan.schedule.releases).epsilon, rel=1e-9
     )
@@ -181,18 +185,20 @@ def test_dp_sgd_on_own_rows_is_computed_for_a_block_at_once(library: Graph, monk
     dealt, partition = planned("dpar", Trust.SUMS, library, 4.0)
     settings = dpar.Params(variant="features", sampled=1.0, epochs=2, batch_size=20, learning_rate=0.05)
     plan = dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3))
-    assert client.computes_together(plan)
-    assert trained(plan, partition, SerialRuntime()).notes == (rounds.ONE_DRAW,)
+    assert client.clients_compute_together(plan)
+    assert trained(plan, partition, SerialRuntime()).notes == (rounds._ONE_DRAW,)
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, value, rng: np.array(value))
     found = trained(plan, partition, SerialRuntime())
-    monkeypatch.setattr(client, "computes_together", lambda plan: False)
+    monkeypatch.setattr(client, "clients_compute_together", lambda plan: False)
     single = trained(plan, partition, SerialRuntime())
     assert found.releases == single.releases
     assert np.allclose(found.state.model["parameters"], single.state.model["parameters"], rtol=0, atol=ROUNDING)
     monkeypatch.undo()
-    assert not client.computes_together(dpar.plan(settings, dealt.facts, Budget(np.inf, 1e-3))), "a sample in random order"
+    assert not client.clients_compute_together(dpar.plan(settings, dealt.facts, Budget(np.inf, 1e-3))), (
+        "a sample in random order"
+    )
     choosing = dpar.plan(dpar.Params(epochs=2), dealt.facts, Budget(4.0, 1e-3))
-    assert not client.computes_together(choosing), "neighbours are chosen by each client alone"
+    assert not client.clients_compute_together(choosing), "neighbours are chosen by each client alone"
 
 
 def test_dp_sgd_of_a_block_carries_the_noise_that_is_priced(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +226,7 @@ def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
         for name, trusted in (("features", Trust.SUMS), ("features", Trust.OWN_CLIENT), ("nonprivate", Trust.OWN_CLIENT)):
             plan, partition = planned(name, trusted, library, 4.0)
             shared = engine.share(f"{name}:{trusted}", partition)
-            found = rounds.run(engine, shared, plan, 0, ("cell",), ("cell",), rounds.Prefixes())
+            found = rounds.run_rounds(engine, shared, plan, 0, ("cell",), ("cell",), rounds.RoundPrefixes())
             expected = trained(plan, partition, SerialRuntime())
             assert found.releases == expected.releases
             for key, value in expected.state.model.items():
@@ -229,18 +235,20 @@ def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
 
 def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> None:
     plan, _ = secure(library)
-    assert client.computes_together(plan)
-    assert not client.computes_together(dataclasses.replace(plan, watch=dataclasses.replace(plan.watch, keeps_rounds=True)))
-    local, _ = planned("features", Trust.OWN_CLIENT, library, 2.0)
-    assert messages.adds_up(local)
-    assert not client.computes_together(local)
-    assert not messages.adds_up(dataclasses.replace(local, watch=dataclasses.replace(local.watch, keeps_rounds=True))), (
-        "an attack reads single messages"
+    assert client.clients_compute_together(plan)
+    assert not client.clients_compute_together(
+        dataclasses.replace(plan, watch=dataclasses.replace(plan.watch, keeps_rounds=True))
     )
+    local, _ = planned("features", Trust.OWN_CLIENT, library, 2.0)
+    assert messages.adds_up_messages(local)
+    assert not client.clients_compute_together(local)
+    assert not messages.adds_up_messages(
+        dataclasses.replace(local, watch=dataclasses.replace(local.watch, keeps_rounds=True))
+    ), "an attack reads single messages"
 
 
 def test_the_report_says_that_noise_is_drawn_at_once(library: Graph) -> None:
-    assert trained(*secure(library, steps=1), SerialRuntime()).notes == (rounds.ONE_DRAW,)
+    assert trained(*secure(library, steps=1), SerialRuntime()).notes == (rounds._ONE_DRAW,)
     assert trained(*secure(library, np.inf, steps=1), SerialRuntime()).notes == ()
 
 
@@ -274,11 +282,11 @@ def test_secure_sums_need_every_client(library: Graph) -> None:
 
     plan, partition = secure(library)
     job = Job("missing", 0, ("missing",), plan)
-    state = server.begin(job)
+    state = server.begin_at_server(job)
     model = state.model
-    sent = client.run_blocks(range(15), partition.subgraphs, job, model, 0)
+    sent = client.run_client_blocks(range(15), partition.subgraphs, job, model, 0)
     with pytest.raises(RuntimeFailure, match=rf"3[78] clients finished, {CLIENTS} are needed"):
-        server.merge(job, state, 0, [sent])
+        server.merge_at_server(job, state, 0, [sent])
 
 
 @pytest.mark.parametrize("shares", [1, 7, 64])
@@ -329,11 +337,11 @@ def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(librar
     lines = []
     for round_ in range(100):
         doors = []
-        for block in messages.cut_into_blocks(10_000):
+        for block in messages.cut_message_blocks(10_000):
             door = Desk("cell", block[0], round_, plan.schedule.releases, np.random.default_rng(0), together=block)
             door.release("model", np.zeros(1))
             doors += door.entries
-        lines += messages.fewest_lines(doors)
+        lines += messages.merge_ledger_lines(doors)
     settled = settle(plan.guarantee, plan.schedule.releases)
     ledger = Ledger([settled.account("cell", plan.guarantee)], lines)
     assert len(ledger) == 1_000_000, "every release is accounted for"

@@ -15,13 +15,13 @@ import pytest
 from fedgraph import runtime, seeds
 from fedgraph.federation import rounds
 from fedgraph.federation.messages import Masks
-from fedgraph.federation.participation import Attendance, Participation, attendance, buffered_attendance
-from fedgraph.federation.secure import plan as secure_plan
+from fedgraph.federation.round_attendance import Attendance, Participation, buffered_round_attendance, draw_round_attendance
+from fedgraph.federation.secure import masked_plan as secure_plan
 from fedgraph.methods import features
-from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts
+from fedgraph.methods.base import AttendanceFacts, Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime.base import Clients, Runtime
+from fedgraph.runtime.base import Runtime, RuntimeClients
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -40,22 +40,22 @@ def pool(one_ray: Any) -> Iterator[Runtime]:
 
 
 def facts_of(library: Graph, viewer: Viewer, colluders: int = 1, **more: Any) -> PublicFacts:
-    partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
+    partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
-    return dataclasses.replace(facts, attendance=AttendanceRule("some", **more), colluders=colluders)
+    return dataclasses.replace(facts, attendance=AttendanceFacts("some", **more), colluders=colluders)
 
 
 def masked(library: Graph) -> tuple[Plan[Any, Any], Attendance, Masks]:
     facts = facts_of(library, Viewer.SERVER_SECURE_AGGREGATION, least_answers=MASKED.answers_needed(CLIENTS), colluders=2)
     ideal = features.plan(features.Params(steps=4), facts, BUDGET)
-    plan = secure_plan.masked_plan(ideal, BUDGET, features.num_sent(ideal))
-    return plan, attendance(MASKED, CLIENTS, 4, facts.cohort, 0, ("r",)), Masks(2, facts.cohort, MASKED.drop_out)
+    plan = secure_plan.make_masked_plan(ideal, BUDGET, features.num_sent(ideal))
+    return plan, draw_round_attendance(MASKED, CLIENTS, 4, facts.cohort, 0, ("r",)), Masks(2, facts.cohort, MASKED.drop_out)
 
 
 def buffered(library: Graph) -> tuple[Plan[Any, Any], Attendance, None]:
     facts = facts_of(library, Viewer.SERVER, least_answers=LATE.buffer, asynchronous=True)
-    who = buffered_attendance(LATE, CLIENTS, 12, 0, ("r",), 20)
+    who = buffered_round_attendance(LATE, CLIENTS, 12, 0, ("r",), 20)
     assert who.versions is not None
     assert max(len(who.needed(r)) for r in range(12)) > 1, "somebody is stale"
     return features.plan(features.Params(steps=12), facts, BUDGET), who, None
@@ -67,11 +67,13 @@ def trained(
     made: tuple[Plan[Any, Any], Attendance, Masks | None],
     root: int,
     keep: frozenset[int] = frozenset(),
-) -> rounds.Outcome:
+) -> rounds.RoundsOutcome:
     plan, who, masks = made
-    partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.generator(0, "deal"))
+    partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.seeded_generator(0, "deal"))
     shared = engine.share("partition", partition)
-    out = rounds.run(engine, shared, plan, root, ("x",), ("x",), rounds.Prefixes(), attendance=who, masks=masks, keep=keep)
+    out = rounds.run_rounds(
+        engine, shared, plan, root, ("x",), ("x",), rounds.RoundPrefixes(), attendance=who, masks=masks, keep=keep
+    )
     engine.forget(shared)
     return out
 
@@ -88,7 +90,7 @@ def own_pid(items: range) -> int:
     return os.getpid()
 
 
-def pids(clients: Clients) -> list[int]:
+def pids(clients: RuntimeClients) -> list[int]:
     return clients.ask(own_pid, 3)
 
 
@@ -134,7 +136,7 @@ def test_rounds_without_anybody_leave_the_model(hidden: bool, pool: Runtime, lib
 
 
 def test_more_workers_than_clients(pool: Runtime, library: Graph) -> None:
-    partition = uniform.split(library, uniform.Params(clients=2), seeds.generator(0, "deal"))
+    partition = uniform.split(library, uniform.Params(clients=2), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
     plan = features.plan(features.Params(steps=3), facts, BUDGET)
@@ -142,6 +144,6 @@ def test_more_workers_than_clients(pool: Runtime, library: Graph) -> None:
     with runtime.start("serial") as serial:
         for engine in (serial, pool):
             shared = engine.share("two", partition)
-            outs.append(rounds.run(engine, shared, plan, 0, ("two",), ("two",), rounds.Prefixes()))
+            outs.append(rounds.run_rounds(engine, shared, plan, 0, ("two",), ("two",), rounds.RoundPrefixes()))
     assert np.array_equal(outs[0].state.model["parameters"], outs[1].state.model["parameters"])
     assert outs[0].releases == outs[1].releases

@@ -10,20 +10,25 @@ import numpy as np
 import pytest
 
 from fedgraph import run, seeds
-from fedgraph.cells.cell import Cell, Context
+from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
-from fedgraph.federation.participation import LINKS, Participation, attendance, round_traffic
+from fedgraph.federation.round_attendance import (
+    ROUND_ATTENDANCE_LINKS,
+    Participation,
+    draw_round_attendance,
+    round_attendance_traffic,
+)
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import AttendanceRule, Budget, Inbox, PublicFacts, State
+from fedgraph.methods.base import AttendanceFacts, Budget, PlanInbox, PublicFacts, State
 from fedgraph.partition import uniform
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks.node_classification.attendance import facts_of as facts_of_links
+from fedgraph.tasks.node_classification.attendance import attendance_facts as facts_of_links
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds.world import trusting
+from fedgraph.worlds.world import world_of_trust
 from tests.public_facts import public_facts
 
 SCENARIO = """\
@@ -42,38 +47,38 @@ tasks:
 
 @pytest.fixture
 def dealt(library: Graph) -> Partition:
-    return uniform.split(library, uniform.Params(clients=20), seeds.generator(0, "deal"))
+    return uniform.split(library, uniform.Params(clients=20), seeds.seeded_generator(0, "deal"))
 
 
 def facts_of(graph: Graph, partition: Partition, viewer: Viewer, least: int | None) -> PublicFacts:
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
-    return facts if least is None else dataclasses.replace(facts, attendance=AttendanceRule("some", least))
+    return facts if least is None else dataclasses.replace(facts, attendance=AttendanceFacts("some", least))
 
 
 def test_samples_have_the_rates_that_they_state() -> None:
-    fixed = attendance(Participation(sample="fixed", share=0.3), 50, 200, 1, 0, ("x",))
+    fixed = draw_round_attendance(Participation(sample="fixed", share=0.3), 50, 200, 1, 0, ("x",))
     assert set(fixed.answered.sum(axis=1)) == {15}
     assert np.abs(fixed.answered.mean(axis=0) - 0.3).max() < 0.13
-    coins = attendance(Participation(sample="poisson", share=0.3), 50, 200, 1, 0, ("x",))
+    coins = draw_round_attendance(Participation(sample="poisson", share=0.3), 50, 200, 1, 0, ("x",))
     assert abs(coins.answered.mean() - 0.3) < 0.02
     assert len(set(coins.answered.sum(axis=1))) > 5
-    dropped = attendance(Participation(drop_out=0.25), 50, 200, 1, 0, ("x",))
+    dropped = draw_round_attendance(Participation(drop_out=0.25), 50, 200, 1, 0, ("x",))
     assert abs(dropped.answered.mean() - 0.75) < 0.02
     late = Participation(compute_s=10, spread=0.5, deadline_s=15)
-    slow = attendance(late, 50, 200, 1, 0, ("x",))
+    slow = draw_round_attendance(late, 50, 200, 1, 0, ("x",))
     assert abs(slow.answered.mean() - late.chance) < 0.02
     assert slow.computed.max() == 15
 
 
 def test_a_longer_run_begins_as_a_shorter_one() -> None:
     settings = Participation(sample="poisson", share=0.5, drop_out=0.1)
-    short, long = (attendance(settings, 30, n, 5, 7, ("x",)) for n in (5, 50))
+    short, long = (draw_round_attendance(settings, 30, n, 5, 7, ("x",)) for n in (5, 50))
     assert np.array_equal(short.answered, long.answered[:5])
 
 
 def test_rounds_with_too_few_answers_are_empty() -> None:
-    who = attendance(Participation(sample="poisson", share=0.5), 20, 300, 10, 0, ("x",))
+    who = draw_round_attendance(Participation(sample="poisson", share=0.5), 20, 300, 10, 0, ("x",))
     counts = who.answered.sum(axis=1)
     assert who.aborted == (counts == 0).sum() > 0
     assert counts[counts > 0].min() >= 10
@@ -82,7 +87,7 @@ def test_rounds_with_too_few_answers_are_empty() -> None:
 def test_the_default_least_is_rarely_missed() -> None:
     for settings in (Participation(sample="fixed", share=0.5, drop_out=0.2), Participation(sample="poisson", share=0.5)):
         least = settings.answers_needed(200)
-        who = attendance(settings, 200, 300, least, 0, ("x",))
+        who = draw_round_attendance(settings, 200, 300, least, 0, ("x",))
         assert least > 50
         assert who.aborted <= 5
 
@@ -114,9 +119,9 @@ def test_only_who_answered_has_spent(library: Graph, dealt: Partition, viewer: V
     settings = Participation(sample="fixed", share=0.5, drop_out=0.2)
     least = settings.answers_needed(20)
     plan = features.plan(features.Params(steps=12), facts_of(library, dealt, viewer, least), Budget(2.0, 1e-3))
-    who = attendance(settings, 20, plan.schedule.rounds, least, 0, ("x",))
+    who = draw_round_attendance(settings, 20, plan.schedule.rounds, least, 0, ("x",))
     engine = SerialRuntime()
-    out = rounds.run(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.Prefixes(), attendance=who)
+    out = rounds.run_rounds(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.RoundPrefixes(), attendance=who)
     assert sum(line.count for line in out.releases) == who.answered.sum()
     spent = settle(plan.guarantee, out.releases)
     assert spent.epsilon < plan.provable().epsilon <= 2.0
@@ -142,12 +147,12 @@ def test_the_mean_of_samples_is_the_whole_sum(library: Graph, dealt: Partition) 
     def stepped(who: np.ndarray | None, number: int) -> np.ndarray:
         given = facts if who is not None else facts_of(library, dealt, Viewer.SERVER, None)
         plan = features.plan(params, given, Budget(np.inf, 1e-3))
-        start = features.start(plan, seeds.generator(0, "c", "start")).model["parameters"]
+        start = features.start(plan, seeds.seeded_generator(0, "c", "start")).model["parameters"]
         partial = None if who is None else dataclasses.replace(example, answered=who[None, :])
-        out = rounds.run(engine, shared, plan, 0, ("c",), ("s", number), rounds.Prefixes(), attendance=partial)
+        out = rounds.run_rounds(engine, shared, plan, 0, ("c",), ("s", number), rounds.RoundPrefixes(), attendance=partial)
         return out.state.model["parameters"] - start
 
-    example = attendance(Participation(sample="fixed", share=0.5), 20, 1, 1, 0, ("x",))
+    example = draw_round_attendance(Participation(sample="fixed", share=0.5), 20, 1, 1, 0, ("x",))
     half = np.arange(20) < 10
     mean = (stepped(half, 1) + stepped(~half, 2)) / 2
     assert np.allclose(mean, stepped(None, 3), atol=1e-5)
@@ -155,10 +160,12 @@ def test_the_mean_of_samples_is_the_whole_sum(library: Graph, dealt: Partition) 
 
 def test_all_dropped_leaves_the_model(library: Graph, dealt: Partition) -> None:
     plan = nonprivate.plan(nonprivate.Params(rounds=3), facts_of(library, dealt, Viewer.SERVER, 1), Budget(np.inf, 1e-3))
-    who = attendance(Participation(drop_out=0.5), 20, plan.schedule.rounds, 1, 0, ("x",))
+    who = draw_round_attendance(Participation(drop_out=0.5), 20, plan.schedule.rounds, 1, 0, ("x",))
     nobody = dataclasses.replace(who, answered=np.zeros_like(who.answered))
     engine = SerialRuntime()
-    out = rounds.run(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.Prefixes(), attendance=nobody)
+    out = rounds.run_rounds(
+        engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.RoundPrefixes(), attendance=nobody
+    )
     assert out.releases == ()
     assert all(up == 0 for _, up in out.sizes)
 
@@ -168,19 +175,19 @@ def test_iterates_are_averaged_over_the_rounds_that_were_not_aborted(aborted: ra
     """The second half of ten rounds is averaged; an aborted round gives no iterate, and the average is of as many fewer."""
     params = features.Params(model="mlp", steps=10, momentum=0.0, learning_rate=1.0)
     plan = features.plan(params, facts_of(library, dealt, Viewer.SERVER, 2), Budget(8.0, 1e-3))
-    state = features.start(plan, seeds.generator(0, "start"))
+    state = features.start(plan, seeds.seeded_generator(0, "start"))
     late: list[np.ndarray] = []
     for round_ in (r for r in range(10) if r not in aborted):
-        sums = {"gradient": seeds.generator(0, "sum", round_).normal(size=plan.made.layout.num_parameters)}
-        state = features.server(plan, state, Inbox(round_, sums, {}, 20))
+        sums = {"gradient": seeds.seeded_generator(0, "sum", round_).normal(size=plan.made.layout.num_parameters)}
+        state = features.server(plan, state, PlanInbox(round_, sums, {}, 20))
         late += [state.model["parameters"]] if round_ >= 5 else []
     expected = np.mean(late, axis=0) if late else state.model["parameters"]
     assert np.allclose(state.memory.average, expected, atol=1e-6)
 
 
 def test_time_on_links_is_the_stated_sum() -> None:
-    home = LINKS["home"]
-    found = round_traffic([(1_000_000, 500_000)] * 3, np.array([1.0, 2.0, 3.0]))
+    home = ROUND_ATTENDANCE_LINKS["home"]
+    found = round_attendance_traffic([(1_000_000, 500_000)] * 3, np.array([1.0, 2.0, 3.0]))
     each = 2 * home.latency + 8e6 / home.down + 4e6 / home.up
     assert found.seconds["home"] == pytest.approx(3 * each + 6)
     assert (found.down, found.up) == (1_000_000, 500_000)
@@ -188,14 +195,14 @@ def test_time_on_links_is_the_stated_sum() -> None:
 
 
 def test_a_round_waits_for_the_slowest_also_where_everybody_answers() -> None:
-    cell = Cell("t", "d", "features", "default", trusting(Trust.SUMS), 8.0, "provable", 0)
-    context = Context("t", "d", None, 5, 1, SerialRuntime())
-    done = rounds.Outcome(State({}, None), (), sizes=((1000, 1000),) * 4)
+    cell = Cell("t", "d", "features", "default", world_of_trust(Trust.SUMS), 8.0, "provable", 0)
+    context = CellContext("t", "d", None, 5, 1, SerialRuntime())
+    done = rounds.RoundsOutcome(State({}, None), (), sizes=((1000, 1000),) * 4)
     slow, quick = (
         facts_of_links(Participation(compute_s=s, spread=0.5 * (s > 0)), None, done, 30, cell, context) for s in (2.0, 0.0)
     )
     waited = slow.seconds["home"] - quick.seconds["home"]
-    expected = attendance(Participation(compute_s=2.0, spread=0.5), 30, 4, 1, 5, ("d", 0)).computed.sum()
+    expected = draw_round_attendance(Participation(compute_s=2.0, spread=0.5), 30, 4, 1, 5, ("d", 0)).computed.sum()
     assert waited == pytest.approx(expected)
     assert waited > 4 * 2.0
 

@@ -29,7 +29,7 @@ def facts_of(graph: Graph, partition: Partition, viewer: Viewer) -> PublicFacts:
 
 @pytest.fixture
 def dealt(library: Graph) -> Partition:
-    return uniform.split(library, uniform.Params(clients=4), seeds.generator(0, "deal"))
+    return uniform.split(library, uniform.Params(clients=4), seeds.seeded_generator(0, "deal"))
 
 
 def test_a_message_refuses_bare_arrays() -> None:
@@ -48,12 +48,12 @@ def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(
     assert inbox.each == {}
     assert np.allclose(inbox.sums["gradient"], sum(m.released["gradient"].value for m in messages), atol=1e-5)
     job = Job("j", 0, ("j",), plan)
-    state = server.begin(job)
+    state = server.begin_at_server(job)
     with pytest.raises(RuntimeFailure, match="3 clients finished, 4 are needed"):
-        server.merge(job, state, 0, [messages[:3]])
+        server.merge_at_server(job, state, 0, [messages[:3]])
     silent = ClientMessage(3, 0, {})
     with pytest.raises(RuntimeFailure, match="client 3 sent"):
-        server.merge(job, state, 0, [[*messages[:3], silent]])
+        server.merge_at_server(job, state, 0, [[*messages[:3], silent]])
 
 
 def test_secure_noise_hides_a_client_even_without_one_share(library: Graph, dealt: Partition) -> None:
@@ -66,13 +66,13 @@ def test_secure_noise_hides_a_client_even_without_one_share(library: Graph, deal
 
 
 def test_shared_rounds_run_once_and_are_recorded_in_every_ledger(library: Graph) -> None:
-    partition = ego.split(library, ego.Params(clients=5), seeds.generator(0, "ego"))
+    partition = ego.split(library, ego.Params(clients=5), seeds.seeded_generator(0, "ego"))
     params = local_dp.Params(rounds=3, hidden=4)
-    runtime, prefixes, seen = SerialRuntime(), rounds.Prefixes(), []
+    runtime, prefixes, seen = SerialRuntime(), rounds.RoundPrefixes(), []
     shared = runtime.share("p", partition)
     for epsilon in (1.0, 4.0):
         plan = local_dp.plan(params, facts_of(library, partition, Viewer.SERVER), Budget(epsilon, 1e-3))
-        out = rounds.run(runtime, shared, plan, 0, ("cell", epsilon), ("common",), prefixes, lambda d, t: seen.append(d))
+        out = rounds.run_rounds(runtime, shared, plan, 0, ("cell", epsilon), ("common",), prefixes, lambda d, t: seen.append(d))
         assert sum(r.count for r in out.releases) == 5 * (1 + 3 + 1)
         assert {r.cell for r in out.releases} == {f"cell/{epsilon}"}
     assert seen == [1, 2, 3, 4, 4], "the three training rounds ran once"
@@ -83,4 +83,4 @@ def test_a_failing_client_is_named(library: Graph, dealt: Partition) -> None:
     broken = dataclasses.replace(plan, made=dataclasses.replace(plan.made, clip="none"))  # type: ignore[arg-type]
     runtime = SerialRuntime()
     with pytest.raises(RuntimeFailure, match="features, client 0, round 0: TypeError"):
-        rounds.run(runtime, runtime.share("p", dealt), broken, 0, ("x",), ("x",), rounds.Prefixes())
+        rounds.run_rounds(runtime, runtime.share("p", dealt), broken, 0, ("x",), ("x",), rounds.RoundPrefixes())

@@ -16,14 +16,13 @@ from scipy.stats import hypergeom
 from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure, UnboundedValueError
 from fedgraph.federation import client as one_client
-from fedgraph.federation import messages, rounds, server
+from fedgraph.federation import messages, rounds
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Masks
-from fedgraph.federation.participation import Participation, attendance
-from fedgraph.federation.secure import client, keys, protocol
-from fedgraph.federation.secure import plan as secure_plan
-from fedgraph.federation.secure import server as unmasking
+from fedgraph.federation.round_attendance import Participation, draw_round_attendance
+from fedgraph.federation.secure import keys, masked_round, masking, unmasking
+from fedgraph.federation.secure import masked_plan as secure_plan
 from fedgraph.methods import features, nonprivate, sage_node
-from fedgraph.methods.base import AttendanceRule, Budget
+from fedgraph.methods.base import AttendanceFacts, Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event
@@ -53,15 +52,17 @@ tasks:
 def job_of(
     library: Graph, clients: int, settings: Participation, method: Any = features, colluders: int = 1, **given: Any
 ) -> tuple[Job, Partition]:
-    partition = uniform.split(library, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    partition = uniform.split(library, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
     facts = dataclasses.replace(facts, colluders=colluders)
     if not settings.everybody:
-        facts = dataclasses.replace(facts, attendance=AttendanceRule("some", settings.answers_needed(clients)))
+        facts = dataclasses.replace(facts, attendance=AttendanceFacts("some", settings.answers_needed(clients)))
     plan = method.plan(method.Params(**given), facts, BUDGET)
-    hidden = secure_plan.masked_plan(plan, BUDGET, method.num_sent(plan))
-    who = None if settings.everybody else attendance(settings, clients, plan.schedule.rounds, facts.cohort, 0, ("t",))
+    hidden = secure_plan.make_masked_plan(plan, BUDGET, method.num_sent(plan))
+    who = (
+        None if settings.everybody else draw_round_attendance(settings, clients, plan.schedule.rounds, facts.cohort, 0, ("t",))
+    )
     masks = Masks(colluders, facts.cohort, settings.drop_out)
     return Job(f"t{next(_NUMBERS)}", 7, ("t",), hidden, "f", who, masks), partition  # workers remember jobs by their key
 
@@ -87,21 +88,21 @@ WAYS = {
 def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     clients, settings = WAYS[way]
     job, partition = job_of(library, clients, settings, steps=2)
-    model = server.begin(job).model
-    every = range(len(messages.cut_into_blocks(clients)))
-    dropped, bits = 0, protocol.mechanism(job).bits
+    model = unmasking.begin_at_server(job).model
+    every = range(len(messages.cut_message_blocks(clients)))
+    dropped, bits = 0, masked_round.masked_round_mechanism(job).bits
     for round_ in range(job.plan.schedule.rounds):
-        now = protocol.round_of(job, round_)
+        now = masked_round.find_masked_round(job, round_)
         assert now is not None
         dropped += len(now.asked) - len(now.sent)
-        board = client.advertise(every, job, round_)
-        letters = client.share(every, job, round_, board)
-        hidden = sums_of(one_client.run_blocks(every, partition.subgraphs, job, model, round_, board))
-        answers = client.answer(every, job, round_, 1, board, letters)
-        opened = unmasking.unmasked_sums(now, round_, hidden, board, [answers], bits)
+        board = masking.advertise_masking_keys(every, job, round_)
+        letters = masking.share_masking_secrets(every, job, round_, board)
+        hidden = sums_of(one_client.run_client_blocks(every, partition.subgraphs, job, model, round_, board))
+        answers = masking.answer_masking_shares(every, job, round_, 1, board, letters)
+        opened = unmasking.unmasking_sums(now, round_, hidden, board, [answers], bits)
         with monkeypatch.context() as plainly:
-            plainly.setattr(one_client, "mask_message", lambda job, client, round_, released, board: released)
-            plain = sums_of(one_client.run_blocks(every, partition.subgraphs, job, model, round_, board))
+            plainly.setattr(one_client, "apply_masking", lambda job, client, round_, released, board: released)
+            plain = sums_of(one_client.run_client_blocks(every, partition.subgraphs, job, model, round_, board))
         assert plain["gradient"].dtype == opened["gradient"].dtype
         field = plain["gradient"].dtype.type(2**bits - 1)
         assert np.array_equal(opened["gradient"] & field, plain["gradient"] & field)
@@ -112,7 +113,7 @@ def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Gr
 def test_a_few_clients_with_many_nodes_fit_into_the_sum_without_noise(library: Graph) -> None:
     """Parameters times 20,000 labelled nodes have a place among three clients, and so has all that is allowed."""
     job, _ = job_of(library, 3, Participation(secure_aggregation="masks"), nonprivate, rounds=1)
-    share = protocol.mechanism(job)
+    share = masked_round.masked_round_mechanism(job)
     assert isinstance(share, PlainShare)
     rng = np.random.default_rng(0)
     for most in (20_000.0, share.largest * share.step):
@@ -126,14 +127,14 @@ def test_a_few_clients_with_many_nodes_fit_into_the_sum_without_noise(library: G
 def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:
     """Eight bits of one message, from wherever, are uniform, though its numbers are small; another round's differ."""
     job, partition = job_of(library, 20, Participation(secure_aggregation="masks"), model="mlp", projection="none", steps=3)
-    model = server.begin(job).model
-    every = range(len(messages.cut_into_blocks(20)))
+    model = unmasking.begin_at_server(job).model
+    every = range(len(messages.cut_message_blocks(20)))
     sent = []
     for round_ in range(2):
-        board = client.advertise(every, job, round_)
+        board = masking.advertise_masking_keys(every, job, round_)
         message = one_client._run_client(3, partition.subgraphs, job, model, round_, board)
         sent.append(message.released["gradient"].value)
-        bits, expected = protocol.mechanism(job).bits, sent[-1].size / 256
+        bits, expected = masked_round.masked_round_mechanism(job).bits, sent[-1].size / 256
         assert sent[-1].max() < 2**bits
         for byte in (0, 8, bits - 8):
             counts = np.bincount((sent[-1] >> np.uint32(byte)) & np.uint32(255), minlength=256)
@@ -143,42 +144,42 @@ def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:
 
 def test_nobody_gives_shares_of_both_secrets_of_one_client(library: Graph) -> None:
     job, _ = job_of(library, 60, Participation(secure_aggregation="masks", drop_out=0.1), steps=2)
-    now = protocol.round_of(job, 0)
+    now = masked_round.find_masked_round(job, 0)
     assert now is not None
-    every = range(len(messages.cut_into_blocks(60)))
-    board = client.advertise(every, job, 0)
-    answers = client.answer(every, job, 0, 1, board, client.share(every, job, 0, board))
+    every = range(len(messages.cut_message_blocks(60)))
+    board = masking.advertise_masking_keys(every, job, 0)
+    answers = masking.answer_masking_shares(every, job, 0, 1, board, masking.share_masking_secrets(every, job, 0, board))
     for asked in now.asked:
-        secrets = client._secrets(job, asked, 0, now)
+        secrets = masking._secrets(job, asked, 0, now)
         places = [place for place, _ in answers[asked]]
         assert len(places) == len(set(places)) >= now.threshold
-        found = keys.recover_secret(dict(answers[asked][: now.threshold]))
+        found = keys.recover_key_secret(dict(answers[asked][: now.threshold]))
         assert found == (secrets.seed if asked in now.sent else secrets.mask)
 
 
 def test_too_few_shares_abort_the_round_and_say_nothing(library: Graph) -> None:
     job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), colluders=3, steps=2)
-    now = protocol.round_of(job, 0)
+    now = masked_round.find_masked_round(job, 0)
     assert now is not None
     assert now.threshold == 4
     every = range(12)
-    board = client.advertise(every, job, 0)
-    answers = client.answer(every, job, 0, 1, board, client.share(every, job, 0, board))
+    board = masking.advertise_masking_keys(every, job, 0)
+    answers = masking.answer_masking_shares(every, job, 0, 1, board, masking.share_masking_secrets(every, job, 0, board))
     with pytest.raises(RuntimeFailure, match="3 shares of client 0's secret came, 4 are needed"):
-        unmasking.unmasked_sums(now, 0, {"gradient": np.zeros(4, np.uint32)}, board, [{0: answers[0][:3]}], 24)
-    secret = client._secrets(job, 0, 0, now).seed
-    assert keys.recover_secret(dict(answers[0][:4])) == secret
-    assert keys.recover_secret(dict(answers[0][:3])) != secret
+        unmasking.unmasking_sums(now, 0, {"gradient": np.zeros(4, np.uint32)}, board, [{0: answers[0][:3]}], 24)
+    secret = masking._secrets(job, 0, 0, now).seed
+    assert keys.recover_key_secret(dict(answers[0][:4])) == secret
+    assert keys.recover_key_secret(dict(answers[0][:3])) != secret
 
 
 def test_no_share_is_given_for_a_sum_of_too_few(library: Graph) -> None:
     job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), steps=2)
-    board = client.advertise(range(12), job, 0)
-    letters = client.share(range(12), job, 0, board)
+    board = masking.advertise_masking_keys(range(12), job, 0)
+    letters = masking.share_masking_secrets(range(12), job, 0, board)
     strict = dataclasses.replace(job, masks=Masks(1, 13))
-    protocol._latest[strict.key, 0] = protocol.round_of(job, 0)  # type: ignore[assignment]
+    masked_round._latest[strict.key, 0] = masked_round.find_masked_round(job, 0)  # type: ignore[assignment]
     with pytest.raises(PrivacyError, match="12 clients sent, 13 are needed"):
-        client.answer(range(12), strict, 0, 1, board, letters)
+        masking.answer_masking_shares(range(12), strict, 0, 1, board, letters)
 
 
 def test_no_key_of_a_stream_and_no_nonce_of_a_letter_is_used_twice() -> None:
@@ -188,56 +189,56 @@ def test_no_key_of_a_stream_and_no_nonce_of_a_letter_is_used_twice() -> None:
         (bytes(32), bytes(31) + b"x"), (0, 1, 11), ("gradient", "1 gradient", "labels")
     ):
         numbers = np.zeros(4, dtype=np.uint64)
-        keys.add_stream(numbers, secret, round_, part, 64, 1)
+        keys.add_key_stream(numbers, secret, round_, part, 64, 1)
         streams.add(numbers.tobytes())
     assert len(streams) == 2 * 3 * 3
     nonces = {keys._letter(r, s, b"", o)[0] for r, s, o in itertools.product(range(3), (0, 1, 256), (0, 1, 256)) if s != o}
     assert len(nonces) == 3 * 3, "of a pair each end has its own"
-    channel = keys.letter_channel(bytes(32))
-    letter = keys.sealed_letter(channel, 2, 0, 1, b"shares")
-    assert keys.opened_letter(channel, 2, 0, 1, letter) == b"shares"
+    channel = keys.letter_key_channel(bytes(32))
+    letter = keys.seal_with_key(channel, 2, 0, 1, b"shares")
+    assert keys.open_with_key(channel, 2, 0, 1, letter) == b"shares"
     for round_, sender, recipient in ((1, 0, 1), (2, 1, 0), (2, 0, 2)):
         with pytest.raises(InvalidTag):
-            keys.opened_letter(channel, round_, sender, recipient, letter)
+            keys.open_with_key(channel, round_, sender, recipient, letter)
 
 
 def test_shares_give_a_secret_back_from_any_threshold_of_them() -> None:
     rng = np.random.default_rng(0)
-    secret, coefficients = rng.bytes(32), [keys.field_element(rng.bytes(48)) for _ in range(4)]
-    shares = dict(enumerate(keys.split_secret(secret, coefficients, 9), 1))
+    secret, coefficients = rng.bytes(32), [keys.key_field_element(rng.bytes(48)) for _ in range(4)]
+    shares = dict(enumerate(keys.split_key_secret(secret, coefficients, 9), 1))
     for _ in range(20):
         places = rng.permutation(9)[:5] + 1
-        assert keys.recover_secret({int(p): shares[int(p)] for p in places}) == secret
-    assert pow(3, keys.PRIME - 1, keys.PRIME) == 1  # Fermat: 2^256 + 297 passes
+        assert keys.recover_key_secret({int(p): shares[int(p)] for p in places}) == secret
+    assert pow(3, keys._PRIME - 1, keys._PRIME) == 1  # Fermat: 2^256 + 297 passes
 
 
 def test_neighbours_grow_like_the_logarithm() -> None:
-    found = {n: protocol.shape_of_ring(n, round(0.93 * n), 1, rounds=1).neighbours for n in (100, 1_000, 10_000, 100_000)}
+    found = {n: masked_round._ring_shape(n, round(0.93 * n), 1, rounds=1).neighbours for n in (100, 1_000, 10_000, 100_000)}
     assert found[1_000] < 20
     assert found[100_000] - found[10_000] <= 4
-    assert protocol.shape_of_ring(5, 5, 1, rounds=1) == protocol.Shape(4, 2)  # few: all are neighbours of all
-    near = protocol.mask_neighbours(np.random.default_rng(0).permutation(50), 8)
+    assert masked_round._ring_shape(5, 5, 1, rounds=1) == masked_round._Shape(4, 2)  # few: all are neighbours of all
+    near = masked_round._mask_neighbours(np.random.default_rng(0).permutation(50), 8)
     assert all(len(set(of_one)) == 8 and one not in of_one for one, of_one in near.items())
     assert all(one in near[other] for one, of_one in near.items() for other in of_one)
 
 
 def test_what_may_fail_is_bounded_over_all_rounds() -> None:
     """Of 1,000 rounds each may fail with 2^−40 / 1,000 only: no run pays for its length with secrecy."""
-    once, often = (protocol.shape_of_ring(2_000, 1_900, 100, rounds=rounds) for rounds in (1, 1_000))
+    once, often = (masked_round._ring_shape(2_000, 1_900, 100, rounds=rounds) for rounds in (1, 1_000))
     assert often.neighbours >= once.neighbours
     assert (often.neighbours, often.threshold) != (once.neighbours, once.threshold)
     told = 2_000 * 1_000 * hypergeom.sf(often.threshold - 1, 1_999, 100, often.neighbours)
-    assert told <= protocol.SECRET < 2_000 * 1_000 * hypergeom.sf(once.threshold - 1, 1_999, 100, once.neighbours)
+    assert told <= masked_round._SECRET < 2_000 * 1_000 * hypergeom.sf(once.threshold - 1, 1_999, 100, once.neighbours)
     with pytest.raises(PrivacyError, match="at least one round"):
-        protocol.shape_of_ring(100, 90, 1, rounds=0)
+        masked_round._ring_shape(100, 90, 1, rounds=0)
 
 
 @pytest.mark.parametrize(("asked", "least", "colluders"), [(200, 180, 1), (200, 190, 20), (1_000, 930, 50)])
 def test_rings_hold_where_clients_drop_out_and_collude(asked: int, least: int, colluders: int) -> None:
-    shape = protocol.shape_of_ring(asked, least, colluders, rounds=1)
+    shape = masked_round._ring_shape(asked, least, colluders, rounds=1)
     rng = np.random.default_rng(0)
     for _ in range(10):
-        near = protocol.mask_neighbours(rng.permutation(asked), shape.neighbours)
+        near = masked_round._mask_neighbours(rng.permutation(asked), shape.neighbours)
         gone = set(rng.permutation(asked)[: asked - least + colluders].tolist())
         bad = set(list(gone)[:colluders])
         assert all(len(bad.intersection(of_one)) < shape.threshold for one, of_one in near.items() if one not in bad)
@@ -259,7 +260,7 @@ def test_noise_behind_masks_costs_at_most_the_target(clients: int, epsilon: floa
     budget = Budget(epsilon, 1e-5)
     for colluders in (1, 3):
         ideal = features.plan(features.Params(steps=20), dataclasses.replace(facts, colluders=colluders), budget)
-        hidden = secure_plan.masked_plan(ideal, budget, features.num_sent(ideal))
+        hidden = secure_plan.make_masked_plan(ideal, budget, features.num_sent(ideal))
         assert 0.98 * epsilon < hidden.provable().epsilon <= epsilon
         (release,) = hidden.schedule.releases
         assert isinstance(release.mechanism, DiscreteGaussianShare)
@@ -297,7 +298,9 @@ def test_training_behind_masks_is_training(library: Graph) -> None:
             plan = nonprivate.plan(plan.params, plan.facts, BUDGET)
         shared = runtime.share("partition", partition)
         results.append(
-            rounds.run(runtime, shared, plan, 0, ("x",), ("x",), rounds.Prefixes(), attendance=job.attendance, masks=masks)
+            rounds.run_rounds(
+                runtime, shared, plan, 0, ("x",), ("x",), rounds.RoundPrefixes(), attendance=job.attendance, masks=masks
+            )
         )
     one, two = (found.state.model["parameters"] for found in results)
     assert np.abs(one - two).max() < 1e-6
@@ -313,8 +316,8 @@ def test_training_behind_masks_is_training(library: Graph) -> None:
 def test_settled_with_what_was_answered(library: Graph) -> None:
     job, partition = job_of(library, 20, Participation(secure_aggregation="masks", drop_out=0.3), steps=6)
     runtime = SerialRuntime()
-    done = rounds.run(
-        runtime, runtime.share("p", partition), job.plan, 3, ("x",), ("x",), rounds.Prefixes(), attendance=job.attendance,
+    done = rounds.run_rounds(
+        runtime, runtime.share("p", partition), job.plan, 3, ("x",), ("x",), rounds.RoundPrefixes(), attendance=job.attendance,
         masks=job.masks,
     )  # fmt: skip
     assert job.attendance is not None

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import UnboundedValueError
-from fedgraph.learning import sampling
+from fedgraph.learning import neighbour_limits
 from fedgraph.learning.propagation import aggregation
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.types import Graph
@@ -24,7 +24,7 @@ def test_sums_are_the_dense_product(index: type) -> None:
     adjacency = random_graph(40, 6, 0)
     wide = sp.csr_array((adjacency.data, adjacency.indices.astype(index), adjacency.indptr.astype(index)), shape=(40, 40))
     rows = np.random.default_rng(1).standard_normal((40, 7)).astype(np.float32)
-    assert np.allclose(aggregation.neighbour_sums(wide, rows), adjacency.toarray() @ rows, atol=1e-5)
+    assert np.allclose(aggregation.aggregate_neighbours(wide, rows), adjacency.toarray() @ rows, atol=1e-5)
 
 
 def test_read_only_inputs_and_isolated_nodes() -> None:
@@ -33,14 +33,14 @@ def test_read_only_inputs_and_isolated_nodes() -> None:
         array.flags.writeable = False
     rows = np.ones((5, 3), dtype=np.float32)
     rows.flags.writeable = False
-    assert not aggregation.hop(adjacency, rows).any()
+    assert not aggregation.aggregate_hop(adjacency, rows).any()
 
 
 def test_unit_length_never_exceeds_one() -> None:
     rng = np.random.default_rng(0)
     rows = (10 ** rng.uniform(-18, 18, (5000, 1)) * rng.standard_normal((5000, 6))).astype(np.float32)
     rows[7] = 0
-    norms = np.linalg.norm(aggregation.unit_length(rows).astype(np.float64), axis=1)
+    norms = np.linalg.norm(aggregation.scale_for_aggregation(rows).astype(np.float64), axis=1)
     assert norms.max() <= 1.0
     assert norms[7] == 0
     assert np.delete(norms, 7).min() > 1 - 1e-5
@@ -57,12 +57,12 @@ def test_one_of_many_neighbours_moves_a_sum_by_at_most_one(size: int, alike: boo
     for left_out in rng.choice(indices, 40, replace=False):
         kept = np.concatenate([indices, indices[indices != left_out]])
         both = sp.csr_array((np.ones(kept.size, np.float32), kept, [0, size - 1, kept.size]), shape=(2, size))
-        sums = aggregation.hop(both, rows.astype(np.float32)).astype(np.float64)
+        sums = aggregation.aggregate_hop(both, rows.astype(np.float32)).astype(np.float64)
         change = max(change, float(np.linalg.norm(sums[0] - sums[1])))
     assert 0.98 < change <= 1.0
-    dtype, added = aggregation.hop_rounding(size)
+    dtype, added = aggregation._hop_rounding(size)
     assert sums.max() < size
-    assert (dtype is np.float32) == (size < aggregation.SINGLE)
+    assert (dtype is np.float32) == (size < aggregation._SINGLE)
     assert 0 < added < 0.01
 
 
@@ -79,7 +79,7 @@ def test_the_desk_bound_refuses_what_was_not_scaled(bad: float) -> None:
 @pytest.mark.parametrize("degree", [1, 3, 100])
 def test_bounded_graphs_are_symmetric_subgraphs(degree: int) -> None:
     adjacency = random_graph(60, 12, 2)
-    found = sampling.bounded(adjacency, degree, np.arange(60))
+    found = neighbour_limits.limit_neighbours(adjacency, degree, np.arange(60))
     assert np.diff(found.indptr).max() <= degree
     assert (abs(found - found.T)).nnz == 0
     assert (found > adjacency).nnz == 0
@@ -92,10 +92,10 @@ def test_coins_belong_to_ids_and_not_to_positions(library: Graph) -> None:
     ids = np.arange(1000, 1000 + library.num_nodes)
     order = np.random.default_rng(0).permutation(library.num_nodes)
     shuffled = sp.csr_array(library.adjacency[order][:, order])
-    first = sampling.bounded(library.adjacency, 2, ids)
-    second = sampling.bounded(shuffled, 2, ids[order])
+    first = neighbour_limits.limit_neighbours(library.adjacency, 2, ids)
+    second = neighbour_limits.limit_neighbours(shuffled, 2, ids[order])
     assert (sp.csr_array(first[order][:, order]) != second).nnz == 0
-    other = sampling.bounded(library.adjacency, 2, ids, coin=1)
+    other = neighbour_limits.limit_neighbours(library.adjacency, 2, ids, coin=1)
     assert (first != other).nnz > 0
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedgraph.learning.baselines import along_edges, fitting
-from fedgraph.learning.baselines.networks import Shape, _torch_geometric
+from fedgraph.learning.baselines.networks import NetworkShape, _torch_geometric
 from fedgraph.types import Graph
 
 
@@ -27,7 +27,7 @@ def test_a_layer_of_products_is_the_layer(model: str, seed: int) -> None:
     torch.manual_seed(seed)
     arguments = {"heads": 4, "v2": False} if model == "GAT" else {}
     plain = getattr(_torch_geometric(), model)(7, 8, 2, 3, **arguments)
-    fast = along_edges.with_products(copy.deepcopy(plain))
+    fast = along_edges.sum_along_edges(copy.deepcopy(plain))
     edges, ours, theirs = edges_of(seed), torch.randn(30, 7), None
     ours.requires_grad_()
     theirs = ours.detach().clone().requires_grad_()
@@ -43,7 +43,7 @@ def test_a_layer_of_products_is_the_layer(model: str, seed: int) -> None:
 def test_dropout_of_attention_keeps_the_mean() -> None:
     """A share is removed with the given chance and the others are scaled, so the sum over neighbours is right on average."""
     torch.manual_seed(0)
-    layer = along_edges.Attention(_torch_geometric().GATConv(5, 4, heads=2, dropout=0.5))
+    layer = along_edges._EdgeAttention(_torch_geometric().GATConv(5, 4, heads=2, dropout=0.5))
     edges, x = edges_of(3), torch.randn(30, 5)
     wanted = layer.eval()(x, edges)
     layer.train()
@@ -54,9 +54,9 @@ def test_dropout_of_attention_keeps_the_mean() -> None:
 
 
 def test_the_matrix_of_other_edges_is_another(library: Graph) -> None:
-    shape = Shape("gcn", library.num_features, library.num_classes, 8)
-    network = fitting.build_network(shape, 0).eval()
-    whole, none = fitting.inputs(library), torch.zeros((2, 0), dtype=torch.int64)
+    shape = NetworkShape("gcn", library.num_features, library.num_classes, 8)
+    network = fitting.build_network_for_fitting(shape, 0).eval()
+    whole, none = fitting.prepare_fitting_inputs(library), torch.zeros((2, 0), dtype=torch.int64)
     with torch.no_grad():
         first = network(whole.x, whole.edges)
         assert not torch.allclose(first, network(whole.x, none))

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.optimisers.objective import LinearObjective, Loss
-from fedgraph.learning.propagation.aggregation import hop, with_cut
-from fedgraph.learning.propagation.walks import open_walk, walked
+from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
+from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregation_with_cut
+from fedgraph.learning.propagation.walks import open_walk_matrices, walk_rows
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 
@@ -57,7 +57,10 @@ def test_gap_an_edge_between_clients_changes_one_row_at_each_by_at_most_one(adja
     largest = 0.0
     for u, v in [(0, 1), (0, 3), (2, 7), (4, 11)]:
         worlds = [halves(a) for a in (adjacency, joined(adjacency, u, v))]
-        sums = [[hop(with_cut(inner, nodes, cut, 12), rows) for nodes, inner, cut in world] for world in worlds]
+        sums = [
+            [aggregate_hop(aggregation_with_cut(inner, nodes, cut, 12), rows) for nodes, inner, cut in world]
+            for world in worlds
+        ]
         changes = [np.linalg.norm(a.astype(float) - b) for a, b in zip(*sums, strict=True)]
         assert max(changes) <= 1 + 1e-6
         assert all((np.abs(a - b).sum(axis=1) > 1e-9).sum() <= 1 for a, b in zip(*sums, strict=True))
@@ -72,16 +75,16 @@ def test_gap_an_edge_between_clients_changes_one_row_at_each_by_at_most_one(adja
 def test_gcon_an_end_changes_the_walk_by_at_most_half(
     adjacency: sp.csr_array, steps: list[float], restart: float, cap: float
 ) -> None:
-    psi = claim.psi(steps, restart, cap)
+    psi = claim.gcon_psi(steps, restart, cap)
     for x in (np.ones((12, 1)) * np.where(np.arange(12) % 2, 1, -1)[:, None], np.eye(12), np.ones((12, 1))):
         for u, v in [(0, 1), (0, 2), (2, 7), (1, 5)]:
             worlds = []
             for world in (adjacency, joined(adjacency, u, v)):
                 parts = []
                 for nodes, inner, cut in halves(world):
-                    walk, away = open_walk(inner, with_cut(sp.csr_array(inner.shape), nodes, cut, 12), cap)
+                    walk, away = open_walk_matrices(inner, aggregation_with_cut(sp.csr_array(inner.shape), nodes, cut, 12), cap)
                     assert np.allclose(np.asarray(walk.sum(axis=1) + away.sum(axis=1)).ravel(), 1)
-                    parts.append(walked(walk, x[nodes], steps, restart, away @ x))
+                    parts.append(walk_rows(walk, x[nodes], steps, restart, away @ x))
                 worlds.append(parts)
             changes = [np.linalg.norm(a - b, axis=1).sum() for a, b in zip(*worlds, strict=True)]
             if (u - v) % 2:
@@ -97,9 +100,9 @@ def test_gcon_half_is_reached() -> None:
     none, edge = np.zeros((0, 2), dtype=np.int64), np.array([[0, 1]])
     found = []
     for cut in (none, edge):
-        walk, away = open_walk(sp.csr_array((1, 1)), with_cut(sp.csr_array((1, 1)), np.array([0]), cut, 2))
-        found.append(walked(walk, x[:1], [1], 0.3, away @ x))
-    assert abs(found[0] - found[1]).sum() == pytest.approx(claim.psi([1], 0.3) / 2)
+        walk, away = open_walk_matrices(sp.csr_array((1, 1)), aggregation_with_cut(sp.csr_array((1, 1)), np.array([0]), cut, 2))
+        found.append(walk_rows(walk, x[:1], [1], 0.3, away @ x))
+    assert abs(found[0] - found[1]).sum() == pytest.approx(claim.gcon_psi([1], 0.3) / 2)
 
 
 @pytest.mark.parametrize("prior", [0.0, 3.0])
@@ -109,7 +112,9 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
     n, c, epsilon, restart = 30, 3, 1.0, 0.3
     labels = np.arange(n) % 2
     x = np.vstack([np.where(labels[:, None] == 0, 1.0, -1.0) * np.array([[1.0, 0, 0]]), [[-1.0, 0, 0]]])
-    given = claim.Situation(epsilon, 1e-3, share, claim.soft_margin(c), claim.psi([2], restart), c, c, n, prior, per_end=True)
+    given = claim.Situation(
+        epsilon, 1e-3, share, claim.gcon_soft_margin(c), claim.gcon_psi([2], restart), c, c, n, prior, per_end=True
+    )
     least = perturbing.least_regulariser(given)
     with pytest.raises(PrivacyError, match="must exceed"):
         perturbing.calibrated(given, least * 0.999, 1e-9)
@@ -117,12 +122,12 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
     inner = sp.csr_array((n, n))
     worlds = []
     for cut in (np.zeros((0, 2), dtype=np.int64), np.array([[0, n]])):
-        walk, away = open_walk(inner, with_cut(inner, np.arange(n), cut, n + 1))
-        worlds.append(walked(walk, x[:n], [2], restart, away @ x))
-    loss, rng, worst = Loss("soft-margin", c), np.random.default_rng(0), 0.0
+        walk, away = open_walk_matrices(inner, aggregation_with_cut(inner, np.arange(n), cut, n + 1))
+        worlds.append(walk_rows(walk, x[:n], [2], restart, away @ x))
+    loss, rng, worst = ObjectiveLoss("soft-margin", c), np.random.default_rng(0), 0.0
     objective = LinearObjective(loss, labels, made.regulariser, 1e-9, prior)
     for _ in range(20):
-        noise = perturbing.columns(c, c, made.rate, rng)
+        noise = perturbing._columns(c, c, made.rate, rng)
         if (np.linalg.norm(noise, axis=0) > made.made.c_sf / made.rate).any():
             continue  # the event that δ pays for
         theta = objective.minimise(worlds[0], noise)
@@ -131,11 +136,11 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
         ratio += sum(_log_det(w, theta, labels, loss, made.regulariser) * s for w, s in zip(worlds, (1, -1), strict=True))
         worst = max(worst, abs(ratio))
     assert worst <= epsilon / 2
-    cost = claim.end_epsilon(made.made, given, made.regulariser)
+    cost = claim.gcon_end_epsilon(made.made, given, made.regulariser)
     assert 0.45 * epsilon < cost <= epsilon / 2, "as little noise as the two ends allow"
 
 
-def _log_det(z: np.ndarray, theta: np.ndarray, labels: np.ndarray, loss: Loss, regulariser: float) -> float:
+def _log_det(z: np.ndarray, theta: np.ndarray, labels: np.ndarray, loss: ObjectiveLoss, regulariser: float) -> float:
     weights = loss.second(z @ theta, np.eye(loss.num_classes)[labels])
     ridge = len(z) * regulariser * np.eye(z.shape[1])
     return float(sum(np.linalg.slogdet((z.T * w) @ z + ridge)[1] for w in weights.T))

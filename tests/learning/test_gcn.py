@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from fedgraph.learning.layers import gcn
-from fedgraph.learning.layers.models import Layout, on_device, select
-from fedgraph.learning.propagation.walks import personalised_pagerank, row_stochastic
-from fedgraph.learning.views import project, public_basis
+from fedgraph.learning.layers.layouts import Layout, put_layout_on_device, select_layout_columns
+from fedgraph.learning.projection import project_features_sparsely, public_projection_basis
+from fedgraph.learning.propagation.walks import random_walk_matrix, walk_by_personalised_pagerank
 from fedgraph.types import Graph
 
 
-@pytest.mark.parametrize("inputs_of", [gcn.sparse_inputs, gcn.compact_inputs])
+@pytest.mark.parametrize("inputs_of", [gcn._sparse_inputs, gcn.compact_gcn_inputs])
 def test_gradient_is_autograds(inputs_of: object, library: Graph) -> None:
     small = library.induced(np.arange(25))
     inputs = inputs_of(small)  # type: ignore[operator]
@@ -27,7 +27,7 @@ def test_gradient_is_autograds(inputs_of: object, library: Graph) -> None:
     (w0, b0), (w1, b1) = layout.layers(vector)
     z = hat @ (torch.relu(hat @ (x @ w0) + b0) @ w1) + b1
     torch.nn.functional.cross_entropy(z, inputs.labels).backward()
-    found = gcn.gradient(layout, vector.detach(), inputs)
+    found = gcn.gcn_gradient(layout, vector.detach(), inputs)
     assert torch.allclose(found, vector.grad, atol=1e-6)
 
 
@@ -36,46 +36,48 @@ def test_a_graph_without_labels_has_no_gradient(library: Graph) -> None:
 
     blind = dataclasses.replace(library.induced(np.arange(5)), labels=np.full(5, -1))
     layout = Layout((library.num_features, 3, 4))
-    assert not gcn.gradient(layout, on_device(layout.start(np.random.default_rng(0))), gcn.sparse_inputs(blind)).any()
+    assert not gcn.gcn_gradient(
+        layout, put_layout_on_device(layout.start(np.random.default_rng(0))), gcn._sparse_inputs(blind)
+    ).any()
 
 
 def test_compact_and_whole_agree(library: Graph) -> None:
     small = library.induced(np.arange(12))
     full = Layout((library.num_features, 5, 4))
     vector = full.start(np.random.default_rng(3))
-    inputs = gcn.compact_inputs(small)
+    inputs = gcn.compact_gcn_inputs(small)
     assert inputs.columns is not None
-    layout, where = select(full, inputs.columns)
-    a = gcn.scores(full, on_device(vector), gcn.sparse_inputs(small))
-    b = gcn.scores(layout, on_device(vector[where]), inputs)
+    layout, where = select_layout_columns(full, inputs.columns)
+    a = gcn.gcn_scores(full, put_layout_on_device(vector), gcn._sparse_inputs(small))
+    b = gcn.gcn_scores(layout, put_layout_on_device(vector[where]), inputs)
     assert torch.allclose(a, b, atol=1e-5)
 
 
 def test_inputs_of_a_small_graph_are_made_once_and_live_as_long_as_it(library: Graph) -> None:
     small = library.induced(np.arange(12))
-    inputs = gcn.compact_inputs(small)
-    assert gcn.compact_inputs(small) is inputs
-    assert gcn.compact_inputs(library.induced(np.arange(12))) is not inputs
+    inputs = gcn.compact_gcn_inputs(small)
+    assert gcn.compact_gcn_inputs(small) is inputs
+    assert gcn.compact_gcn_inputs(library.induced(np.arange(12))) is not inputs
     many = len(gcn._compact)
     del small
     assert len(gcn._compact) == many - 1
 
 
 def test_pagerank_keeps_constants_and_isolated_nodes(library: Graph) -> None:
-    walk = row_stochastic(library.adjacency)
+    walk = random_walk_matrix(library.adjacency)
     sums = np.asarray(walk.sum(axis=1)).ravel()
     assert np.allclose(sums[library.degrees > 0], 1.0)
     scores = np.random.default_rng(0).random((library.num_nodes, 4))
-    out = personalised_pagerank(library.adjacency, scores, 0.25, 3)
+    out = walk_by_personalised_pagerank(library.adjacency, scores, 0.25, 3)
     alone = library.degrees == 0
     assert np.allclose(out[alone], 0.25 * scores[alone])
-    assert np.array_equal(personalised_pagerank(library.adjacency, scores, 0.25, 0), scores)
+    assert np.array_equal(walk_by_personalised_pagerank(library.adjacency, scores, 0.25, 0), scores)
 
 
 def test_projection_uses_public_rows_only_and_keeps_unit_norm(library: Graph) -> None:
     public = library.induced(np.arange(100))
-    basis = public_basis(public, 16)
+    basis = public_projection_basis(public, 16)
     assert basis.shape == (library.num_features, 16)
     assert np.allclose(basis.T @ basis, np.eye(16), atol=1e-4)
-    norms = np.sqrt(np.asarray(project(library.features, basis).power(2).sum(axis=1)).ravel())
+    norms = np.sqrt(np.asarray(project_features_sparsely(library.features, basis).power(2).sum(axis=1)).ravel())
     assert ((np.abs(norms - 1) < 1e-4) | (norms == 0)).all()

@@ -10,11 +10,11 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.layers import gcn, gin, small_graphs
-from fedgraph.learning.layers.matrices import Pool, unit_rows
-from fedgraph.types import Graph, Provenance
+from fedgraph.learning.layers import gcn, gin, shared_gnn
+from fedgraph.learning.layers.torch_matrices import MatrixRowPool, unit_matrix_rows
+from fedgraph.types import Graph, GraphProvenance
 
-HERE = Provenance("own", "test")
+HERE = GraphProvenance("own", "test")
 
 
 def graph(n: int, seed: int, labels: np.ndarray | None = None) -> Graph:
@@ -37,31 +37,33 @@ def graph(n: int, seed: int, labels: np.ndarray | None = None) -> Graph:
 
 @pytest.mark.parametrize("sizes", [None, (3, 4, 2)])
 @pytest.mark.parametrize("model", ["gcn", "gin"])
-def test_gradient_is_that_of_the_loss(model: small_graphs.Model, sizes: tuple[int, ...] | None) -> None:
+def test_gradient_is_that_of_the_loss(model: shared_gnn.SharedGnnModel, sizes: tuple[int, ...] | None) -> None:
     labels = None if sizes is None else np.repeat([0, 2, -1], sizes)
-    net = small_graphs.network(model, 4, 5, 2, 3)
-    given = small_graphs.inputs(net, graph(9, 1, labels), sizes)
+    net = shared_gnn.make_shared_gnn(model, 4, 5, 2, 3)
+    given = shared_gnn.prepare_shared_gnn_inputs(net, graph(9, 1, labels), sizes)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
     leaf = vector.clone().requires_grad_(True)
-    outputs = small_graphs.scores(net, leaf, given)
+    outputs = shared_gnn._shared_gnn_scores(net, leaf, given)
     outputs = outputs if given.pool is None else given.pool.forward(outputs)
     known = given.labels >= 0
     loss = torch.nn.functional.cross_entropy(outputs[known], given.labels[known])
     (expected,) = torch.autograd.grad(loss, leaf)
-    assert torch.allclose(small_graphs.gradient(net, vector, given), expected, atol=1e-5)
+    assert torch.allclose(shared_gnn.shared_gnn_gradient(net, vector, given), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("model", ["gcn", "gin"])
-def test_no_label_no_gradient(model: small_graphs.Model) -> None:
-    net = small_graphs.network(model, 4, 5, 2, 3)
-    given = small_graphs.inputs(net, graph(5, 1, np.full(5, -1)), (2, 3))
+def test_no_label_no_gradient(model: shared_gnn.SharedGnnModel) -> None:
+    net = shared_gnn.make_shared_gnn(model, 4, 5, 2, 3)
+    given = shared_gnn.prepare_shared_gnn_inputs(net, graph(5, 1, np.full(5, -1)), (2, 3))
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-    assert not small_graphs.gradient(net, vector, given).any()
+    assert not shared_gnn.shared_gnn_gradient(net, vector, given).any()
 
 
 @pytest.mark.parametrize("source", ["softmax", "hidden"])
 @pytest.mark.parametrize("model", ["gcn", "gin"])
-def test_a_graph_embeds_alike_alone_and_in_a_union(model: small_graphs.Model, source: small_graphs.Source) -> None:
+def test_a_graph_embeds_alike_alone_and_in_a_union(
+    model: shared_gnn.SharedGnnModel, source: shared_gnn.SharedGnnSource
+) -> None:
     one, two = graph(4, 1), graph(6, 2)
     union = Graph(
         "u",
@@ -74,23 +76,26 @@ def test_a_graph_embeds_alike_alone_and_in_a_union(model: small_graphs.Model, so
         columns_from_rows=False,
         nodes_from_edges=False,
     )
-    net = small_graphs.network(model, 4, 5, 3, 3)
+    net = shared_gnn.make_shared_gnn(model, 4, 5, 3, 3)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-    together = small_graphs.embedding(net, vector, small_graphs.inputs(net, union, (4, 6)), source)
-    alone = [small_graphs.embedding(net, vector, small_graphs.inputs(net, g, None), source) for g in (one, two)]
+    together = shared_gnn.embed_by_shared_gnn(net, vector, shared_gnn.prepare_shared_gnn_inputs(net, union, (4, 6)), source)
+    alone = [
+        shared_gnn.embed_by_shared_gnn(net, vector, shared_gnn.prepare_shared_gnn_inputs(net, g, None), source)
+        for g in (one, two)
+    ]
     assert np.allclose(together, np.concatenate(alone), atol=1e-6)
     assert together.min() >= 0
     assert together.max() <= 1
-    assert together.shape[1] == small_graphs.embedding_width(net, source)
+    assert together.shape[1] == shared_gnn.shared_gnn_embedding_width(net, source)
 
 
 def test_gin_follows_its_equation() -> None:
     """One layer against the equation in numpy, A + I dense."""
-    layout = gin.layout(4, 5, 1, 3)
+    layout = gin.gin_layout(4, 5, 1, 3)
     g = graph(7, 3)
     vector = torch.tensor(layout.start(np.random.default_rng(0))) + 0.05
-    net = small_graphs.Network("gin", layout, 1)
-    found = gin.hidden_layer(layout, vector, small_graphs.inputs(net, g, None)).numpy()
+    net = shared_gnn.SharedGnn("gin", layout, 1)
+    found = gin.gin_hidden_layer(layout, vector, shared_gnn.prepare_shared_gnn_inputs(net, g, None)).numpy()
     (w, b), (w2, b2) = [(p.numpy(), q.numpy()) for p, q in layout.layers(vector)[:2]]
     x = g.features.toarray() / np.linalg.norm(g.features.toarray(), axis=1, keepdims=True)
     rows = np.maximum(np.maximum((g.adjacency.toarray() + np.eye(7)) @ x @ w + b, 0) @ w2 + b2, 0)
@@ -99,44 +104,46 @@ def test_gin_follows_its_equation() -> None:
 
 
 def test_select_is_the_full_network_on_the_columns_in_use() -> None:
-    net = small_graphs.network("gin", 10, 5, 2, 3)
+    net = shared_gnn.make_shared_gnn("gin", 10, 5, 2, 3)
     g = graph(6, 4)
     wide = sp.csr_array((g.features.data, g.features.indices * 2 + 1, g.features.indptr), shape=(6, 10))
     g = Graph(
         "w", g.adjacency, wide, g.labels, 3, HERE, features_from_edges=False, columns_from_rows=False, nodes_from_edges=False
     )
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-    given = small_graphs.inputs(net, g, None)
-    own, where = small_graphs.selected(net, given)
+    given = shared_gnn.prepare_shared_gnn_inputs(net, g, None)
+    own, where = shared_gnn.select_shared_gnn_inputs(net, given)
     assert own.layout.widths[0] == 4
-    full = gin.GraphInputs(torch.tensor(unit_rows(g.features).toarray()), given.reach, given.labels, np.arange(10))  # type: ignore[union-attr]
-    assert torch.allclose(gin.scores(own.layout, vector[where], given), gin.scores(net.layout, vector, full), atol=1e-5)  # type: ignore[arg-type]
+    full = gin.GinInputs(torch.tensor(unit_matrix_rows(g.features).toarray()), given.reach, given.labels, np.arange(10))  # type: ignore[union-attr]
+    assert torch.allclose(gin.gin_scores(own.layout, vector[where], given), gin.gin_scores(net.layout, vector, full), atol=1e-5)  # type: ignore[arg-type]
 
 
 def test_pooling_and_its_adjoint() -> None:
-    pool = Pool((1, 3, 2))
+    pool = MatrixRowPool((1, 3, 2))
     rows, error = torch.randn(6, 2), torch.randn(3, 2)
     assert torch.allclose(pool.forward(rows)[1], rows[1:4].mean(dim=0))
     assert torch.allclose((pool.forward(rows) * error).sum(), (rows * pool.backward(error)).sum(), atol=1e-5)
-    total = Pool((1, 3, 2), total=True)
+    total = MatrixRowPool((1, 3, 2), total=True)
     assert torch.allclose(total.forward(rows)[1], rows[1:4].sum(dim=0))
     assert torch.allclose((total.forward(rows) * error).sum(), (rows * total.backward(error)).sum(), atol=1e-5)
 
 
 @pytest.mark.parametrize("model", ["gcn", "gin"])
-def test_without_pooling_every_node_has_its_own_label(model: small_graphs.Model) -> None:
+def test_without_pooling_every_node_has_its_own_label(model: shared_gnn.SharedGnnModel) -> None:
     """A union trained on node labels has the gradient of its nodes, not of its graphs."""
     labels = np.array([0, 1, 2, -1, 1, 0, 2, 2, 0])
-    net = small_graphs.network(model, 4, 5, 2, 3, pooling="none")
-    together = small_graphs.inputs(net, graph(9, 1, labels), (3, 4, 2))
+    net = shared_gnn.make_shared_gnn(model, 4, 5, 2, 3, pooling="none")
+    together = shared_gnn.prepare_shared_gnn_inputs(net, graph(9, 1, labels), (3, 4, 2))
     assert together.pool is None
     assert np.array_equal(together.labels.numpy(), labels)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
-    alone = small_graphs.inputs(net, graph(9, 1, labels), None)
-    assert torch.allclose(small_graphs.gradient(net, vector, together), small_graphs.gradient(net, vector, alone), atol=1e-6)
-    pooled = small_graphs.inputs(small_graphs.network(model, 4, 5, 2, 3), graph(9, 1, labels), (3, 4, 2))
-    other = small_graphs.gradient(net, vector, pooled)
-    assert not torch.allclose(small_graphs.gradient(net, vector, together), other, atol=1e-3)
+    alone = shared_gnn.prepare_shared_gnn_inputs(net, graph(9, 1, labels), None)
+    assert torch.allclose(
+        shared_gnn.shared_gnn_gradient(net, vector, together), shared_gnn.shared_gnn_gradient(net, vector, alone), atol=1e-6
+    )
+    pooled = shared_gnn.prepare_shared_gnn_inputs(shared_gnn.make_shared_gnn(model, 4, 5, 2, 3), graph(9, 1, labels), (3, 4, 2))
+    other = shared_gnn.shared_gnn_gradient(net, vector, pooled)
+    assert not torch.allclose(shared_gnn.shared_gnn_gradient(net, vector, together), other, atol=1e-3)
 
 
 def test_normalisation_loses_how_many_neighbours_there_are() -> None:
@@ -155,9 +162,9 @@ def test_normalisation_loses_how_many_neighbours_there_are() -> None:
     )
     lengths = {}
     for normalised in (True, False):
-        net = small_graphs.network("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
+        net = shared_gnn.make_shared_gnn("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
         vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-        rows = gin.hidden_layer(net.layout, vector, small_graphs.inputs(net, g, None))  # type: ignore[arg-type]
+        rows = gin.gin_hidden_layer(net.layout, vector, shared_gnn.prepare_shared_gnn_inputs(net, g, None))  # type: ignore[arg-type]
         lengths[normalised] = rows.norm(dim=1).numpy()
     assert np.ptp(lengths[True]) < 1e-3
     assert np.ptp(lengths[False]) > 1e-2 * lengths[False].max()
@@ -170,7 +177,7 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
     cut[0, 1] = cut[1, 0] = 0
     features = sp.csr_array(np.random.default_rng(0).random((6, 4)).astype(np.float32))
     for model, changed in (("gcn", {0, 1, 2, 3}), ("gin", {0, 1, 2})):
-        net = small_graphs.network(model, 4, 5, 2, 3)  # type: ignore[arg-type]
+        net = shared_gnn.make_shared_gnn(model, 4, 5, 2, 3)  # type: ignore[arg-type]
         vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
         rows = []
         for adjacency in (path, sp.csr_array(cut)):
@@ -186,12 +193,14 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
                 columns_from_rows=False,
                 nodes_from_edges=False,
             )
-            rows.append(small_graphs.embedding(net, vector, small_graphs.inputs(net, g, None), "softmax"))
+            rows.append(
+                shared_gnn.embed_by_shared_gnn(net, vector, shared_gnn.prepare_shared_gnn_inputs(net, g, None), "softmax")
+            )
         different = set(np.flatnonzero(np.abs(rows[0] - rows[1]).max(axis=1) > 1e-7).tolist())
         assert different == changed
         assert max(different) <= net.affected_hops
     assert (
-        gcn.compact_inputs(
+        gcn.compact_gcn_inputs(
             Graph(
                 "p",
                 path,
@@ -211,7 +220,7 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
 class Theirs(torch.nn.Module):
     """GIN of PyG's layers with our parameters: batch norm inside its perceptrons and after them."""
 
-    def __init__(self, net: small_graphs.Network, vector: torch.Tensor) -> None:
+    def __init__(self, net: shared_gnn.SharedGnn, vector: torch.Tensor) -> None:
         super().__init__()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -244,21 +253,21 @@ class Theirs(torch.nn.Module):
 def test_gin_with_batch_norm_is_pygs(training: bool) -> None:
     """The same rows, and the same running statistics after a training step."""
     g = graph(12, 1, np.zeros(12, np.int64))
-    net = small_graphs.network("gin", g.num_features, 6, 3, 2, norm="batch")
+    net = shared_gnn.make_shared_gnn("gin", g.num_features, 6, 3, 2, norm="batch")
     assert isinstance(net.layout, gin.GinLayout)
     rng = np.random.default_rng(0)
     vector = torch.tensor(net.layout.start(rng)) + 0.1 * torch.tensor(rng.random(net.layout.num_parameters, np.float32))
     theirs = Theirs(net, vector).train(training)
     coo = g.adjacency.tocoo()
     edges = torch.tensor(np.stack(coo.coords).astype(np.int64))
-    wanted = theirs(torch.tensor(unit_rows(g.features).toarray()), edges)
-    given = gin.compact(g, None, g.labels, unit_rows(g.features), "batch")
-    own, where = small_graphs.selected(net, given)
+    wanted = theirs(torch.tensor(unit_matrix_rows(g.features).toarray()), edges)
+    given = gin.compact_gin_inputs(g, None, g.labels, unit_matrix_rows(g.features), "batch")
+    own, where = shared_gnn.select_shared_gnn_inputs(net, given)
     assert isinstance(own.layout, gin.GinLayout)
     seen: list[torch.Tensor] | None = [] if training else None
-    assert torch.allclose(gin.hidden_layer(own.layout, vector[where], given, seen), wanted, atol=1e-4)
+    assert torch.allclose(gin.gin_hidden_layer(own.layout, vector[where], given, seen), wanted, atol=1e-4)
     if seen is not None:
-        after = net.layout.statistics(gin.with_statistics(net.layout, vector, seen))
+        after = net.layout.statistics(gin.update_gin_statistics(net.layout, vector, seen))
         for part, norm in zip(after, theirs.all_norms, strict=True):
             assert torch.allclose(part[2], norm.running_mean, atol=1e-4)
             assert torch.allclose(part[3], norm.running_var, atol=1e-4)
@@ -268,11 +277,11 @@ def test_batches_hold_every_graph_once() -> None:
     sizes = (3, 4, 2, 3)
     labels = np.repeat([0, 1, 0, 1], sizes)
     g = graph(12, 1, labels)
-    net = small_graphs.network("gin", g.num_features, 5, 2, 2, "sum", "batch")
-    whole = small_graphs.inputs(net, g, sizes)
-    assert isinstance(whole, gin.GraphInputs)
-    parts = small_graphs.Batches(g.adjacency, sizes).inputs(whole, 2, 0)
+    net = shared_gnn.make_shared_gnn("gin", g.num_features, 5, 2, 2, "sum", "batch")
+    whole = shared_gnn.prepare_shared_gnn_inputs(net, g, sizes)
+    assert isinstance(whole, gin.GinInputs)
+    parts = shared_gnn.SharedGnnBatches(g.adjacency, sizes).inputs(whole, 2, 0)
     assert sorted(s for p in parts for s in p.pool.sizes) == sorted(sizes)  # type: ignore[union-attr]
     assert sum(len(p.x) for p in parts) == 12
-    three = small_graphs.Batches(g.adjacency, sizes).inputs(whole, 3, 0)
+    three = shared_gnn.SharedGnnBatches(g.adjacency, sizes).inputs(whole, 3, 0)
     assert len(three) == 1, "a batch of one graph has no statistics of its own"

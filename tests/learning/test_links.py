@@ -11,25 +11,25 @@ from fedgraph.types import Graph
 
 
 def test_edges_are_pairs_and_back(library: Graph) -> None:
-    found = links.edges_of(library.adjacency)
+    found = links.list_links(library.adjacency)
     assert len(found) == library.num_edges
     assert (found[:, 0] < found[:, 1]).all()
-    again = links.adjacency_of(found, library.num_nodes)
+    again = links.link_adjacency(found, library.num_nodes)
     assert (again != library.adjacency).nnz == 0
 
 
 def test_a_coin_depends_on_its_pair_alone() -> None:
     every = np.array([(u, v) for u in range(60) for v in range(u + 1, 60)])
-    coins = links.pair_coins(every, 7)
-    assert np.array_equal(coins[[5, 900]], links.pair_coins(every[[5, 900]], 7))
-    assert np.array_equal(coins, links.pair_coins(every[:, ::-1], 7))
-    assert not np.array_equal(coins, links.pair_coins(every, 8))
+    coins = links.draw_link_coins(every, 7)
+    assert np.array_equal(coins[[5, 900]], links.draw_link_coins(every[[5, 900]], 7))
+    assert np.array_equal(coins, links.draw_link_coins(every[:, ::-1], 7))
+    assert not np.array_equal(coins, links.draw_link_coins(every, 8))
     assert abs(coins.mean() - 0.5) < 0.03
     assert abs(np.corrcoef(coins, every[:, 0])[0, 1]) < 0.08
 
 
 def test_random_pairs_never_hold_an_edge(library: Graph) -> None:
-    found = links.random_pairs(library.num_nodes, 5000, np.random.default_rng(0), library.adjacency)
+    found = links.draw_possible_links(library.num_nodes, 5000, np.random.default_rng(0), library.adjacency)
     assert len(found) == 5000
     assert not np.asarray(library.adjacency[found[:, 0], found[:, 1]]).any()
     assert (found[:, 0] < found[:, 1]).all()
@@ -37,24 +37,26 @@ def test_random_pairs_never_hold_an_edge(library: Graph) -> None:
 
 @pytest.mark.parametrize(("nodes", "without"), [(1, None), (2, np.array([[0, 1]])), (3, np.array([[0, 1], [0, 2], [1, 2]]))])
 def test_where_no_pair_is_free_there_is_an_error_and_no_search_without_end(nodes: int, without: np.ndarray | None) -> None:
-    edges = None if without is None else links.adjacency_of(without, nodes)
+    edges = None if without is None else links.link_adjacency(without, nodes)
     with pytest.raises(DataError, match="no pair without an edge"):
-        links.random_pairs(nodes, 10, np.random.default_rng(0), edges)
-    assert len(links.random_pairs(nodes, 0, np.random.default_rng(0), edges)) == 0
+        links.draw_possible_links(nodes, 10, np.random.default_rng(0), edges)
+    assert len(links.draw_possible_links(nodes, 0, np.random.default_rng(0), edges)) == 0
 
 
 def test_measures_are_those_of_the_open_graph_benchmark() -> None:
     rng = np.random.default_rng(1)
     positives, negatives = rng.normal(1, 1, 80), rng.normal(0, 1, 400)
-    found = links.measure(positives, negatives)
+    found = links.measure_link_scores(positives, negatives)
     truth = np.r_[np.ones(80), np.zeros(400)]
     assert found["auc"] == pytest.approx(roc_auc_score(truth, np.r_[positives, negatives]))
     for k in (20, 50, 100):
         assert found[f"hits_at_{k}"] == pytest.approx(np.mean([np.sum(negatives >= p) < k for p in positives]))
     assert found["mrr"] == pytest.approx(np.mean([1 / (1 + np.sum(negatives > p)) for p in positives]))
-    few = links.measure(positives, negatives[:30])
+    few = links.measure_link_scores(positives, negatives[:30])
     assert "hits_at_50" not in few
-    assert links.measure(np.zeros(5), np.zeros(99))["mrr"] == pytest.approx(1 / (1 + 99 / 2)), "equal scores tell nothing"
+    assert links.measure_link_scores(np.zeros(5), np.zeros(99))["mrr"] == pytest.approx(1 / (1 + 99 / 2)), (
+        "equal scores tell nothing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,28 +69,28 @@ def test_measures_are_those_of_the_open_graph_benchmark() -> None:
     ],
 )
 def test_heuristics_are_those_of_networkx(name: str, other, library: Graph) -> None:  # type: ignore[no-untyped-def]
-    asked = links.random_pairs(library.num_nodes, 200, np.random.default_rng(2))
+    asked = links.draw_possible_links(library.num_nodes, 200, np.random.default_rng(2))
     graph = nx.from_scipy_sparse_array(library.adjacency)
     theirs = [score for _, _, score in other(graph, [tuple(p) for p in asked.tolist()])]
-    assert links.heuristic_scores(name, library.adjacency, asked) == pytest.approx(theirs)
+    assert links.score_links_heuristically(name, library.adjacency, asked) == pytest.approx(theirs)
 
 
 def test_the_discriminant_points_where_edges_differ() -> None:
     rng = np.random.default_rng(3)
     known = rng.normal(size=(4000, 3)) @ np.array([[1, 0.9, 0], [0, 0.5, 0], [0, 0, 1.0]])
     edges = rng.normal(size=(500, 3)) @ np.array([[1, 0.9, 0], [0, 0.5, 0], [0, 0, 1.0]]) + np.array([0.0, 1.0, 0.0])
-    direction = links.fisher_direction(known, np.r_[500.0, edges.sum(axis=0)])
+    direction = links.fit_link_direction(known, np.r_[500.0, edges.sum(axis=0)])
     both = np.r_[known @ direction, edges @ direction]
     truth = np.r_[np.zeros(4000), np.ones(500)]
     assert roc_auc_score(truth, both) > roc_auc_score(truth, np.r_[known[:, 1], edges[:, 1]]) + 0.1, "columns that go together"
-    assert np.isfinite(links.fisher_direction(np.zeros((10, 2)), np.zeros(3))).all()
+    assert np.isfinite(links.fit_link_direction(np.zeros((10, 2)), np.zeros(3))).all()
 
 
 def test_a_pairs_own_edge_is_not_counted() -> None:
     """Random rows: what is known of a pair is the same whether or not its own edge was summed over once."""
-    rows = links.random_rows(6, 32, 0)
+    rows = links.random_link_rows(6, 32, 0)
     hop = rows[[1, 0, 3, 2, 5, 4]]
-    found = links.Blocks((rows, hop), 0).known_of(np.array([[0, 1], [0, 2]]))
+    found = links.LinkRows((rows, hop), 0).known_of(np.array([[0, 1], [0, 2]]))
     assert found.shape == (2, 2)
     assert found[0, 1] == pytest.approx(found[1, 1]), "the degrees"
     assert abs(found[0, 0] - rows[0].astype(float) @ rows[1].astype(float)) < 1e-6, "hops 1·1, not 0·1, which would be 1"
@@ -96,9 +98,9 @@ def test_a_pairs_own_edge_is_not_counted() -> None:
 
 @pytest.mark.parametrize("model", ["gcn", "sage"])
 def test_the_encoder_learns_and_repeats(library: Graph, model: str) -> None:
-    rows = links.fit_encoder(library, 0, model)
-    assert np.array_equal(rows, links.fit_encoder(library, 0, model))
-    edges = links.edges_of(library.adjacency)
-    against = links.random_pairs(library.num_nodes, 500, np.random.default_rng(0), library.adjacency)
+    rows = links.fit_link_encoder(library, 0, model)
+    assert np.array_equal(rows, links.fit_link_encoder(library, 0, model))
+    edges = links.list_links(library.adjacency)
+    against = links.draw_possible_links(library.num_nodes, 500, np.random.default_rng(0), library.adjacency)
     score = [np.einsum("ij,ij->i", rows[p[:, 0]], rows[p[:, 1]]) for p in (edges, against)]
-    assert links.measure(*score)["auc"] > 0.8
+    assert links.measure_link_scores(*score)["auc"] > 0.8

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError
-from fedgraph.learning.optimisers.objective import LinearObjective, Loss, LossName
-from fedgraph.learning.propagation.walks import capped_walk, num_steps, walked
+from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
+from fedgraph.learning.propagation.walks import _num_steps, capped_walk_matrix, walk_rows
 from fedgraph.privacy.claims import gcon
 
 Edges = list[tuple[int, int]]
@@ -24,17 +24,19 @@ def graph_of(n: int, edges: Edges) -> sp.csr_array:
     return sp.csr_array(dense)
 
 
-def losses() -> list[tuple[Loss, gcon.LossBounds]]:
+def losses() -> list[tuple[ObjectiveLoss, gcon.GconLossBounds]]:
     return [
-        (Loss("soft-margin", 4), gcon.soft_margin(4)),
-        (Loss("pseudo-huber", 3, 0.5), gcon.pseudo_huber(3, 0.5)),
-        (Loss("pseudo-huber", 3, 2.0), gcon.pseudo_huber(3, 2.0)),
+        (ObjectiveLoss("soft-margin", 4), gcon.gcon_soft_margin(4)),
+        (ObjectiveLoss("pseudo-huber", 3, 0.5), gcon.gcon_pseudo_huber(3, 0.5)),
+        (ObjectiveLoss("pseudo-huber", 3, 2.0), gcon.gcon_pseudo_huber(3, 2.0)),
     ]
 
 
 @pytest.mark.parametrize(("loss", "bounds"), losses())
 @pytest.mark.parametrize("y", [0.0, 1.0])
-def test_derivatives_stay_within_what_is_charged_and_reach_it(loss: Loss, bounds: gcon.LossBounds, y: float) -> None:
+def test_derivatives_stay_within_what_is_charged_and_reach_it(
+    loss: ObjectiveLoss, bounds: gcon.GconLossBounds, y: float
+) -> None:
     x = np.linspace(-60, 60, 120_001)
     target, h = np.full_like(x, y), 1e-4
     first = (loss.value(x + h, target) - loss.value(x - h, target)) / (2 * h)
@@ -45,19 +47,19 @@ def test_derivatives_stay_within_what_is_charged_and_reach_it(loss: Loss, bounds
         assert 0.98 * bound < np.abs(found).max() <= bound * (1 + 1e-6)
 
 
-def problem(name: LossName, regulariser: float, prior: float = 0.0, n: int = 60, d: int = 6, c: int = 3) -> tuple:
+def problem(name: ObjectiveLossName, regulariser: float, prior: float = 0.0, n: int = 60, d: int = 6, c: int = 3) -> tuple:
     rng = np.random.default_rng(1)
     rows = rng.standard_normal((n, d))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     labels = rng.integers(c, size=n)
     noise = rng.standard_normal((d, c)) * 30
-    return LinearObjective(Loss(name, c, 0.5), labels, regulariser, 1e-9, prior), rows, noise
+    return LinearObjective(ObjectiveLoss(name, c, 0.5), labels, regulariser, 1e-9, prior), rows, noise
 
 
 @pytest.mark.parametrize("name", ["soft-margin", "pseudo-huber"])
 @pytest.mark.parametrize("regulariser", [1e-3, 0.1, 10.0])
 @pytest.mark.parametrize("prior", [0.0, 3.0])
-def test_minimiser_is_certified_even_under_large_noise(name: LossName, regulariser: float, prior: float) -> None:
+def test_minimiser_is_certified_even_under_large_noise(name: ObjectiveLossName, regulariser: float, prior: float) -> None:
     objective, rows, noise = problem(name, regulariser, prior)
     theta = objective.minimise(rows, noise)
     assert np.linalg.norm(objective.gradient(theta, rows, noise)) <= 1e-9
@@ -83,7 +85,7 @@ def test_prior_is_the_answer_of_an_infinitely_strong_pull() -> None:
 
 
 def test_walk_is_row_stochastic_and_capped() -> None:
-    walk = capped_walk(graph_of(5, [(0, 1), (0, 2), (0, 3)]), 0.3).toarray()
+    walk = capped_walk_matrix(graph_of(5, [(0, 1), (0, 2), (0, 3)]), 0.3).toarray()
     assert np.allclose(walk.sum(axis=1), 1)
     off = walk - np.diag(np.diag(walk))
     assert off.max() <= 0.3
@@ -102,13 +104,13 @@ def test_walk_is_row_stochastic_and_capped() -> None:
 )
 def test_graphs_that_the_theorem_does_not_cover_are_refused(matrix: sp.csr_array, words: str) -> None:
     with pytest.raises(DataError, match=words):
-        capped_walk(matrix)
+        capped_walk_matrix(matrix)
 
 
 def change(n: int, edges: Edges, new: tuple[int, int], x: np.ndarray, steps: list[float], restart: float, cap: float) -> float:
     """Σ over rows of ‖ΔZ‖₂ when the edge ``new`` is added."""
-    before = walked(capped_walk(graph_of(n, edges), cap), x, steps, restart)
-    after = walked(capped_walk(graph_of(n, [*edges, new]), cap), x, steps, restart)
+    before = walk_rows(capped_walk_matrix(graph_of(n, edges), cap), x, steps, restart)
+    after = walk_rows(capped_walk_matrix(graph_of(n, [*edges, new]), cap), x, steps, restart)
     return float(np.linalg.norm(before - after, axis=1).sum())
 
 
@@ -116,14 +118,14 @@ def change(n: int, edges: Edges, new: tuple[int, int], x: np.ndarray, steps: lis
 @pytest.mark.parametrize(("steps", "restart"), [([1.0], 0.5), ([3.0], 0.5), ([math.inf], 0.1), ([0.0, 2.0, math.inf], 0.3)])
 def test_brute_force_over_all_small_graphs_never_beats_psi(cap: float, steps: list[float], restart: float) -> None:
     """A column of x for every choice of signs; the first row's is 1."""
-    bound, worst = gcon.psi(steps, restart, cap), 0.0
+    bound, worst = gcon.gcon_psi(steps, restart, cap), 0.0
     signs = {n: np.array(list(itertools.product([1.0], *[(-1.0, 1.0)] * (n - 1)))).T for n in (2, 3, 4)}
     for n in signs:
         pairs = [p for p in itertools.combinations(range(n), 2) if p != (0, 1)]
         for chosen in itertools.product((False, True), repeat=len(pairs)):
             edges = [p for p, keep in zip(pairs, chosen, strict=True) if keep]
-            before, after = (capped_walk(graph_of(n, found), cap) for found in (edges, [*edges, (0, 1)]))
-            moved = walked(before, signs[n], steps, restart) - walked(after, signs[n], steps, restart)
+            before, after = (capped_walk_matrix(graph_of(n, found), cap) for found in (edges, [*edges, (0, 1)]))
+            moved = walk_rows(before, signs[n], steps, restart) - walk_rows(after, signs[n], steps, restart)
             worst = max(worst, float(np.abs(moved).sum(axis=0).max()))
     assert worst <= bound * (1 + 1e-9)
     if steps == [1.0]:
@@ -139,18 +141,18 @@ def test_stars_joined_at_their_hubs_come_close_to_psi(restart: float, steps: flo
         edges = [(0, 2 + i) for i in range(leaves)] + [(1, 2 + leaves + i) for i in range(leaves)]
         x = np.array([[1.0], [-1.0], *[[1.0]] * leaves, *[[-1.0]] * leaves])
         found = change(2 + 2 * leaves, edges, (0, 1), x, [steps], restart, cap)
-        worst = max(worst, found / gcon.psi([steps], restart, cap))
+        worst = max(worst, found / gcon.gcon_psi([steps], restart, cap))
     assert 0.75 < worst <= 1 + 1e-9
 
 
 def test_rows_never_leave_the_unit_ball_and_infinity_means_converged() -> None:
     rng = np.random.default_rng(0)
     dense = np.triu(rng.random((30, 30)) < 0.2, 1).astype(float)
-    walk = capped_walk(sp.csr_array(dense + dense.T))
+    walk = capped_walk_matrix(sp.csr_array(dense + dense.T))
     x = rng.standard_normal((30, 4))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     for m in (0.0, 1.0, 5.0, math.inf):
-        assert np.linalg.norm(walked(walk, x, [m], 0.2), axis=1).max() <= 1 + 1e-12
+        assert np.linalg.norm(walk_rows(walk, x, [m], 0.2), axis=1).max() <= 1 + 1e-12
     exact = 0.2 * np.linalg.solve(np.eye(30) - 0.8 * walk.toarray(), x)
-    assert np.allclose(walked(walk, x, [math.inf], 0.2), exact, atol=1e-11)
-    assert num_steps(math.inf, 1.0) == 0
+    assert np.allclose(walk_rows(walk, x, [math.inf], 0.2), exact, atol=1e-11)
+    assert _num_steps(math.inf, 1.0) == 0

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.learning import once, views
+from fedgraph.learning import projection, public_cache
 from fedgraph.learning.optimisers import public_training
 from fedgraph.types import Graph
 
@@ -32,10 +32,10 @@ def test_one_makes_it_and_the_others_wait_for_it() -> None:
 
     def asks() -> None:
         together.wait()
-        found.append(once.made_once("key", make))
+        found.append(public_cache.make_in_public_cache("key", make))
 
     found: list[np.ndarray] = []
-    with once.sharing():
+    with public_cache.open_public_cache():
         threads = [threading.Thread(target=asks) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -47,38 +47,38 @@ def test_one_makes_it_and_the_others_wait_for_it() -> None:
 
 def test_without_a_folder_everybody_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    with once.sharing():
-        folder = once.shared_in()
+    with public_cache.open_public_cache():
+        folder = public_cache.public_cache_folder()
         assert folder is not None
-        once.made_once("key", lambda: made.append(1))
+        public_cache.make_in_public_cache("key", lambda: made.append(1))
         (Path(folder) / "key").write_bytes(b"damaged")
-        once.made_once("key", lambda: made.append(2))
-        monkeypatch.setattr(once, "_MOST", 10)
+        public_cache.make_in_public_cache("key", lambda: made.append(2))
+        monkeypatch.setattr(public_cache, "_MOST", 10)
         for number in (3, 4):
-            once.made_once("large", lambda number=number: (made.append(number), "x" * 100))
+            public_cache.make_in_public_cache("large", lambda number=number: (made.append(number), "x" * 100))
     assert made == [1, 2, 3, 4]
     assert not Path(folder).exists()
-    assert once.shared_in() is None
-    once.share_in(str(tmp_path / "on another machine"))
-    assert once.shared_in() is None
-    once.made_once("key", lambda: made.append(5))
+    assert public_cache.public_cache_folder() is None
+    public_cache.set_public_cache_folder(str(tmp_path / "on another machine"))
+    assert public_cache.public_cache_folder() is None
+    public_cache.make_in_public_cache("key", lambda: made.append(5))
     assert made[-1] == 5
 
 
 def test_what_is_damaged_is_made_again() -> None:
     """Half of it, as a full disk leaves it; or bytes that still can be read, and say something else."""
     value = [np.arange(1000.0), "text"]
-    with once.sharing():
-        folder = once.shared_in()
+    with public_cache.open_public_cache():
+        folder = public_cache.public_cache_folder()
         assert folder is not None
-        once.made_once("key", lambda: value)
+        public_cache.make_in_public_cache("key", lambda: value)
         file = Path(folder) / "key"
         whole = file.read_bytes()
         another = bytearray(whole)
         another[-100] ^= 1
         for damaged in (b"", whole[:20], whole[:-1], bytes(another), b"N.", b"cfedgraph.gone\nClass\n.", pickle.dumps("other")):
             file.write_bytes(damaged)
-            array, _ = once.made_once("key", lambda: value)
+            array, _ = public_cache.make_in_public_cache("key", lambda: value)
             assert np.array_equal(array, value[0])
             assert file.read_bytes() == whole
 
@@ -89,12 +89,12 @@ def test_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*args: object) -> int:
         raise OSError(errno.ENOSPC, "full")
 
-    with once.sharing():
+    with public_cache.open_public_cache():
         with monkeypatch.context() as patched:
             patched.setattr(Path, "write_bytes", refused)
-            assert once.made_once("key", lambda: 1) == 1
-        shutil.rmtree(str(once.shared_in()))
-        assert [once.made_once("key", lambda n=n: n) for n in (2, 3)] == [2, 3]
+            assert public_cache.make_in_public_cache("key", lambda: 1) == 1
+        shutil.rmtree(str(public_cache.public_cache_folder()))
+        assert [public_cache.make_in_public_cache("key", lambda n=n: n) for n in (2, 3)] == [2, 3]
 
 
 def test_a_folder_that_may_not_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,8 +104,8 @@ def test_a_folder_that_may_not_be_looked_at(tmp_path: Path, monkeypatch: pytest.
         raise PermissionError(errno.EACCES, "not yours")
 
     monkeypatch.setattr(os, "stat", refused)
-    once.share_in(str(tmp_path))
-    assert once.shared_in() is None
+    public_cache.set_public_cache_folder(str(tmp_path))
+    assert public_cache.public_cache_folder() is None
 
 
 def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,43 +124,43 @@ def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.
         living = Path(other.stdout.readline().strip())
         assert not killed.exists()
         assert foreign.exists(), "it does not say whose it is"
-        with once.sharing():
+        with public_cache.open_public_cache():
             assert living.exists(), "its run is at work"
         other.kill()
-    with once.sharing():
+    with public_cache.open_public_cache():
         assert not living.exists()
 
 
 def test_other_data_have_another_name() -> None:
     matrix = sp.csr_array(np.eye(3, dtype=np.float32))
     names = [
-        once.digest(matrix, 3),
-        once.digest(2 * matrix, 3),
-        once.digest(matrix, 4),
-        once.digest(np.zeros((2, 3))),
-        once.digest(np.zeros((3, 2))),
-        once.digest(np.zeros((3, 2), dtype=np.float32)),
-        once.digest("a", "b"),
-        once.digest("ab"),
+        public_cache.public_cache_key(matrix, 3),
+        public_cache.public_cache_key(2 * matrix, 3),
+        public_cache.public_cache_key(matrix, 4),
+        public_cache.public_cache_key(np.zeros((2, 3))),
+        public_cache.public_cache_key(np.zeros((3, 2))),
+        public_cache.public_cache_key(np.zeros((3, 2), dtype=np.float32)),
+        public_cache.public_cache_key("a", "b"),
+        public_cache.public_cache_key("ab"),
     ]
     assert len(set(names)) == len(names)
-    assert once.digest(sp.csr_array(np.eye(3, dtype=np.float32)), 3) == names[0]
+    assert public_cache.public_cache_key(sp.csr_array(np.eye(3, dtype=np.float32)), 3) == names[0]
 
 
 def test_what_is_read_is_what_was_computed(library: Graph) -> None:
     """Another process finds the same bits in the folder that it would compute."""
 
     def found() -> list[np.ndarray]:
-        for cached in (views.public_basis, views.public_pairs):
+        for cached in (projection.public_projection_basis, projection.public_pair_projection):
             cached.cache_clear()
         public_training._encoded.clear()
-        encoder = public_training.Encoder("classes", 8, 2, public_training.Fitting(5, 0.01, 0.0))
-        encoded = public_training.encode_nodes(library, encoder)
-        pairs = views.public_pairs(library, 8)
+        encoder = public_training.PublicTrainingEncoder("classes", 8, 2, public_training.PublicTrainingSteps(5, 0.01, 0.0))
+        encoded = public_training.encode_by_public_training(library, encoder)
+        pairs = projection.public_pair_projection(library, 8)
         return [encoded.own, encoded.message, encoded.parameters, pairs.basis, pairs.landmarks, pairs.mixing]
 
     alone = found()
-    with once.sharing():
+    with public_cache.open_public_cache():
         first, second = found(), found()
     for a, b, c in zip(alone, first, second, strict=True):
         assert a.tobytes() == b.tobytes() == c.tobytes()

@@ -11,18 +11,18 @@ import scipy.sparse as sp
 import torch
 from scipy.linalg import subspace_angles
 
-from fedgraph.learning import views
-from fedgraph.learning.layers.matrices import FeatureMatrix, unit_rows
-from fedgraph.learning.propagation.walks import personalised_pagerank
-from fedgraph.learning.views import (
+from fedgraph.learning import projection
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, unit_matrix_rows
+from fedgraph.learning.projection import (
     ProjectedRows,
-    coordinates,
-    counts_words,
-    project,
-    public_basis,
-    public_curvature,
-    rarity_weights,
+    _rarity_weights,
+    has_projectable_words,
+    project_features,
+    project_features_sparsely,
+    public_projection_basis,
+    public_projection_curvature,
 )
+from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
 from fedgraph.types import Graph
 
 
@@ -38,24 +38,24 @@ def public(library: Graph) -> Graph:
 def test_rare_words_count_more_and_no_word_counts_nothing(public: Graph) -> None:
     features = np.zeros((80, 4))
     features[:, 0], features[:40, 1], features[0, 2] = 1, 1, 1
-    weights = rarity_weights(with_features(public, features), 0.75)
+    weights = _rarity_weights(with_features(public, features), 0.75)
     assert (np.diff(weights) > 0).all()
     assert (weights > 0).all()
     assert weights[1] == pytest.approx(np.log(82 / 41) ** 0.75)
-    assert np.array_equal(rarity_weights(public, 0.0), np.ones(public.num_features, dtype=np.float32))
+    assert np.array_equal(_rarity_weights(public, 0.0), np.ones(public.num_features, dtype=np.float32))
 
 
 def test_whole_numbers_are_words_and_fractions_are_weights(public: Graph) -> None:
     counts = np.random.default_rng(0).integers(0, 5, (80, 6))
-    assert counts_words(with_features(public, counts))
-    assert not counts_words(with_features(public, counts * 0.3))
-    assert counts_words(with_features(public, counts * 0))
+    assert has_projectable_words(with_features(public, counts))
+    assert not has_projectable_words(with_features(public, counts * 0.3))
+    assert has_projectable_words(with_features(public, counts * 0))
 
 
 def test_stored_zeros_are_no_words(public: Graph) -> None:
     stored = sp.csr_array(np.ones((80, 2), dtype=np.float32))
     stored.data[::2] = 0
-    weights = rarity_weights(dataclasses.replace(public, features=stored), 1.0)
+    weights = _rarity_weights(dataclasses.replace(public, features=stored), 1.0)
     assert weights[0] == pytest.approx(np.log(82))
     assert weights[1] == pytest.approx(np.log(82 / 81))
 
@@ -63,52 +63,52 @@ def test_stored_zeros_are_no_words(public: Graph) -> None:
 def test_dense_features_are_left_alone(public: Graph) -> None:
     """Where every row has every feature, rarity says nothing: the coordinates are those without it."""
     dense = with_features(public, np.random.default_rng(0).random((80, 12)) + 0.1)
-    with_, without = (coordinates(dense.features, public_basis(dense, 12, rarity=r)) for r in (0.75, 0.0))
+    with_, without = (project_features(dense.features, public_projection_basis(dense, 12, rarity=r)) for r in (0.75, 0.0))
     assert np.allclose(with_ @ with_.T, without @ without.T, atol=1e-3)
 
 
 @pytest.mark.parametrize("k", [3, 10])
 def test_directions_are_the_leading_singular_vectors(public: Graph, k: int) -> None:
-    smoothed = personalised_pagerank(public.adjacency, unit_rows(public.features).toarray(), 0.25, 2)
+    smoothed = walk_by_personalised_pagerank(public.adjacency, unit_matrix_rows(public.features).toarray(), 0.25, 2)
     expected = np.linalg.svd(smoothed)[2][:k].T
-    basis = public_basis(public, k)
+    basis = public_projection_basis(public, k)
     assert np.allclose(basis.T @ basis, np.eye(k), atol=1e-4)
     assert np.rad2deg(subspace_angles(basis, expected)).max() < 1
 
 
 def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph) -> None:
     again = dataclasses.replace(public)
-    assert np.array_equal(public_basis(public, 8, rarity=0.75), public_basis(again, 8, rarity=0.75))
+    assert np.array_equal(public_projection_basis(public, 8, rarity=0.75), public_projection_basis(again, 8, rarity=0.75))
     low = np.outer(np.ones(80), np.arange(1.0, 21)) + np.outer(np.arange(80), np.ones(20))
-    assert public_basis(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
+    assert public_projection_basis(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
 
 
 def test_a_public_graph_without_any_word_still_gives_a_frame(public: Graph) -> None:
     empty = with_features(public, np.zeros((80, 20)))
-    basis = public_basis(empty, 16, rarity=0.75)
+    basis = public_projection_basis(empty, 16, rarity=0.75)
     assert basis.shape == (20, 1)
     assert np.isfinite(basis).all()
-    assert np.isfinite(public_curvature(coordinates(empty.features, basis), 0.1, 0.01)).all()
+    assert np.isfinite(public_projection_curvature(project_features(empty.features, basis), 0.1, 0.01)).all()
 
 
 def test_coordinates_are_row_by_row(library: Graph, public: Graph) -> None:
-    basis = public_basis(public, 16, rarity=0.75)
-    whole = coordinates(library.features, basis)
+    basis = public_projection_basis(public, 16, rarity=0.75)
+    whole = project_features(library.features, basis)
     for rows in ([5], [200, 7, 130]):
-        assert np.allclose(coordinates(library.features[rows], basis), whole[rows], atol=1e-6)
-    assert np.allclose(project(library.features, basis).toarray(), whole)
+        assert np.allclose(project_features(library.features[rows], basis), whole[rows], atol=1e-6)
+    assert np.allclose(project_features_sparsely(library.features, basis).toarray(), whole)
 
 
 def test_rows_outside_the_public_span_and_empty_rows_become_zero(public: Graph) -> None:
     features = np.zeros((80, 6))
     features[:, :3] = np.random.default_rng(0).random((80, 3))
-    basis = public_basis(with_features(public, features), 3, rarity=0.75)
+    basis = public_projection_basis(with_features(public, features), 3, rarity=0.75)
     private = sp.csr_array(np.array([[0, 0, 0, 0, 0, 0], [1e-30, 0, 0, 0, 0, 0], [1e30, 0, 0, 0, 9, 0]], dtype=np.float32))
-    norms = np.linalg.norm(coordinates(private, basis), axis=1)
+    norms = np.linalg.norm(project_features(private, basis), axis=1)
     assert norms[0] == 0
     assert np.isfinite(norms).all()
     assert (norms <= 1 + 1e-5).all()
-    outside = coordinates(sp.csr_array(np.array([[0, 0, 0, 5, 1, 2]], dtype=np.float32)), basis)
+    outside = project_features(sp.csr_array(np.array([[0, 0, 0, 5, 1, 2]], dtype=np.float32)), basis)
     assert not outside.any(), "public directions see nothing of such a row"
 
 
@@ -127,25 +127,25 @@ def test_rows_that_are_too_many_for_double_precision_go_there_by_parts(monkeypat
     rows = rng.standard_normal((700, 5)).astype(np.float32)
     error = torch.tensor(rng.standard_normal((700, 3)))
     whole = ProjectedRows(rows).gradient(error)
-    monkeypatch.setattr(views, "DOUBLED", 100)
+    monkeypatch.setattr(projection, "_DOUBLED", 100)
     parts = ProjectedRows(rows).gradient(error)
     assert parts.dtype == torch.float64
     assert torch.allclose(parts, whole, rtol=0, atol=1e-12), "single precision would be off by 1e-6"
 
 
 def test_rows_that_do_not_fit_say_so_first(public: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    basis = public_basis(public, 8)
+    basis = public_projection_basis(public, 8)
     told = tmp_path / "meminfo"
-    monkeypatch.setattr(views, "MEMORY", told)
-    assert coordinates(public.features, basis).any(), "a system that tells nothing refuses nothing"
+    monkeypatch.setattr(projection, "_MEMORY", told)
+    assert project_features(public.features, basis).any(), "a system that tells nothing refuses nothing"
     told.write_text("MemTotal: 4 kB\nMemAvailable: 4 kB\n")
     with pytest.raises(MemoryError, match="give a smaller 'projection'"):
-        coordinates(public.features, basis)
+        project_features(public.features, basis)
 
 
 def test_curvature_is_the_damped_inverse_of_the_public_second_moment(public: Graph) -> None:
-    rows = coordinates(public.features, public_basis(public, 8, rarity=0.75))
-    inverse = public_curvature(rows, 0.1, 0.05)
+    rows = project_features(public.features, public_projection_basis(public, 8, rarity=0.75))
+    inverse = public_projection_curvature(rows, 0.1, 0.05)
     rows = np.hstack([rows, np.full((80, 1), 0.1)])
     assert np.allclose(inverse @ (rows.T @ rows / 80 + 0.05 * np.eye(9)), np.eye(9), atol=1e-4)
     assert np.linalg.eigvalsh(inverse).max() <= 1 / 0.05 + 1e-3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fedgraph.learning.layers.matrices import seed_torch
+from fedgraph.learning.layers.torch_matrices import seed_torch
 
 
 def test_it_is_the_same_stream() -> None:

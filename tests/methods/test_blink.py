@@ -13,7 +13,7 @@ from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.learning import degree_prior
 from fedgraph.methods import blink
 from fedgraph.methods.base import Budget, Plan
-from fedgraph.privacy.neighbour_sums import Degrees
+from fedgraph.privacy.neighbour_sums import NeighbourCounts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.types import Graph
@@ -31,7 +31,7 @@ def planned(graph: Graph, epsilon: float, reading: str = "provable", **settings:
 def test_propensities_give_the_degrees_back(library: Graph) -> None:
     """The fixed point is the maximum-likelihood estimate: expected degrees are the observed ones."""
     degrees = np.maximum(library.degrees, 1)
-    x = degree_prior.propensities(degrees.astype(float))
+    x = degree_prior._propensities(degrees.astype(float))
     expected = np.outer(x, x) / (1 + np.outer(x, x))
     np.fill_diagonal(expected, 0)
     assert expected.sum(axis=1) == pytest.approx(degrees, rel=1e-4)
@@ -43,8 +43,8 @@ def test_the_posterior_is_bayes_rule(answers: int) -> None:
     degrees = rng.integers(1, 6, n).astype(float)
     upper = np.triu(rng.integers(0, answers + 1, (n, n)), k=1)
     yeses = upper + upper.T
-    found = degree_prior.likely_links(degrees, sp.csr_array(yeses), answers, strength, "hybrid").toarray()
-    x = degree_prior.propensities(degrees)
+    found = degree_prior.links_by_degree_prior(degrees, sp.csr_array(yeses), answers, strength, "hybrid").toarray()
+    x = degree_prior._propensities(degrees)
     prior = np.outer(x, x) / (1 + np.outer(x, x))
     true = np.exp(strength) / (1 + np.exp(strength))
     there = true**yeses * (1 - true) ** (answers - yeses)
@@ -55,9 +55,9 @@ def test_the_posterior_is_bayes_rule(answers: int) -> None:
     assert found[kept] == pytest.approx(posterior[kept], rel=1e-5)
     assert kept.sum() == 2 * int(np.triu(posterior, 1).sum())
     assert posterior[kept].min() >= posterior[~kept & ~np.eye(n, dtype=bool)].max() - 1e-9
-    hard = degree_prior.likely_links(degrees, sp.csr_array(yeses), answers, strength, "hard").toarray()
+    hard = degree_prior.links_by_degree_prior(degrees, sp.csr_array(yeses), answers, strength, "hard").toarray()
     assert np.array_equal(hard > 0, posterior > 0.5)
-    soft = degree_prior.likely_links(degrees, sp.csr_array(yeses), answers, strength, "soft").toarray()
+    soft = degree_prior.links_by_degree_prior(degrees, sp.csr_array(yeses), answers, strength, "soft").toarray()
     assert soft == pytest.approx(posterior, rel=1e-5, abs=1e-9)
 
 
@@ -92,7 +92,7 @@ def test_two_thirds_of_the_noise_is_no_plan(library: Graph, path: str) -> None:
 
 def test_one_edge_moves_degrees_by_two(library: Graph) -> None:
     """Neighbouring graphs: the L1 distance of what meets the noise is the stated sensitivity, at every edge."""
-    bound, adjacency = Degrees(library.num_nodes), library.adjacency.toarray()
+    bound, adjacency = NeighbourCounts(library.num_nodes), library.adjacency.toarray()
     whole = bound.enforce(adjacency.sum(axis=1).astype(float))
     for one, two in np.argwhere(np.triu(adjacency, 1))[:20]:
         gone = adjacency.copy()
@@ -198,7 +198,7 @@ def test_the_attack_reads_answers_and_degrees(library: Graph) -> None:
 def test_it_refuses_what_does_not_fit(library: Graph) -> None:
     with pytest.raises(ScenarioError, match="all pairs of 300 nodes"):
         planned(library, 1.0, memory_gb=1e-4)
-    inductive = protocols.make(library, "inductive-edges", 0.8, seeds.generator(0, "split"))
+    inductive = protocols.make_protocol_setting(library, "inductive-edges", 0.8, seeds.seeded_generator(0, "split"))
     _, facts, _ = placed(SITUATION, Trust.CURATOR, library)
     public = dataclasses.replace(facts.public, graph=inductive.public_graph)
     with pytest.raises(ScenarioError, match="transductive"):

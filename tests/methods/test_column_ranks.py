@@ -11,15 +11,15 @@ from scipy.stats import kstest
 
 import fedgraph
 from benchmarks import tables_of_people
-from fedgraph.data.own.columns import own_scales
+from fedgraph.data.own.columns import own_column_scales
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import features, label_hop
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams, column_ranks
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, column_ranks
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import ColumnCounts
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Provenance, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Subgraph
 from tests.public_facts import public_facts
 
 NAMES = ("age", "income", "income is missing", "member", "score")
@@ -38,8 +38,9 @@ def people(n: int = 400, seed: int = 0) -> Graph:
     adjacency = sp.csr_array(((adjacency + adjacency.T - sp.diags_array(2 * adjacency.diagonal())) > 0).astype(float))
     matrix = sp.csr_array(rows, dtype=np.float32)
     return Graph(
-        "people", adjacency, matrix, labels, 2, Provenance("own", "made"), columns_from_rows=True, features_from_edges=False,
-        nodes_from_edges=False, columns=own_scales(matrix, NAMES, ("score",)),
+        "people", adjacency, matrix, labels, 2, GraphProvenance("own", "made"), columns_from_rows=True,
+        features_from_edges=False,
+        nodes_from_edges=False, columns=own_column_scales(matrix, NAMES, ("score",)),
     )  # fmt: skip
 
 
@@ -53,7 +54,9 @@ def facts_of(graph: Graph, clients: int, viewer: Viewer) -> PublicFacts:
 def planned(method: str, facts: PublicFacts, epsilon: float, relation: str = "node-zero-out") -> Plan:
     module = {"features": features, "label_hop": label_hop}[method]
     settings = module.Params(relation=relation)
-    return column_ranks.plan_with_counts(lambda budget: module.plan(settings, facts, budget), facts, Budget(epsilon, DELTA))
+    return column_ranks.plan_with_column_ranks(
+        lambda budget: module.plan(settings, facts, budget), facts, Budget(epsilon, DELTA)
+    )
 
 
 @pytest.mark.parametrize("method", ["features", "label_hop"])
@@ -66,7 +69,7 @@ def test_counts_and_training_cost_the_budget_together(
     method: str, relation: str, viewer: Viewer, clients: int, epsilon: float
 ) -> None:
     made = planned(method, facts_of(people(), clients, viewer), epsilon, relation)
-    whole, counts = made.provable().epsilon, made.provable(column_ranks.PATH).epsilon
+    whole, counts = made.provable().epsilon, made.provable(column_ranks._PATH).epsilon
     assert 0.9 * epsilon <= whole <= epsilon
     assert 0 < counts < 0.3 * epsilon < made.provable("model").epsilon < epsilon
     assert made.epsilon_published is None
@@ -75,20 +78,20 @@ def test_counts_and_training_cost_the_budget_together(
 
 def test_without_noise_nothing_is_hidden_and_it_is_said() -> None:
     made = planned("features", facts_of(people(), 1, Viewer.CURATOR_TRUSTED), math.inf)
-    assert made.provable(column_ranks.PATH).epsilon == math.inf
+    assert made.provable(column_ranks._PATH).epsilon == math.inf
 
 
 def released(made: Plan, graph: Graph, epsilon_noise: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """(noisy counts of the first round, exact ones)."""
-    first = column_ranks.plan_of_counts(made)
+    first = column_ranks.plan_column_ranks(made)
     assert first is not None
     work = column_ranks.prepare(first, Subgraph(0, graph, np.arange(graph.num_nodes)))
-    streams = Streams(0, ("cell", "client", 0, "round", 0), first.fingerprint)
+    streams = PlanStreams(0, ("cell", "client", 0, "round", 0), first.fingerprint)
     model = column_ranks.start(first, np.random.default_rng(0)).model
     desk = Desk("cell", 0, 0, first.schedule.of_client(0), streams.generator("noise"))
     noisy = column_ranks.client(first, work, model, 0, streams, desk)["counts"].value
     bound = first.schedule.releases[0].bound
-    exact = bound.enforce(column_ranks.private_counts.positions(work, model["brackets"]))
+    exact = bound.enforce(column_ranks.private_counts.count_positions(work, model["brackets"]))
     return noisy, exact
 
 
@@ -112,7 +115,7 @@ def test_one_person_moves_what_is_counted_by_no_more_than_is_priced_and_a_masked
 def test_the_noise_that_leaves_is_the_noise_that_is_priced() -> None:
     graph = people()
     wide = replace(graph, features=sp.csr_array(np.random.default_rng(0).lognormal(5, 1, (400, 60)).astype(np.float32)))
-    wide = replace(wide, columns=own_scales(wide.features, [f"c{k}" for k in range(60)]))
+    wide = replace(wide, columns=own_column_scales(wide.features, [f"c{k}" for k in range(60)]))
     made = planned("features", replace(facts_of(wide, 1, Viewer.CURATOR_TRUSTED), columns=wide.columns), 1.0)
     noisy, exact = released(made, wide)
     std = math.sqrt(60) * made.schedule.releases[-1].event.noise_multiplier  # type: ignore[attr-defined]
@@ -124,7 +127,7 @@ def test_the_noise_that_leaves_is_the_noise_that_is_priced() -> None:
 def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
     rng = np.random.default_rng(0)
     matrix = sp.csr_array(rng.standard_normal((50, 100)).astype(np.float32))
-    graph = replace(people(50), features=matrix, columns=own_scales(matrix, [f"c{k}" for k in range(100)]))
+    graph = replace(people(50), features=matrix, columns=own_column_scales(matrix, [f"c{k}" for k in range(100)]))
     made = planned("features", facts_of(graph, 1, Viewer.CURATOR_TRUSTED), 1.0)
     noisy, exact = released(made, graph)
     assert noisy.shape == (1, 18)
@@ -134,7 +137,7 @@ def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
 def test_ranks_among_public_rows_lie_on_one_scale_and_empty_cells_in_the_middle() -> None:
     graph = people()
     assert graph.columns is not None
-    found = column_ranks.ranks_among_public(graph, graph.columns).scaled(graph)
+    found = column_ranks.public_column_ranks(graph, graph.columns).scaled(graph)
     rows = found.features.toarray()
     assert found.columns is None
     assert np.abs(rows).max() <= 1
@@ -145,14 +148,14 @@ def test_ranks_among_public_rows_lie_on_one_scale_and_empty_cells_in_the_middle(
     order = np.argsort(graph.features.toarray()[:, 0])
     assert (np.diff(rows[order, 0]) >= -1e-6).all()
     assert rows[:, 0].std() > 0.4
-    assert column_ranks.fixed(graph.columns).scaled(graph).features.min() >= 0
+    assert column_ranks.fixed_column_ranks(graph.columns).scaled(graph).features.min() >= 0
 
 
 def test_words_counted_in_many_columns_stay_as_they_are() -> None:
     words = sp.random_array((40, 200), density=0.05, rng=np.random.default_rng(0), data_sampler=lambda size: np.full(size, 2.0))
-    assert own_scales(sp.csr_array(words), [str(k) for k in range(200)]) is None
-    assert own_scales(sp.csr_array(np.eye(4)), list("abcd")) is None
-    assert own_scales(sp.csr_array(-words), [str(k) for k in range(200)]) is not None
+    assert own_column_scales(sp.csr_array(words), [str(k) for k in range(200)]) is None
+    assert own_column_scales(sp.csr_array(np.eye(4)), list("abcd")) is None
+    assert own_column_scales(sp.csr_array(-words), [str(k) for k in range(200)]) is not None
 
 
 @pytest.fixture(scope="module")
@@ -195,11 +198,11 @@ def test_ranks_are_paid_for_where_no_row_is_public_and_free_where_some_are(
 
 
 def test_masks_hide_one_sum_and_ask_for_bounds() -> None:
-    from fedgraph.tasks.node_classification.attendance import Participation, behind_masks
+    from fedgraph.tasks.node_classification.attendance import Participation, mask_attendance_sums
 
     made = planned("features", facts_of(people(), 4, Viewer.SERVER_SECURE_AGGREGATION), 1.0)
     with pytest.raises(ScenarioError, match=r"age, income.*give these columns bounds"):
-        behind_masks(Participation(secure_aggregation="masks"), made, Budget(1.0, DELTA), features)  # type: ignore[arg-type]
+        mask_attendance_sums(Participation(secure_aggregation="masks"), made, Budget(1.0, DELTA), features)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("table", ["issue", "rates"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedgraph import plugins, seeds
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams, kinds
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, method_kinds
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.trust import Trust
@@ -18,12 +18,18 @@ from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts, sides
 from tests.trainings import Key, Trainings, difference, train
 
-EMBEDS = {m for m in plugins.names("methods") if kinds.method(m).OFFERS.kind == "embedder"}  # clients overlap
+EMBEDS = {m for m in plugins.names("methods") if method_kinds.load_method(m).OFFERS.kind == "embedder"}  # clients overlap
 KIND_OF = {"classifier": ("predict",), "embedder": ("answers", "in_clear"), "linker": ("scores",)}
-PROTOCOL_OF = {"classifier": kinds.Classifier, "embedder": kinds.Embedder, "linker": kinds.Linker}
+PROTOCOL_OF = {
+    "classifier": method_kinds.ClassifierMethod,
+    "embedder": method_kinds.EmbedderMethod,
+    "linker": method_kinds.LinkerMethod,
+}
 # Where the defaults train for seconds, and the law that is tested holds after any number of steps.
 QUICK = {"privgnn": {"queries": 40, "sampling_rate": 0.5, "teacher_epochs": 20, "student_epochs": 60}}
-OWN_PROTOCOL = set(kinds.names_offering(lambda offers: not offers.serves("inductive"))) - EMBEDS  # suites of their own
+OWN_PROTOCOL = (
+    set(method_kinds.list_method_names(lambda offers: not offers.serves("inductive"))) - EMBEDS
+)  # suites of their own
 
 
 def methods() -> list[str]:
@@ -32,7 +38,7 @@ def methods() -> list[str]:
 
 def situation(name: str, graph: Graph, viewer: Viewer) -> tuple[Partition, PublicFacts, Graph]:
     if name in EMBEDS:
-        partition = ego.split(graph, ego.Params(clients=6), seeds.generator(0, "ego"))
+        partition = ego.split(graph, ego.Params(clients=6), seeds.seeded_generator(0, "ego"))
         sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
         holdings = partition.holdings(graph.num_nodes)
         return (
@@ -40,9 +46,9 @@ def situation(name: str, graph: Graph, viewer: Viewer) -> tuple[Partition, Publi
             public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings),
             graph,
         )
-    split = sides(graph, 0.8, seeds.generator(0, "split"))
+    split = sides(graph, 0.8, seeds.seeded_generator(0, "split"))
     clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
-    partition = uniform.split(split.train, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    partition = uniform.split(split.train, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(split.train.num_nodes, graph.num_features, graph.num_classes, sizes, viewer, None, split.test)
     return partition, facts, split.test
@@ -68,7 +74,9 @@ def test_the_file_holds_the_contract(name: str) -> None:
         assert field.description, f"{name}.Params.{key} says nothing about itself"
 
 
-@pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS and kinds.method(m).OFFERS.is_private({})])
+@pytest.mark.parametrize(
+    "name", [m for m in methods() if m not in EMBEDS and method_kinds.load_method(m).OFFERS.is_private({})]
+)
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
 def test_provable_calibration_never_exceeds_its_target(name: str, viewer: Viewer, epsilon: float, library: Graph) -> None:
@@ -81,13 +89,13 @@ def test_provable_calibration_never_exceeds_its_target(name: str, viewer: Viewer
 def test_without_noise_it_is_deterministic_and_predicts(name: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """At ε = ∞ the noise stream must not matter: another one gives the same model."""
     plan, partition, test = planned(name, library, np.inf, Viewer.CURATOR_TRUSTED, **QUICK.get(name, {}))
-    module, honest = plugins.load("methods", name), Streams.generator
+    module, honest = plugins.load("methods", name), PlanStreams.generator
 
-    def other(streams: Streams, stream: str) -> np.random.Generator:
+    def other(streams: PlanStreams, stream: str) -> np.random.Generator:
         return np.random.default_rng(1) if stream == "noise" else honest(streams, stream)
 
     first = train(plan, partition)
-    monkeypatch.setattr(Streams, "generator", other)
+    monkeypatch.setattr(PlanStreams, "generator", other)
     again = train(plan, partition)
     scores = module.predict(plan, first.state, test)
     assert scores.shape == (test.num_nodes, test.num_classes)
@@ -113,7 +121,7 @@ def test_overlapping_clients_compose_per_node(library: Graph) -> None:
     worst = plan.provable("embedding").epsilon
     assert worst <= 3.0 * holders.max() + 1e-9
     assert worst > 3.0 * holders.max() * 0.7
-    assert composition.overlapping(
+    assert composition.compose_overlapping(
         plan.declared("embedding"), partition.holdings(library.num_nodes), 0.0
     ).price.epsilon == pytest.approx(3.0 * holders.max())
     assert plan.provable("model").epsilon == np.inf

@@ -12,34 +12,34 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
-from fedgraph.learning.propagation.aggregation import hop, with_cut
-from fedgraph.learning.propagation.walks import capped_walk, open_walk, walked
+from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregation_with_cut
+from fedgraph.learning.propagation.walks import capped_walk_matrix, open_walk_matrices, walk_rows
 from fedgraph.methods import gap_edge, gcon, sage_edge
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import base, ego, uniform
 from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.explain import explain
+from fedgraph.privacy.explain import explain_ledger
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.ledger import spent as spent_by
-from fedgraph.privacy.mechanisms.edge_mechanisms import UpperTriangle
+from fedgraph.privacy.ledger import spent_in_ledger as spent_by
+from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeTriangle
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
 
 
 def dealt(graph: Graph, clients: int = 3) -> Partition:
-    parts = uniform.split(graph, uniform.Params(clients=clients), seeds.generator(0, "deal"))
-    return base.with_cut_edges(graph, parts)
+    parts = uniform.split(graph, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
+    return base.partition_with_cut_edges(graph, parts)
 
 
 def situation(graph: Graph, viewer: Viewer = Viewer.SERVER, clients: int = 3) -> tuple[Partition, PublicFacts]:
-    setting = protocols.make(graph, "transductive", 0.8, seeds.generator(0, "split"))
+    setting = protocols.make_protocol_setting(graph, "transductive", 0.8, seeds.seeded_generator(0, "split"))
     partition = dealt(setting.held, clients)
     facts = public_facts(
         num_nodes=graph.num_nodes,
@@ -54,9 +54,9 @@ def situation(graph: Graph, viewer: Viewer = Viewer.SERVER, clients: int = 3) ->
     return partition, facts
 
 
-def run(plan: Plan, partition: Partition) -> rounds.Outcome:
+def run(plan: Plan, partition: Partition) -> rounds.RoundsOutcome:
     engine = SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cut",), ("common",), rounds.Prefixes())
+    return rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("cut",), ("common",), rounds.RoundPrefixes())
 
 
 def test_every_edge_is_inside_one_client_or_cut_at_exactly_two(library: Graph) -> None:
@@ -66,7 +66,7 @@ def test_every_edge_is_inside_one_client_or_cut_at_exactly_two(library: Graph) -
     assert inner + partition.num_cut_edges == library.num_edges
     assert len(ends) == 2 * partition.num_cut_edges == 2 * len(set(ends))
     with pytest.raises(DataError, match="overlaps"):
-        base.with_cut_edges(library, ego.split(library, ego.Params(clients=4), seeds.generator(0, "e")))
+        base.partition_with_cut_edges(library, ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "e")))
 
 
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
@@ -81,7 +81,7 @@ def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str
     )
     assert plan.schedule.releases[0].mechanism == whole.schedule.releases[0].mechanism
     assert plan.provable().epsilon == pytest.approx(whole.provable().epsilon, rel=1e-9)
-    assert composition.disjoint(plan.declared(), plan.guarantee.delta).epsilon < 0.8 * plan.provable().epsilon, (
+    assert composition.compose_disjoint(plan.declared(), plan.guarantee.delta).epsilon < 0.8 * plan.provable().epsilon, (
         "one end is not an edge"
     )
     out = run(plan, partition)
@@ -94,7 +94,7 @@ def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph)
     state = run(plan, partition).state
     rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
     for found in state.memory.inputs[1:]:
-        sums = hop(library.adjacency, rows)
+        sums = aggregate_hop(library.adjacency, rows)
         rows = found
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
         assert np.allclose(found, np.divide(sums, norms, out=np.zeros_like(sums), where=norms > 0), atol=1e-4)
@@ -102,11 +102,11 @@ def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph)
 
 def test_gcon_one_step_of_an_open_walk_is_the_whole_walks(library: Graph) -> None:
     x = np.random.default_rng(0).standard_normal((library.num_nodes, 3))
-    whole = walked(capped_walk(library.adjacency), x, [1], 0.4)
+    whole = walk_rows(capped_walk_matrix(library.adjacency), x, [1], 0.4)
     for s in dealt(library).subgraphs:
-        outside = with_cut(sp.csr_array(s.graph.adjacency.shape), s.nodes, s.cut, library.num_nodes)
-        walk, away = open_walk(s.graph.adjacency, outside)
-        assert np.allclose(walked(walk, x[s.nodes], [1], 0.4, away @ x), whole[s.nodes])
+        outside = aggregation_with_cut(sp.csr_array(s.graph.adjacency.shape), s.nodes, s.cut, library.num_nodes)
+        walk, away = open_walk_matrices(s.graph.adjacency, outside)
+        assert np.allclose(walk_rows(walk, x[s.nodes], [1], 0.4, away @ x), whole[s.nodes])
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
@@ -118,7 +118,7 @@ def test_gcon_spends_half_an_end(epsilon: float, library: Graph) -> None:
     spent, holders = settled.total.price, settled.total.holders
     assert spent.epsilon == plan.provable().epsilon == epsilon
     assert holders == (0, 0)
-    assert composition.disjoint(spent_by(out.releases), plan.guarantee.delta / 2).epsilon == epsilon / 2
+    assert composition.compose_disjoint(spent_by(out.releases), plan.guarantee.delta / 2).epsilon == epsilon / 2
 
 
 def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> None:
@@ -130,7 +130,7 @@ def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> Non
     assert len(reported) == library.num_edges
     with pytest.raises(UnboundedValueError, match="another client"):
         plan.schedule.releases[0].bound.enforce(sage_edge.prepare(plan, partition.subgraphs[1]).edges)
-    assert isinstance(plan.schedule.releases[0].bound, UpperTriangle)
+    assert isinstance(plan.schedule.releases[0].bound, EdgeTriangle)
 
 
 @pytest.mark.parametrize("given", [{"adjacency": "edgerand"}, {"adjacency": "lapgraph", "network": "gcn"}])
@@ -152,8 +152,8 @@ def test_sage_costs_epsilon_once_and_keeps_edges_between_clients(given: dict[str
     assert len(received) == pytest.approx(library.num_edges, rel=0.2)
 
 
-def context(graph: Graph) -> Context:
-    return Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+def context(graph: Graph) -> CellContext:
+    return CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
 
 
 def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None:
@@ -177,7 +177,7 @@ def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None
         assert out.facts.cut_edges_shared == (cell.world.trust is Trust.OWN_CLIENT)
         shared = Assumption.CUT_EDGES_SHARED in out.account.protection.assumptions
         assert shared == (cell.world.trust is Trust.OWN_CLIENT and cell.method != "lpgnn")
-        text = explain(Ledger([out.account], out.releases))
+        text = explain_ledger(Ledger([out.account], out.releases))
         assert ("one end of an edge" in text) == (shared and cell.method in ("gap_edge", "gcon") and bool(out.releases))
         assert f"Total: ε = {out.epsilon_provable:.6g}" in text
 
@@ -230,8 +230,8 @@ def _with(graph: Graph, adjacency: sp.csr_array) -> Graph:
 def test_bad_edges_between_clients_get_one_clear_error() -> None:
     inner = sp.csr_array((2, 2))
     with pytest.raises(DataError, match="given twice"):
-        with_cut(inner, np.array([0, 1]), np.array([[0, 3], [0, 3]]), 5)
+        aggregation_with_cut(inner, np.array([0, 1]), np.array([[0, 3], [0, 3]]), 5)
     with pytest.raises(DataError, match="given twice"):
-        with_cut(inner, np.array([0, 1]), np.repeat([[0, 3]], 257, axis=0), 5)
+        aggregation_with_cut(inner, np.array([0, 1]), np.repeat([[0, 3]], 257, axis=0), 5)
     with pytest.raises(DataError, match="own graph"):
-        with_cut(inner, np.array([0, 1]), np.array([[0, 1]]), 5)
+        aggregation_with_cut(inner, np.array([0, 1]), np.array([[0, 1]]), 5)

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from fedgraph import plugins
-from fedgraph.federation.rounds import Outcome
-from fedgraph.learning.layers import matrices
-from fedgraph.methods.base import kinds
+from fedgraph.federation.rounds import RoundsOutcome
+from fedgraph.learning.layers import torch_matrices
+from fedgraph.methods.base import method_kinds
 from fedgraph.types import Graph
 from tests.trainings import planned, train
 
@@ -21,11 +21,11 @@ MOST_APART = 0.15  # of accuracies; of 60 nodes a chance draw has a standard dev
 HAS_GPU = torch.cuda.is_available()
 
 
-def trained_on(device: str, name: str, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, float | None]:
+def trained_on(device: str, name: str, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> tuple[RoundsOutcome, float | None]:
     """(what the first situation of the method gives there, accuracy where it names classes)."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: device == "cuda")
-    assert matrices.device().type == device
-    method = kinds.method(name)
+    assert torch_matrices.torch_device().type == device
+    method = method_kinds.load_method(name)
     plan, partition, asked = planned(name, 0, method.OFFERS.situations[0].trusted[0], graph, 4.0)
     out = train(plan, partition)
     if method.OFFERS.kind != "classifier":

@@ -15,24 +15,24 @@ from scipy import stats
 from benchmarks.pagerank_oracle import published_loop
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning import sampling
-from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
-from fedgraph.learning.layers.matrices import unit_rows
-from fedgraph.learning.optimisers.descents import Optimiser
+from fedgraph.learning import neighbour_limits
+from fedgraph.learning.clipping.aggregated_rows import clip_aggregated_rows, prepare_aggregated_rows
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.learning.optimisers.descents import StatefulDescent
 from fedgraph.methods import dpar
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import BoundedRange, Gaussian, Laplace, PoissonGaussian, flatten
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.events import BoundedRange, Gaussian, Laplace, PoissonGaussian, flatten_event
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, GumbelTopK, LaplaceNoise
 from fedgraph.privacy.sensitivity import NonNegativeRows, sensitivity_l2
-from fedgraph.privacy.settle import amplified
+from fedgraph.privacy.settle import amplify_before_settling
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 from tests.public_facts import public_facts
 
 SHORT = {"epochs": 3, "num_sources": 8, "batch_size": 20, "hidden": 6}
@@ -50,7 +50,7 @@ def graph_of(adjacency: np.ndarray, seed: int = 0, classes: int = 3) -> Graph:
         features,
         rng.integers(classes, size=n),
         classes,
-        Provenance("synthetic", "a test"),
+        GraphProvenance("synthetic", "a test"),
         features_from_edges=False,
         columns_from_rows=False,
         nodes_from_edges=False,
@@ -73,7 +73,7 @@ def planned(graph: Graph, epsilon: float = 4.0, calibrated_by: Any = "provable",
     return dpar.plan(params, facts_of(graph, clients, viewer), Budget(epsilon, 1e-3, calibrated_by))
 
 
-def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> rounds.Outcome:
+def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> rounds.RoundsOutcome:
     engine = engine or SerialRuntime()
     parts = np.array_split(np.arange(graph.num_nodes), plan.facts.sizes.num_clients)
     partition = Partition(
@@ -84,7 +84,7 @@ def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> r
         from_edges=False,
         from_labels=False,
     )
-    return rounds.run(engine, engine.share(f"p:{name}", partition), plan, 0, (name,), (name,), rounds.Prefixes())
+    return rounds.run_rounds(engine, engine.share(f"p:{name}", partition), plan, 0, (name,), (name,), rounds.RoundPrefixes())
 
 
 class Watched(Desk):
@@ -99,7 +99,7 @@ class Watched(Desk):
         return super().release(path, value)
 
 
-class Coins(Streams):
+class Coins(PlanStreams):
     """Streams whose sampling coins are given."""
 
     def __init__(self, sample: np.ndarray) -> None:
@@ -130,22 +130,24 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     graph = random_graph()
     plan = planned(graph, math.inf, sampled=1.0, num_sources=60, clip_entry=0.02)
     found = train(plan, graph).state.model["parameters"]
-    streams = Streams(0, ("cell", "client", 0, "round", 0), plan.fingerprint)
+    streams = PlanStreams(0, ("cell", "client", 0, "round", 0), plan.fingerprint)
     order = streams.generator("sample").choice(60, 60, replace=False)
     view = graph.induced(order)
     vectors = np.array([np.clip(published_loop(view.adjacency, s), 0, 0.02) for s in range(60)])
-    chosen = sampling.largest(vectors, 2)
+    chosen = neighbour_limits.choose_largest_neighbours(vectors, 2)
     pi = np.zeros((60, 60))
     pi[np.arange(60)[:, None], chosen] = 0.5
     columns = np.abs(pi * (1 - np.eye(60))).sum(axis=0)
     pi = np.where(np.eye(60) == 1, pi, pi / np.maximum(columns, 1.0))
-    rows = aggregated_rows(unit_rows(view.features), sp.csr_array(pi), view.labels)
+    rows = prepare_aggregated_rows(unit_matrix_rows(view.features), sp.csr_array(pi), view.labels)
     layout = plan.made.layout
-    follower = Optimiser(dpar.start(plan, rounds.server.seeds.generator(0, "cell", "start")).model["parameters"], 0.005)
+    follower = StatefulDescent(
+        dpar.start(plan, rounds.server.seeds.seeded_generator(0, "cell", "start")).model["parameters"], 0.005
+    )
     coins = streams.generator("batches")
     for _ in range(9):
         batch = np.flatnonzero(coins.random(60) < 20 / 60)
-        follower.step(clipped_gradient_sum(layout, follower.vector, rows, batch, 1.0), 1 / 20)
+        follower.step(clip_aggregated_rows(layout, follower.vector, rows, batch, 1.0), 1 / 20)
     assert found == pytest.approx(follower.vector, abs=1e-6)
 
 
@@ -156,8 +158,8 @@ def test_declared_is_spent_and_provable_is_kept(variant: str, reading: str, clie
     graph = random_graph(90)
     plan = planned(graph, 2.0, reading, clients, variant=variant)
     out = train(plan, graph)
-    spent = Ledger([Account("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("cell")
-    for client, event in amplified(plan.guarantee, spent).items():
+    spent = Ledger([LedgerAccount("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("cell")
+    for client, event in amplify_before_settling(plan.guarantee, spent).items():
         assert price(event, plan.guarantee.delta).epsilon == price(plan.declared()[client], plan.guarantee.delta).epsilon
     if variant == "none":
         assert math.isinf(plan.provable().epsilon)
@@ -185,7 +187,7 @@ def test_federated_noise_is_shared_only_where_each_step_is_summed(viewer: Viewer
 def test_a_worker_that_lost_its_rows_chooses_the_same_ones() -> None:
     graph = random_graph(40)
     plan = planned(graph, 4.0, clients=2)
-    streams = [Streams(0, ("cell", "client", 0, "round", r)) for r in (0, 1)]
+    streams = [PlanStreams(0, ("cell", "client", 0, "round", r)) for r in (0, 1)]
     desks = [
         Desk(
             "cell", 0, r, plan.schedule.releases, streams[r].generator("noise"), earlier=lambda e: streams[e].generator("noise")
@@ -235,7 +237,7 @@ def test_first_stage_never_moves_more_than_its_sensitivity(name: str, variant: s
         worlds = []
         for world in (graph, zeroed(graph, node)):
             desk = Watched(plan)
-            rows_of.choose(plan, world, Coins(np.ones(40, bool)), desk)
+            rows_of.choose_dpar_rows(plan, world, Coins(np.ones(40, bool)), desk)
             worlds.append(desk.seen["neighbours"])
         moved = worlds[0] - worlds[1]
         if variant == "gm":
@@ -255,15 +257,15 @@ def test_one_gradient_sum_moves_at_most_by_its_touched_rows(name: str, touched: 
     """Same Π in both worlds (it is priced by stage 1): C for the masked own row, 2C for each other row naming the node."""
     graph = graph_of(WORST[name])
     plan = planned(graph, 1e6, sampled=1.0, num_sources=40, column_rows=touched, clip=0.01, clip_entry=1.0)
-    rows = rows_of.choose(plan, graph, Coins(np.ones(40, bool)), Watched(plan))
+    rows = rows_of.choose_dpar_rows(plan, graph, Coins(np.ones(40, bool)), Watched(plan))
     pi = sp.csr_array((rows.rows.value, rows.rows.column, rows.rows.start), shape=(40, 40))
     others = np.flatnonzero(pi.toarray()[:, node])
     assert (others != node).sum() <= touched - 1
     vector = plan.made.layout.start(np.random.default_rng(1))
     sums = []
     for world in (graph, zeroed(graph, node)):
-        made = aggregated_rows(world.features, pi, world.labels)
-        sums.append(clipped_gradient_sum(plan.made.layout, vector, made, np.arange(40), 0.01))
+        made = prepare_aggregated_rows(world.features, pi, world.labels)
+        sums.append(clip_aggregated_rows(plan.made.layout, vector, made, np.arange(40), 0.01))
     assert np.linalg.norm(sums[0] - sums[1]) <= (0.01 + 0.02 * (touched - 1)) * (1 + 1e-3)
 
 
@@ -276,8 +278,8 @@ def test_sampled_and_zeroed_looks_like_not_sampled(variant: str) -> None:
     for node in np.flatnonzero(coins)[:6]:
         without = coins.copy()
         without[node] = False
-        given = rows_of.choose(plan, zeroed(graph, node), Coins(coins), Watched(plan))
-        absent = rows_of.choose(plan, graph, Coins(without), Watched(plan))
+        given = rows_of.choose_dpar_rows(plan, zeroed(graph, node), Coins(coins), Watched(plan))
+        absent = rows_of.choose_dpar_rows(plan, graph, Coins(without), Watched(plan))
         dense = [
             sp.csr_array((r.rows.value, r.rows.column, r.rows.start), shape=(r.num_rows, 40)).toarray() for r in (given, absent)
         ]
@@ -300,7 +302,7 @@ def test_events_say_what_the_mechanisms_do(variant: str) -> None:
     def honest(plan: Plan) -> bool:
         found = []
         for planned_release in plan.schedule.releases:
-            leaf = next(e for e, _ in flatten(planned_release.event))
+            leaf = next(e for e, _ in flatten_event(planned_release.event))
             mechanism, bound = planned_release.mechanism, planned_release.bound
             if isinstance(mechanism, GumbelTopK) and isinstance(leaf, BoundedRange):
                 found.append(mechanism.scale / (2 * plan.params.clip_entry / leaf.epsilon))
@@ -329,7 +331,7 @@ def test_the_noise_that_leaves_has_the_declared_scale() -> None:
     """A client without labels sends noise alone: a KS test accepts its scale and rejects 2/3 and 3/2 of it."""
     graph = dataclasses.replace(random_graph(40), labels=np.full(40, -1))
     plan = planned(graph, 4.0, clients=2, hidden=60)
-    streams = Streams(0, ("cell", "client", 0, "round", 0))
+    streams = PlanStreams(0, ("cell", "client", 0, "round", 0))
     work = dpar.prepare(plan, Subgraph(0, graph.induced(np.arange(20)), np.arange(20)))
     desk = Desk("cell", 0, 0, plan.schedule.releases, streams.generator("noise"))
     sent = dpar.client(plan, work, dpar.start(plan, np.random.default_rng(0)).model, 0, streams, desk)["gradient"].value
@@ -395,7 +397,7 @@ def test_fixed_batches_visit_every_row_once_an_epoch(reading: str) -> None:
     graph = random_graph(60)
     plan = planned(graph, 4.0, reading, batches="fixed", sampled=1.0)
     sizes = plan.made.sizes
-    batches = rows_of.Batches([(60, Streams(0, ("cell",)))], sizes, True, 0)
+    batches = rows_of.DparRowBatches([(60, PlanStreams(0, ("cell",)))], sizes, True, 0)
     visits = np.bincount(np.concatenate([batches.next() for _ in range(sizes.steps)]), minlength=60)
     assert (visits == plan.params.epochs).all()
     if reading == "provable":
@@ -426,9 +428,9 @@ def test_a_released_path_cannot_be_used_twice() -> None:
     graph = random_graph(40)
     plan = planned(graph, sampled=1.0)
     desk = Watched(plan)
-    rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
+    rows_of.choose_dpar_rows(plan, graph, Coins(np.ones(40, bool)), desk)
     with pytest.raises(PrivacyError, match="one more"):
-        rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
+        rows_of.choose_dpar_rows(plan, graph, Coins(np.ones(40, bool)), desk)
 
 
 @pytest.mark.parametrize("reading", ["published", "provable"])
@@ -442,7 +444,7 @@ def test_the_public_share_is_the_smallest_at_which_an_entry_can_stand_out(varian
     share = float(next(n for n in rich.notes if n.startswith("split: public takes")).split("takes ")[1].split(",")[0])
     among = math.sqrt(2 * math.log(60)) if variant == "gm" else math.log(60)
     assert rich.made.noise.choice * among <= 1
-    lower = [s for s in dpar.noise_of.SHARES if s < share]
+    lower = [s for s in dpar.noise_of._SHARES if s < share]
     for tried in lower:
         other = planned(random_graph(), 2000.0, reading, variant=variant, split=tried, num_sources=1, sampled=1.0)
         assert other.made.noise.choice * among > 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedgraph.learning.clipping import neighbour_rows
-from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.methods import gap_node
 from fedgraph.privacy.desk import Released
 from fedgraph.privacy.mechanisms.local_bits import SampledBits
@@ -16,17 +16,17 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Context, Outcome
+from fedgraph.tasks.base import CellContext, CellOutcome
 from fedgraph.types import Graph
 
 CLIENTS = {"partition": {"partition": "uniform", "clients": 3}}
 
 
-def outcome(graph: Graph, method: dict[str, Any], trust: str, epsilon: float, **changes: Any) -> Outcome:
+def outcome(graph: Graph, method: dict[str, Any], trust: str, epsilon: float, **changes: Any) -> CellOutcome:
     attack = {"canaries": 200, "guesses": [0.3]} | changes.pop("attack", {})
     given = {"methods": [method], "trust": [trust], "epsilons": [epsilon], "attack": attack, "delta": 1e-3} | changes
     params = node_classification.Params(**given)
-    where = Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+    where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     (cell,) = node_classification.cells(params, where)
     return node_classification.run(params, cell, where)
 
@@ -60,9 +60,9 @@ def test_what_a_sum_holds_beyond_known_rows() -> None:
     rng = np.random.default_rng(0)
     layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, 2, 0, 1])
     vector = rng.normal(size=layout.num_parameters)
-    each = np.stack([neighbour_rows.clipped_sum(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in range(5)])
+    each = np.stack([neighbour_rows.clip_neighbour_rows(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in range(5)])
     message, weights = rng.normal(size=layout.num_parameters), rng.random(5)
-    found = neighbour_rows.left_over_products(layout, vector, inputs, labels, 0.5, 1.0, message, weights)
+    found = neighbour_rows.multiply_neighbour_rows_rest(layout, vector, inputs, labels, 0.5, 1.0, message, weights)
     np.testing.assert_allclose(found, each @ (message - weights @ each), rtol=1e-5)
 
 
@@ -70,8 +70,8 @@ def test_products_of_rows_that_hold_sums_over_neighbours() -> None:
     rng = np.random.default_rng(0)
     layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, -1, 0, 1])
     vector, of = rng.normal(size=layout.num_parameters), np.array([0, 2, 4])
-    each = np.stack([neighbour_rows.clipped_sum(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in of])
-    found = neighbour_rows.clipped_neighbour_products(layout, vector, inputs, labels, 0.5, 1.0, of)
+    each = np.stack([neighbour_rows.clip_neighbour_rows(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in of])
+    found = neighbour_rows.multiply_clipped_neighbour_rows(layout, vector, inputs, labels, 0.5, 1.0, of)
     np.testing.assert_allclose(found, each @ each.T, rtol=1e-5, atol=1e-9)
 
 
@@ -132,7 +132,7 @@ def test_feature_bits_are_read_beside_labels(library: Graph, monkeypatch: pytest
         methods=[method], trust=["curator"], epsilons=[3.0], attack={"canaries": 200, "guesses": [0.5]} | full, delta=1e-3,
         protocol="transductive",
     )  # fmt: skip
-    where = Context("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
+    where = CellContext("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
     (cell,) = node_classification.cells(params, where)
     found = node_classification.run(params, cell, where)
     assert found.epsilon_measured <= found.epsilon_provable == pytest.approx(3.0)

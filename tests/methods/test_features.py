@@ -12,10 +12,10 @@ from scipy.special import softmax
 from scipy.stats import kstest
 
 from fedgraph import seeds
-from fedgraph.learning.propagation.mean_field import mean_field
-from fedgraph.learning.views import coordinates
+from fedgraph.learning.projection import project_features
+from fedgraph.learning.propagation.mean_field import run_mean_field
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
+from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, PublicFacts, State
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, Unprotected
@@ -24,12 +24,12 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Subgraph
 from tests.public_facts import Sides, public_facts, sides
 
-STREAMS = Streams(0, ("test",))
+STREAMS = PlanStreams(0, ("test",))
 
 
 @pytest.fixture(scope="module")
 def split(library: Graph) -> Sides:
-    return sides(library, 0.8, seeds.generator(0, "split"))
+    return sides(library, 0.8, seeds.seeded_generator(0, "split"))
 
 
 def facts(split: Sides, clients: int = 1, viewer: Viewer = Viewer.CURATOR_TRUSTED) -> PublicFacts:
@@ -162,7 +162,7 @@ def test_pairs_of_words_are_seen_where_the_budget_carries_them(split: Sides) -> 
     n, m = split.train.num_nodes, split.test.num_nodes
     for epsilon in (0.2, 0.5, 1.0, 2.0, 8.0, math.inf):
         budget = Budget(epsilon, 1e-3, "provable")
-        mu = min(3.0, 1 / calibrate.gaussian_multiplier(1, epsilon, 1e-3)) if budget.private else 3.0
+        mu = min(3.0, 1 / calibrate.calibrate_gaussian(1, epsilon, 1e-3)) if budget.private else 3.0
         for clients, viewer in ((1, Viewer.CURATOR_TRUSTED), (9, Viewer.SERVER)):
             made = features.plan(features.Params(), facts(split, clients, viewer), budget).made
             enough = n * mu / math.sqrt(clients if budget.private else 1) >= 2.5 * m
@@ -179,13 +179,13 @@ def test_edges_say_less_where_the_features_decide(split: Sides) -> None:
     plan = planned(split, pairs=False, likeness=0.0, coupling=3.0)
     rng, shape = np.random.default_rng(0), (plan.made.basis.shape[1], split.train.num_classes)
     weights = np.vstack([rng.standard_normal(shape), np.zeros((1, shape[1]))]).astype(np.float32)
-    rows = coordinates(split.test.features, plan.made.basis)
+    rows = project_features(split.test.features, plan.made.basis)
     open_shares = []
     for scale in (0.5, 5.0, 50.0):
         found = features.predict(plan, State({}, features.Memory(weights, scale * weights.ravel())), split.test)
         scores = rows @ (scale * weights[:-1])
         open_shares.append(1 - softmax(scores, axis=1).max(axis=1).mean())
-        assert np.allclose(found, mean_field(scores, [(3 * open_shares[-1], split.test.adjacency)], 3), atol=1e-4)
+        assert np.allclose(found, run_mean_field(scores, [(3 * open_shares[-1], split.test.adjacency)], 3), atol=1e-4)
     assert open_shares[0] > 0.3 > 0.05 > open_shares[-1]
 
 
@@ -194,8 +194,8 @@ def test_the_server_sees_the_sum_only(split: Sides) -> None:
     plan = planned(split)
     state, rng = features.start(plan, np.random.default_rng(0)), np.random.default_rng(1)
     total = rng.standard_normal(plan.made.layout.num_parameters).astype(np.float32)
-    one = features.server(plan, state, Inbox(0, {"gradient": total}, {}, 1))
-    many = features.server(plan, state, Inbox(0, {"gradient": total}, {"gradient": [total * 0.3, total * 0.7]}, 2))
+    one = features.server(plan, state, PlanInbox(0, {"gradient": total}, {}, 1))
+    many = features.server(plan, state, PlanInbox(0, {"gradient": total}, {"gradient": [total * 0.3, total * 0.7]}, 2))
     assert np.array_equal(one.model["parameters"], many.model["parameters"])
 
 

@@ -15,19 +15,19 @@ from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
-from fedgraph.learning.propagation.aggregation import hop, unit_length
+from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_for_aggregation
 from fedgraph.methods import gap_edge, gap_node
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
-from fedgraph.methods.base.node_caps import aggregate
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
+from fedgraph.methods.base.node_caps import aggregate_node_caps
 from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Provenance
+from fedgraph.types import Graph, GraphProvenance, Partition
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
 
@@ -36,10 +36,10 @@ FAST = {"epochs": 30, "folds": 2}
 
 def situation(
     graph: Graph, protocol: str, viewer: Viewer, clients: int = 3
-) -> tuple[protocols.Setting, Partition, PublicFacts]:
-    setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+) -> tuple[protocols.ProtocolSetting, Partition, PublicFacts]:
+    setting = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
     count = 1 if viewer is Viewer.CURATOR_TRUSTED else clients
-    partition = uniform.split(setting.held, uniform.Params(clients=count), seeds.generator(0, "deal"))
+    partition = uniform.split(setting.held, uniform.Params(clients=count), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
         num_nodes=setting.held.num_nodes,
         num_features=graph.num_features,
@@ -58,9 +58,9 @@ def edge_plan(graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUS
     return gap_edge.plan(gap_edge.Params(**FAST, **params), facts, Budget(epsilon, 1e-5)), partition
 
 
-def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.Outcome:
+def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.RoundsOutcome:
     engine = engine or SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("gap",), ("common",), rounds.Prefixes())
+    return rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("gap",), ("common",), rounds.RoundPrefixes())
 
 
 def without_edge(adjacency: sp.csr_array, u: int, v: int) -> sp.csr_array:
@@ -77,7 +77,7 @@ def random_graph(n: int, degree: float, rng: np.random.Generator) -> sp.csr_arra
 def test_rows_that_saw_their_labels_never_switch_neighbours_off(library: Graph) -> None:
     """In sample, a node's own row beats every neighbour on held-out labels too, and no hop would be chosen."""
 
-    def trained(epsilon: float, **settings: object) -> tuple[Plan, rounds.Outcome]:
+    def trained(epsilon: float, **settings: object) -> tuple[Plan, rounds.RoundsOutcome]:
         _, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
         made = gap_edge.plan(gap_edge.Params(epochs=100, **settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
         return made, run(made, partition)
@@ -85,20 +85,20 @@ def test_rows_that_saw_their_labels_never_switch_neighbours_off(library: Graph) 
     for own in ({"folds": 1}, {"encoder": "hidden"}):
         made, found = trained(math.inf, **own)
         assert found.state.memory.classifier.depth == 2, "all hops"
-        assert gap_edge.ALL_HOPS in made.notes
+        assert gap_edge._ALL_HOPS in made.notes
     made, found = trained(math.inf, folds=2)
     assert found.state.memory.classifier.depth > 0
-    assert gap_edge.ALL_HOPS not in made.notes
-    assert gap_edge.ALL_HOPS not in trained(1.0, folds=1, depth="all")[0].notes
+    assert gap_edge._ALL_HOPS not in made.notes
+    assert gap_edge._ALL_HOPS not in trained(1.0, folds=1, depth="all")[0].notes
 
 
 def test_one_undirected_edge_between_unit_rows_changes_root_two() -> None:
     adjacency = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
     rows = np.eye(2, dtype=np.float32)
-    change = np.linalg.norm(hop(adjacency, rows) - hop(without_edge(adjacency, 0, 1), rows))
+    change = np.linalg.norm(aggregate_hop(adjacency, rows) - aggregate_hop(without_edge(adjacency, 0, 1), rows))
     assert change == pytest.approx(math.sqrt(2), abs=1e-5)
-    assert change <= neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED)
-    assert change > neighbour_sums.sensitivity(Relation.EDGE_DIRECTED), "the published Δ = 1 does not cover it"
+    assert change <= neighbour_sums.neighbour_sum_sensitivity(Relation.EDGE_UNDIRECTED)
+    assert change > neighbour_sums.neighbour_sum_sensitivity(Relation.EDGE_DIRECTED), "the published Δ = 1 does not cover it"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -107,9 +107,9 @@ def test_no_edge_of_any_graph_changes_more(seed: int) -> None:
     adjacency = random_graph(15, 4, rng)
     rows = (10 ** rng.uniform(-6, 6, (15, 1)) * rng.standard_normal((15, 5))).astype(np.float32)
     rows[3] = 0
-    before = hop(adjacency, rows)
+    before = aggregate_hop(adjacency, rows)
     for u, v in zip(*sp.triu(adjacency, k=1).nonzero(), strict=True):
-        change = before.astype(np.float64) - hop(without_edge(adjacency, int(u), int(v)), rows)
+        change = before.astype(np.float64) - aggregate_hop(without_edge(adjacency, int(u), int(v)), rows)
         assert np.linalg.norm(change) <= math.sqrt(2) * (1 + 1e-6)
 
 
@@ -119,10 +119,12 @@ def test_a_node_changes_root_degree_in_the_rows_of_others(degree: int) -> None:
     adjacency = np.zeros((degree + 1, degree + 1), dtype=np.float32)
     adjacency[0, 1:] = adjacency[1:, 0] = 1
     rows = np.tile(np.eye(1, 3, dtype=np.float32), (degree + 1, 1))
-    difference = hop(sp.csr_array(adjacency), rows) - hop(sp.csr_array(np.zeros_like(adjacency)), rows)
+    difference = aggregate_hop(sp.csr_array(adjacency), rows) - aggregate_hop(sp.csr_array(np.zeros_like(adjacency)), rows)
     others = np.linalg.norm(difference[1:])
-    assert others == pytest.approx(neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=False), rel=1e-5)
-    everything = neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=True)
+    assert others == pytest.approx(
+        neighbour_sums.neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=False), rel=1e-5
+    )
+    everything = neighbour_sums.neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=True)
     assert np.linalg.norm(difference) == pytest.approx(everything, rel=1e-5)
 
 
@@ -132,9 +134,9 @@ def test_replacing_a_node_turns_its_message_around() -> None:
     adjacency[0, 1:] = adjacency[1:, 0] = 1
     rows = np.zeros((degree + 1, 2), dtype=np.float32)
     rows[0, 0] = 1
-    change = hop(sp.csr_array(adjacency), rows) - hop(sp.csr_array(adjacency), -rows)
+    change = aggregate_hop(sp.csr_array(adjacency), rows) - aggregate_hop(sp.csr_array(adjacency), -rows)
     assert np.linalg.norm(change[1:]) == pytest.approx(
-        neighbour_sums.sensitivity(Relation.NODE_REPLACE, degree, False), rel=1e-5
+        neighbour_sums.neighbour_sum_sensitivity(Relation.NODE_REPLACE, degree, False), rel=1e-5
     )
 
 
@@ -145,8 +147,10 @@ def test_the_noise_on_a_released_hop_is_the_planned_one(viewer: Viewer, library:
     rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
     desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(5))
     work = gap_edge.prepare(plan, subgraph)
-    out = gap_edge.client(plan, work, {"rows": rows}, 0, Streams(0, ("c", "client", 0, "round", 0)), desk)["aggregate"].value
-    noise = (out - hop(subgraph.graph.adjacency, rows[subgraph.nodes])).ravel()
+    out = gap_edge.client(plan, work, {"rows": rows}, 0, PlanStreams(0, ("c", "client", 0, "round", 0)), desk)[
+        "aggregate"
+    ].value
+    noise = (out - aggregate_hop(subgraph.graph.adjacency, rows[subgraph.nodes])).ravel()
     std = release.mechanism.std
     assert kstest(noise / std, "norm").pvalue > 1e-3
     assert kstest(noise / (std * 2 / 3), "norm").pvalue < 1e-6, "two thirds of the noise must be told apart"
@@ -171,7 +175,7 @@ def test_published_edge_noise_is_provably_worth_less(claimed: float, truth: floa
 def test_edge_level_spends_what_it_planned(viewer: Viewer, epsilon: float, hops: int, library: Graph) -> None:
     plan, partition = edge_plan(library, epsilon, viewer, hops=hops)
     out = run(plan, partition)
-    spent = Ledger([Account("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
+    spent = Ledger([LedgerAccount("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
     for client, event in plan.declared().items():
         assert (
             price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
@@ -185,10 +189,12 @@ def test_edge_level_spends_what_it_planned(viewer: Viewer, epsilon: float, hops:
 def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(library: Graph) -> None:
     plan, partition = edge_plan(library, np.inf, hops=2)
     state = run(plan, partition).state
-    first = unit_length(hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"]))
+    first = scale_for_aggregation(
+        aggregate_hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"])
+    )
     assert np.array_equal(state.memory.inputs[1], first)
-    assert np.array_equal(state.memory.inputs[2], unit_length(hop(library.adjacency, first)))
-    scores = gap_edge.predict(plan, state, protocols.without_edges(library))
+    assert np.array_equal(state.memory.inputs[2], scale_for_aggregation(aggregate_hop(library.adjacency, first)))
+    scores = gap_edge.predict(plan, state, protocols.graph_without_edges(library))
     assert np.array_equal(scores, gap_edge.predict(plan, state, library)), "inference must not read private edges"
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
 
@@ -220,7 +226,7 @@ def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph
     desk = Desk("c", 0, 4, plan.schedule.releases, np.random.default_rng(0))
     work = gap_node.prepare(plan, partition.subgraphs[0])
     model = gap_node.start(plan, np.random.default_rng(0)).model
-    sent = gap_node.client(plan, work, model, 4, Streams(0, ("c", "client", 0, "round", 4)), desk)
+    sent = gap_node.client(plan, work, model, 4, PlanStreams(0, ("c", "client", 0, "round", 4)), desk)
     assert list(sent) == ["gradient"]
     assert sent["gradient"].value.shape == (plan.made.classifier.num_parameters,)
     assert [e.path for e in desk.entries] == ["aggregate", "aggregate", "classifier"]
@@ -254,7 +260,7 @@ def test_node_level_prices(rate: float, relation: str, reading: str, library: Gr
         assert (plan.provable().epsilon > 2.0) == (relation == "node-replace"), "the formula is for zero-out"
     assert plan.guarantee.protection.promised_degree == (10 if reading == "published" else None)
     assert any("refill" in note for note in plan.notes) == (reading == "published")
-    assert gap_node.DISPUTED in plan.notes
+    assert gap_node._DISPUTED in plan.notes
 
 
 def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
@@ -264,7 +270,7 @@ def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
     assert [r.client for r in hops] == [0, 1, 2]
     for release, s in zip(hops, partition.subgraphs, strict=True):
         delta = release.mechanism.std / release.event.noise_multiplier
-        assert delta == pytest.approx(neighbour_sums.log_cap(s.graph.num_nodes).sensitivity_l2())
+        assert delta == pytest.approx(neighbour_sums.log_neighbour_cap(s.graph.num_nodes).sensitivity_l2())
 
 
 def test_an_enforced_limit_is_refused_where_the_data_break_it(library: Graph) -> None:
@@ -292,7 +298,7 @@ def test_what_one_node_changes_in_a_hop_as_it_is_run(cap: str) -> None:
     kept[z] = 0
     gone = sp.csr_array(sp.diags_array(kept) @ adjacency @ sp.diags_array(kept)).astype(np.float32)
     gone.eliminate_zeros()
-    one, two = (aggregate(plan.made.caps.weights(a, np.arange(n), 0), rows) for a in (adjacency, gone))
+    one, two = (aggregate_node_caps(plan.made.caps.weights(a, np.arange(n), 0), rows) for a in (adjacency, gone))
     change = np.abs(one - two)[:z].astype(np.float64)
     worst = np.linalg.norm(change if cap == "log" else row_changes(plan, adjacency, gone)[:z])
     assert (worst <= delta) == (cap == "log")
@@ -325,7 +331,7 @@ def public_of_two() -> Graph:
         features,
         np.array([0, 1]),
         2,
-        Provenance("own", ""),
+        GraphProvenance("own", ""),
         features_from_edges=False,
         columns_from_rows=False,
         nodes_from_edges=False,
@@ -346,7 +352,7 @@ def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library
     state = run(plan, partition).state
     scores = gap_edge.predict(plan, state, setting.asked)
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.6
-    assert not np.allclose(scores, gap_edge.predict(plan, state, protocols.without_edges(setting.asked)))
+    assert not np.allclose(scores, gap_edge.predict(plan, state, protocols.graph_without_edges(setting.asked)))
 
 
 @pytest.mark.ray
@@ -367,9 +373,9 @@ def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
     with pytest.raises(ValidationError, match="node-zero-out"):
         gap_node.Params(relation="edge-undirected")
     with pytest.raises(PrivacyError, match="promised maximum degree"):
-        neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT)
+        neighbour_sums.neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT)
     with pytest.raises(PrivacyError, match="no sensitivity under graph-replace"):
-        neighbour_sums.sensitivity(Relation.GRAPH_REPLACE)
+        neighbour_sums.neighbour_sum_sensitivity(Relation.GRAPH_REPLACE)
     _, _, alone = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     with pytest.raises(PrivacyError, match="among more than 1 others"):
         gap_edge.plan(gap_edge.Params(), replace(alone, viewer=Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-5))

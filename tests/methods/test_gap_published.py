@@ -23,8 +23,8 @@ from tests.public_facts import public_facts
 PUBLISHED = {"encoder": "published", "hidden": 16, "depth": "all"}
 
 
-def accuracy(graph: Graph, protocol: protocols.Protocol, epsilon: float, **settings: object) -> float:
-    made = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+def accuracy(graph: Graph, protocol: protocols.WorldProtocol, epsilon: float, **settings: object) -> float:
+    made = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
     facts = public_facts(
         num_nodes=made.held.num_nodes,
         num_features=graph.num_features,
@@ -38,35 +38,35 @@ def accuracy(graph: Graph, protocol: protocols.Protocol, epsilon: float, **setti
     plan = gap_edge.plan(gap_edge.Params(**settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
     engine, nodes = SerialRuntime(), np.arange(made.held.num_nodes)
     shared = engine.share("p", Partition((Subgraph(0, made.held, nodes),), True, 0, "one", from_edges=False, from_labels=False))
-    state = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
+    state = rounds.run_rounds(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
     named = gap_edge.predict(plan, state, made.asked).argmax(axis=1)
     known = made.truth >= 0
     return float((named == made.truth)[known].mean())
 
 
 def test_encoded_rows_are_signed_and_of_norm_one(library: Graph) -> None:
-    parameters = gap_networks.encoder(library, 16, 30, np.random.default_rng(0))
-    rows = gap_networks.encoded(parameters, library, 16)
+    parameters = gap_networks.train_gap_network_encoder(library, 16, 30, np.random.default_rng(0))
+    rows = gap_networks.encode_with_gap_network(parameters, library, 16)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
     assert (rows < 0).mean() > 0.2
     alike = (rows @ rows.T)[np.triu_indices(len(rows), 1)].mean()
     assert alike < 0.5, "rows after a ReLU would look much alike"
-    assert np.array_equal(parameters, gap_networks.encoder(library, 16, 30, np.random.default_rng(0)))
+    assert np.array_equal(parameters, gap_networks.train_gap_network_encoder(library, 16, 30, np.random.default_rng(0)))
 
 
 def test_the_networks_are_those_of_the_released_code() -> None:
     """Counted by hand: layers and batch norms with their running statistics."""
     d, h, c, hops = 7, 5, 3, 3
-    encoder = gap_networks.EncoderNetwork(d, h, c)
-    assert fitting.vector_of(encoder).size == (d + 1) * h + (h + 1) * h + 2 * 4 * h + (h + 1) * c
-    classifier = gap_networks.ClassifierNetwork((h,) * hops, h, c)
-    assert fitting.vector_of(classifier).size == hops * (h + 1) * h + 4 * hops * h + (hops * h + 1) * c
+    encoder = gap_networks._EncoderNetwork(d, h, c)
+    assert fitting.read_fitting_vector(encoder).size == (d + 1) * h + (h + 1) * h + 2 * 4 * h + (h + 1) * c
+    classifier = gap_networks._ClassifierNetwork((h,) * hops, h, c)
+    assert fitting.read_fitting_vector(classifier).size == hops * (h + 1) * h + 4 * hops * h + (hops * h + 1) * c
     x = torch.randn(4, hops * h)
     assert classifier.eval()(x, torch.zeros(2, 0)).shape == (4, c)
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive-edges"])
-def test_it_learns_and_answers_for_old_and_new_nodes(protocol: protocols.Protocol, library: Graph) -> None:
+def test_it_learns_and_answers_for_old_and_new_nodes(protocol: protocols.WorldProtocol, library: Graph) -> None:
     assert accuracy(library, protocol, np.inf, hops=1, epochs=40, **PUBLISHED) > 0.6
 
 

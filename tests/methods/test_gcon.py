@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
-from fedgraph.learning.optimisers.objective import LinearObjective, Loss
-from fedgraph.learning.propagation.walks import capped_walk, walked
+from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
+from fedgraph.learning.propagation.walks import capped_walk_matrix, walk_rows
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.gcon import releases as encoding
@@ -21,7 +21,7 @@ from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.events import Composed
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms import gaussian_objective
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
@@ -31,20 +31,20 @@ from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
 
-Made = tuple[Plan, Partition, protocols.Setting]
+Made = tuple[Plan, Partition, protocols.ProtocolSetting]
 
 
 def planned(
     graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, protocol: str = "transductive", **given: object
 ) -> Made:
-    setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
     held = setting.held
     if viewer is Viewer.CURATOR_TRUSTED:
         partition = Partition(
             (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
         )
     else:
-        partition = uniform.split(held, uniform.Params(clients=3), seeds.generator(0, "deal"))
+        partition = uniform.split(held, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
         held.num_nodes, graph.num_features, graph.num_classes, tuple(s.graph.num_nodes for s in partition.subgraphs), viewer,
         None, setting.public_graph, public_attributes=setting.public_attributes,
@@ -53,9 +53,9 @@ def planned(
     return gcon.plan(gcon.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
 
 
-def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.Outcome:
+def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.RoundsOutcome:
     shared = engine.share(f"partition:{partition.num_clients}", partition)
-    return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.Prefixes())
+    return rounds.run_rounds(engine, shared, plan, 0, (name,), (name,), rounds.RoundPrefixes())
 
 
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
@@ -63,7 +63,7 @@ def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") 
 def test_declared_is_spent_and_never_above_its_target(viewer: Viewer, epsilon: float, library: Graph) -> None:
     plan, partition, _ = planned(library, epsilon, viewer)
     out = trained(plan, partition, SerialRuntime())
-    spent = Ledger([Account("a", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("a")
+    spent = Ledger([LedgerAccount("a", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("a")
     for client, event in plan.declared().items():
         assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
     assert plan.provable().epsilon == pytest.approx(epsilon, rel=1e-12) or np.isinf(epsilon)
@@ -130,7 +130,7 @@ def test_own_edges_means_one_step_only(library: Graph) -> None:
 
 
 def constants(epsilon: float, regulariser: float, psi: float, n: int, prior: float = 0.0) -> perturbing.Calibrated:
-    given = claim.Situation(epsilon, 1e-3, 0.9, claim.soft_margin(3), psi, 3, 3, n, prior, per_end=False)
+    given = claim.Situation(epsilon, 1e-3, 0.9, claim.gcon_soft_margin(3), psi, 3, 3, n, prior, per_end=False)
     return perturbing.calibrated(given, regulariser, 1e-9)
 
 
@@ -152,16 +152,16 @@ def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, se
         dense[u, v] = dense[v, u] = 1
     joined = dense.copy()
     joined[0, 1] = joined[1, 0] = 1
-    psi = claim.psi([2], restart)
-    given = claim.Situation(epsilon, 1e-3, 0.9, claim.soft_margin(c), psi, c, c, n, per_end=False)
+    psi = claim.gcon_psi([2], restart)
+    given = claim.Situation(epsilon, 1e-3, 0.9, claim.gcon_soft_margin(c), psi, c, c, n, per_end=False)
     least = perturbing.least_regulariser(given)
     made = constants(epsilon, 1.5 * least, psi, n, prior)
-    worlds = [walked(capped_walk(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]
+    worlds = [walk_rows(capped_walk_matrix(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]
     assert np.linalg.norm(worlds[0] - worlds[1], axis=1).sum() <= psi * (1 + 1e-12)
-    loss = Loss("soft-margin", c)
+    loss = ObjectiveLoss("soft-margin", c)
     objective = LinearObjective(loss, labels, made.regulariser, 1e-9, prior)
     for _ in range(20):
-        noise = perturbing.columns(c, c, made.rate, rng)
+        noise = perturbing._columns(c, c, made.rate, rng)
         theta = objective.minimise(worlds[0], noise)
         if (np.linalg.norm(noise, axis=0) > made.made.c_sf / made.rate).any():
             continue  # the event that δ pays for
@@ -175,7 +175,7 @@ def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, se
         assert abs(ratio) <= epsilon
 
 
-def log_det(z: np.ndarray, theta: np.ndarray, labels: np.ndarray, loss: Loss, regulariser: float) -> float:
+def log_det(z: np.ndarray, theta: np.ndarray, labels: np.ndarray, loss: ObjectiveLoss, regulariser: float) -> float:
     weights = loss.second(z @ theta, np.eye(loss.num_classes)[labels])
     ridge = len(z) * regulariser * np.eye(z.shape[1])
     return float(sum(np.linalg.slogdet((z.T * w) @ z + ridge)[1] for w in weights.T))
@@ -222,7 +222,7 @@ def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: G
     assert Assumption.OWN_EDGES_KNOWN in plan.guarantee.protection.assumptions
     scores = gcon.predict(plan, out.state, setting.asked)
     rows = out.state.memory.rows
-    one = walked(capped_walk(setting.asked.adjacency), rows, (0, 1), 0.4)
+    one = walk_rows(capped_walk_matrix(setting.asked.adjacency), rows, (0, 1), 0.4)
     assert np.allclose(scores, 3 * (one[:, :4] + one[:, 4:]))
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.6
     with pytest.raises(ValueError, match="prior alone"):
@@ -235,7 +235,7 @@ def test_centred_hidden_units_point_everywhere_and_need_public_nodes_only(librar
     for centred in (False, True):
         plan, _, setting = planned(library, 4.0, protocol="inductive-edges", encoder="hidden", hidden=8, centred=centred)
         state = gcon.start(plan, np.random.default_rng(0))
-        new = encoding.rows_of_new_nodes(state.memory.encoder, plan.params, setting.asked)
+        new = encoding.gcon_rows_of_new(state.memory.encoder, plan.params, setting.asked)
         for rows in (state.model["rows"], new):
             assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
         found[centred] = (np.linalg.norm(state.model["rows"].mean(axis=0)), np.linalg.norm(new.mean(axis=0)))
@@ -283,13 +283,13 @@ def test_what_is_refused(library: Graph) -> None:
     ):
         with pytest.raises(ValueError, match=r"steps|cap|regulariser|prior"):
             gcon.Params(**given)  # type: ignore[arg-type]
-    bound = perturbing.UnitRows(2, 2)
+    bound = perturbing.ObjectiveRows(2, 2)
     with pytest.raises(UnboundedValueError):
         bound.enforce(np.full((2, 2), np.nan))
     with pytest.raises(UnboundedValueError):
         bound.enforce(np.zeros((3, 2)))
     assert np.linalg.norm(bound.enforce(np.array([[3.0, 4.0], [0.0, 0.5]])), axis=1) == pytest.approx([1.0, 0.5])
-    objective = LinearObjective(Loss("soft-margin", 2), np.array([0]), 1.0, 1e-9)
+    objective = LinearObjective(ObjectiveLoss("soft-margin", 2), np.array([0]), 1.0, 1e-9)
     for rate, std in ((0.0, 1.0), (math.nan, 1.0), (1.0, 0.0), (math.inf, 1.0)):
         with pytest.raises(PrivacyError):
             perturbing.ObjectivePerturbation(2, rate, 1e-9, std, objective)
@@ -312,15 +312,15 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
     for release in plan.schedule.releases:
         mechanism, bound = release.mechanism, release.bound
         assert isinstance(mechanism, perturbing.ObjectivePerturbation)
-        assert isinstance(bound, perturbing.UnitRows)
+        assert isinstance(bound, perturbing.ObjectiveRows)
         assert isinstance(mechanism.problem, LinearObjective)
-        bounds = claim.soft_margin(c) if p.loss == "soft-margin" else claim.pseudo_huber(c, p.width)
-        psi, n, prior = claim.psi(p.steps, p.restart, p.cap), bound.num_rows, p.scale * math.sqrt(len(p.steps))
-        total, kept = mechanism.problem.regulariser, 1 - perturbing.OUTPUT_SHARE
+        bounds = claim.gcon_soft_margin(c) if p.loss == "soft-margin" else claim.gcon_pseudo_huber(c, p.width)
+        psi, n, prior = claim.gcon_psi(p.steps, p.restart, p.cap), bound.num_rows, p.scale * math.sqrt(len(p.steps))
+        total, kept = mechanism.problem.regulariser, 1 - perturbing.OBJECTIVE_OUTPUT_SHARE
         if noise == "gamma":
             delta = plan.guarantee.delta * kept
             whole = claim.Situation(4.0 * kept, delta, p.share, bounds, psi, c, bound.dimension, n, prior, per_end=False)
-            made = claim.perturbation(whole, total)
+            made = claim.gcon_perturbation(whole, total)
             assert mechanism.rate <= made.beta * (1 + 1e-9)
             continue
         given = gaussian_objective.Situation(
@@ -331,5 +331,5 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
         change = (bounds.c1 + bounds.c2 * longest) * psi
         least = gaussian_objective.objective_noise_std(4.0 * kept, plan.guarantee.delta * kept, change, c, lost, given.missed)
         assert mechanism.noise_std >= least * (1 - 1e-5)
-        least_output = claim.output_sensitivity(mechanism.gradient_norm, total) / 2
+        least_output = claim.gcon_output_sensitivity(mechanism.gradient_norm, total) / 2
         assert mechanism.output_std > least_output

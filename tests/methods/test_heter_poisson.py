@@ -11,15 +11,15 @@ import scipy.sparse as sp
 from scipy.stats import binom, kstest, norm
 
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
-from fedgraph.learning.clipping.subgraphs import with_neighbours
-from fedgraph.learning.layers.matrices import FeatureMatrix
+from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping.subgraphs import join_subgraph_inputs
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix
 from fedgraph.methods import heter_poisson
-from fedgraph.methods.base import Budget, Plan, Streams
-from fedgraph.methods.base.node_caps import sparse_rows
+from fedgraph.methods.base import Budget, Plan, PlanStreams
+from fedgraph.methods.base.node_caps import node_caps_sparse_rows
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.gaussian import gaussian_deltas
-from fedgraph.privacy.accounting.mentions import curves
+from fedgraph.privacy.accounting.mentions import mention_curves
 from fedgraph.privacy.claims import heter_poisson as published
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Gaussian, MentionedGaussian, PoissonGaussian, Repeated
@@ -48,14 +48,14 @@ def test_a_node_moves_a_step_by_its_own_row_or_by_its_mentions(library: Graph) -
     vector = rng.standard_normal(plan.made.layout.num_parameters).astype(np.float32)
     for node in range(0, graph.num_nodes, 9):
         drawn = rng.random(graph.num_nodes) < 0.4
-        kept = heter_poisson.mentioned(graph.adjacency, drawn, 0.7, rng)
+        kept = heter_poisson._mentioned(graph.adjacency, drawn, 0.7, rng)
         mask = sp.diags_array((np.arange(graph.num_nodes) != node).astype(np.float32))
         worlds = ((graph, kept), (zeroed(graph, node), sp.csr_array(mask @ kept @ mask)))
         sums = []
         for world, arcs in worlds:
-            x = FeatureMatrix(with_neighbours(sparse_rows(world, plan.made.basis), sp.csr_array(arcs)))
+            x = FeatureMatrix(join_subgraph_inputs(node_caps_sparse_rows(world, plan.made.basis), sp.csr_array(arcs)))
             labels = torch.tensor(np.where(drawn, world.labels, -1))
-            sums.append(clipped_gradient_sum(plan.made.layout, vector, x, labels, 0.3))
+            sums.append(clip_per_sample(plan.made.layout, vector, x, labels, 0.3))
         mentions = int((kept[:, [node]].toarray() > 0).sum())
         assert not (drawn[node] and mentions), "a node is in the sum once: by its row, or by mentions"
         allowed = 1.0 if drawn[node] else 2.0 * mentions
@@ -99,7 +99,7 @@ def test_noise_of_one_w_tells_more_than_laplace_noise_on_a_line() -> None:
     assert hits[0] > 3e-3
     assert math.log(hits[0] / max(hits[1], 1e-9)) > 3 * math.sqrt(2) / sigma
     event = MentionedGaussian(sigma, 1.0, 0.0, 0, heavy=True)
-    allowed = curves(event, 1e-9)[0].deltas(np.array([1.0]))[0]
+    allowed = mention_curves(event, 1e-9)[0].deltas(np.array([1.0]))[0]
     assert hits[0] - math.e * hits[1] < allowed < 0.1
     exact = np.mean([gaussian_deltas(np.array([1.0]), 1 / (sigma * math.sqrt(one)))[0] for one in w[:20_000]])
     assert allowed == pytest.approx(exact, rel=0.2)
@@ -126,11 +126,13 @@ def test_the_noise_is_the_planned_one(noise: str, library: Graph, monkeypatch: p
 
     def released(which: Plan, draw: int) -> np.ndarray:
         desk = Desk("c", 0, 0, which.schedule.releases, np.random.default_rng(draw))
-        return heter_poisson.client(which, work, model, 0, Streams(0, ("c", "client", 0, "round", 0)), desk)["gradient"].value
+        return heter_poisson.client(which, work, model, 0, PlanStreams(0, ("c", "client", 0, "round", 0)), desk)[
+            "gradient"
+        ].value
 
     exact = released(clear, 0)
     assert np.array_equal(released(clear, 1), exact), "without noise only the batch and the mentions decide"
-    monkeypatch.setattr(heter_poisson, "clipped_gradient_sum", lambda *_: exact)
+    monkeypatch.setattr(heter_poisson, "clip_per_sample", lambda *_: exact)
     std = plan.schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
     draws = np.array([(released(plan, draw) - exact)[7] for draw in range(900)]) / std
     law = "norm" if noise == "gaussian" else "laplace"

@@ -14,15 +14,15 @@ from scipy.stats import kstest
 from fedgraph import seeds
 from fedgraph.errors import BudgetExceededError, ScenarioError
 from fedgraph.federation import client, rounds
-from fedgraph.learning.propagation.meetings import Answering, Reading, information, votes
+from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading, information_of_meetings, vote_by_meetings
 from fedgraph.methods import features, label_hop
-from fedgraph.methods.base import Budget, Inbox, Plan, State, Streams
-from fedgraph.methods.label_hop.releases import answering
+from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, State
+from fedgraph.methods.label_hop.releases import label_hop_answering
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP
-from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.settle import settle
@@ -45,15 +45,19 @@ def met(graph: Graph, like: float, seed: int = 0) -> Graph:
     return dataclasses.replace(graph, adjacency=sp.csr_array(dense))
 
 
-def asking(graph: Graph) -> protocols.Setting:
-    return protocols.make(graph, "asking", 0.8, seeds.generator(0, "split"))
+def asking(graph: Graph) -> protocols.ProtocolSetting:
+    return protocols.make_protocol_setting(graph, "asking", 0.8, seeds.seeded_generator(0, "split"))
 
 
 def planned(
-    setting: protocols.Setting, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, clients: int = 1, **settings: object
+    setting: protocols.ProtocolSetting,
+    epsilon: float,
+    viewer: Viewer = Viewer.CURATOR_TRUSTED,
+    clients: int = 1,
+    **settings: object,
 ) -> tuple[Plan, Partition]:
     held = setting.held
-    partition = uniform.split(held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    partition = uniform.split(held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
         held.num_nodes,
         held.num_features,
@@ -70,10 +74,12 @@ def planned(
 
 def trained(plan: Plan, partition: Partition) -> State:
     engine = SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes()).state
+    return rounds.run_rounds(
+        engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes()
+    ).state
 
 
-def accuracy(setting: protocols.Setting, scores: np.ndarray) -> float:
+def accuracy(setting: protocols.ProtocolSetting, scores: np.ndarray) -> float:
     counts = setting.truth >= 0
     return float((scores.argmax(axis=1) == setting.truth)[counts].mean())
 
@@ -84,7 +90,7 @@ def test_edges_help_whatever_their_sign(like: float, epsilon: float, library: Gr
     plan, partition = planned(setting, epsilon)
     state = trained(plan, partition)
     found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
-    alone = accuracy(setting, label_hop.predict(plan, state, protocols.without_edges(setting.asked)))
+    alone = accuracy(setting, label_hop.predict(plan, state, protocols.graph_without_edges(setting.asked)))
     assert found >= alone + 0.05
     assert found > 0.8
 
@@ -94,7 +100,7 @@ def test_edges_that_say_nothing_do_no_harm(library: Graph) -> None:
     plan, partition = planned(setting, 8.0)
     state = trained(plan, partition)
     found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
-    alone = accuracy(setting, label_hop.predict(plan, state, protocols.without_edges(setting.asked)))
+    alone = accuracy(setting, label_hop.predict(plan, state, protocols.graph_without_edges(setting.asked)))
     assert found >= alone - 0.08  # one standard error of 60 answers is 0.06
 
 
@@ -129,7 +135,7 @@ def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray, hop: bool = 
 
     work = label_hop.prepare(plan, Subgraph(0, graph, np.arange(graph.num_nodes)))
     door = Door("test", 0, round_, plan.schedule.releases, np.random.default_rng(0))
-    label_hop.client(plan, work, {"parameters": model, "hop": np.array([hop])}, round_, Streams(0, ("t",)), door)
+    label_hop.client(plan, work, {"parameters": model, "hop": np.array([hop])}, round_, PlanStreams(0, ("t",)), door)
     return seen
 
 
@@ -153,7 +159,7 @@ def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library
     assert 0 < change <= counted.change(Relation.NODE_ZERO_OUT)
     first, after = exact(plan, held, 1, model), exact(plan, gone, 1, model)
     assert np.flatnonzero(first["labels"] != after["labels"]).tolist() == [node]
-    assert (first["labels"][setting.asking] == ABSENT).all(), "who only asks answers nothing"
+    assert (first["labels"][setting.asking] == ABSENT_LABEL).all(), "who only asks answers nothing"
     for hop, path in ((True, "model"), (False, "rows")):
         first, after = exact(plan, held, 2, model, hop), exact(plan, gone, 2, model, hop)
         assert set(first) == {path}
@@ -210,7 +216,7 @@ def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(hop: boo
     setting = asking(met(library, 0.9 if hop else 0.25))
     plan, partition = planned(setting, 8.0 if hop else 1.0)
     engine = SerialRuntime()
-    outcome = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes())
+    outcome = rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
     assert outcome.state.memory.hop == hop
     assert {line.path for line in outcome.releases} == ({"meetings", "labels", "model"} if hop else {"meetings", "rows"})
     paid = settle(plan.guarantee, outcome.releases)
@@ -227,7 +233,7 @@ def test_a_client_does_not_go_over_to_the_other_alternative(library: Graph) -> N
     def answered(round_: int, hop: bool) -> None:
         desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_), released=remembered)
         model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "hop": np.array([hop])}
-        label_hop.client(plan, work, model, round_, Streams(0, ("t",)), desk)
+        label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
 
     answered(0, True)
     answered(1, True)
@@ -243,7 +249,7 @@ def test_a_client_refuses_the_other_alternative_after_its_worker_was_started_aga
     plan, partition = planned(asking(library), 2.0, steps=5)
     honest = label_hop.server
 
-    def fickle(plan: Plan, state: State, inbox: Inbox) -> State:
+    def fickle(plan: Plan, state: State, inbox: PlanInbox) -> State:
         after = honest(plan, state, inbox)
         if restarted:
             client._digests.clear()
@@ -263,7 +269,7 @@ def test_what_a_forgetful_worker_gave_of_the_other_alternative_is_charged_as_wel
     for round_, hop in ((0, True), (1, True), (2, False)):
         desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_))
         model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "hop": np.array([hop])}
-        label_hop.client(plan, work, model, round_, Streams(0, ("t",)), desk)
+        label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
         given += [line.event for line in desk.entries]
     assert price(Composed(tuple(given[:-1])), 1e-3).epsilon <= 2.0 < 2.5 < price(Composed(tuple(given)), 1e-3).epsilon
 
@@ -287,7 +293,7 @@ def test_clients_answer_for_their_own_nodes(viewer: Viewer, epsilon: float, libr
     assert (answers[known].sum(axis=1) == 1).all()
     right = answers[known, setting.held.labels[known]].mean()
     assert right == 1 if math.isinf(epsilon) else 0.8 < right < 1
-    alone = label_hop.predict(plan, state, protocols.without_edges(setting.asked))
+    alone = label_hop.predict(plan, state, protocols.graph_without_edges(setting.asked))
     assert accuracy(setting, label_hop.predict(plan, state, setting.asked)) >= accuracy(setting, alone) - 0.05
 
 
@@ -327,19 +333,24 @@ def test_a_given_share_for_labels_is_taken_whatever_the_edges_tell(library: Grap
 
 def test_votes_by_hand() -> None:
     shares, keep = np.array([0.5, 0.5]), 0.8
-    reading = Reading(shares, np.array([[1.5, 0.5], [0.5, 1.5]]), 2.0)
-    by = Answering(1, (keep * 2, (1 - keep) * 2), 2 * keep - 1)
+    reading = MeetingReading(shares, np.array([[1.5, 0.5], [0.5, 1.5]]), 2.0)
+    by = MeetingAnswers(1, (keep * 2, (1 - keep) * 2), 2 * keep - 1)
     star = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=np.float32))
     named = np.array([[0, 0], [1, 0], [1, 0]])
     said = np.log((0.2 + 0.6 * np.array([0.75, 0.25])) / 0.5)  # P(answer 0 | class of who asks) over P(answer 0)
-    assert np.allclose(votes(star, named, reading, by, 0.0)[0], 2 * said)
-    assert np.allclose(votes(star, named, reading, by, 0.5)[0], 2 * said / (1 + 0.5 * 0.36)), (
+    assert np.allclose(vote_by_meetings(star, named, reading, by, 0.0)[0], 2 * said)
+    assert np.allclose(vote_by_meetings(star, named, reading, by, 0.5)[0], 2 * said / (1 + 0.5 * 0.36)), (
         "two neighbours have half in common"
     )
-    assert np.allclose(votes(star, named, reading, by, 0.0)[1], 0), "a node that answers nothing says nothing"
-    nothing = Reading(shares, np.ones((2, 2)), 2.0)
-    assert np.allclose(votes(star, np.array([[0, 0], [1, 0], [0, 1]]), nothing, by, 0.0), 0)
-    assert information(nothing, by, 0.0) == 0 < information(reading, by, 0.1) < information(reading, by, 0.0)
+    assert np.allclose(vote_by_meetings(star, named, reading, by, 0.0)[1], 0), "a node that answers nothing says nothing"
+    nothing = MeetingReading(shares, np.ones((2, 2)), 2.0)
+    assert np.allclose(vote_by_meetings(star, np.array([[0, 0], [1, 0], [0, 1]]), nothing, by, 0.0), 0)
+    assert (
+        information_of_meetings(nothing, by, 0.0)
+        == 0
+        < information_of_meetings(reading, by, 0.1)
+        < information_of_meetings(reading, by, 0.0)
+    )
 
 
 def test_votes_of_sets_by_hand() -> None:
@@ -347,13 +358,14 @@ def test_votes_of_sets_by_hand() -> None:
     response = MaskedResponse(0.6, 4, replaces=False)
     assert response.size == 2
     shares, named, (a, b) = np.array([0.4, 0.3, 0.2, 0.1]), np.array([[0, 0, 0, 0], [1, 0, 1, 0]]), response.odds
-    reading = Reading(shares, 0.5 + 1.5 * np.eye(4), 1.0)
+    reading = MeetingReading(shares, 0.5 + 1.5 * np.eye(4), 1.0)
     edge = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
     truth = reading.neighbours()
     given = [sum(truth[y, z] * (a if z in (0, 2) else b) for z in range(4)) for y in range(4)]
     whatever = sum(shares[z] * (a if z in (0, 2) else b) for z in range(4))
     assert np.allclose(
-        votes(edge, named, reading, answering(0.6, 4, replaces=False), 0.3)[0], np.log(np.array(given) / whatever)
+        vote_by_meetings(edge, named, reading, label_hop_answering(0.6, 4, replaces=False), 0.3)[0],
+        np.log(np.array(given) / whatever),
     )
 
 
@@ -362,7 +374,7 @@ def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool)
     """Twelve askers know one node and nobody else: all their votes follow from its one answer. Answered anew for each of them,
     its label would be given away at twelve times the ε."""
     askers, runs, epsilon, rng = 12, 4000, 0.8, np.random.default_rng(0)
-    response, reading = MaskedResponse(epsilon, 4, replaces=False), Reading(np.full(4, 0.25), 0.5 + 2 * np.eye(4), 1.0)
+    response, reading = MaskedResponse(epsilon, 4, replaces=False), MeetingReading(np.full(4, 0.25), 0.5 + 2 * np.eye(4), 1.0)
     star = sp.csr_array(np.eye(1, askers + 1).T @ (1 - np.eye(1, askers + 1)))
     star = sp.csr_array((star + star.T).astype(np.float32))
 
@@ -370,7 +382,9 @@ def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool)
     def pooled(named: tuple[int, ...]) -> float:
         all_named = np.zeros((askers + 1, 4))
         all_named[0] = named
-        return float(votes(star, all_named, reading, answering(epsilon, 4, replaces=False), 0.0)[1:, 2].sum())
+        return float(
+            vote_by_meetings(star, all_named, reading, label_hop_answering(epsilon, 4, replaces=False), 0.0)[1:, 2].sum()
+        )
 
     def believed(label: int) -> float:
         """How often the pooled votes speak for class 2."""

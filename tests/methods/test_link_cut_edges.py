@@ -8,7 +8,7 @@ import pytest
 
 import fedgraph
 from fedgraph import seeds
-from fedgraph.cells.facts import LinkPredictionFacts
+from fedgraph.cells.task_facts import LinkPredictionFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import link_clear, link_hops, link_owners
@@ -19,7 +19,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Viewer
-from fedgraph.types import Graph, Partition, without_edges
+from fedgraph.types import Graph, Partition, graph_without_edges
 from tests.methods.test_cut_edges import run
 from tests.public_facts import public_facts
 
@@ -27,11 +27,11 @@ VIEWERS = [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION]
 
 
 def situation(graph: Graph, viewer: Viewer, cut_edges: str = "protected") -> tuple[Partition, PublicFacts]:
-    partition = uniform.split(graph, uniform.Params(clients=3), seeds.generator(0, "deal"))
-    partition = base.with_cut_edges(graph, partition) if cut_edges == "protected" else partition
+    partition = uniform.split(graph, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
+    partition = base.partition_with_cut_edges(graph, partition) if cut_edges == "protected" else partition
     facts = public_facts(
         graph.num_nodes, graph.num_features, graph.num_classes, tuple(s.nodes.size for s in partition.subgraphs), viewer,
-        public_attributes=without_edges(graph), members=tuple(s.nodes for s in partition.subgraphs), cut_edges=cut_edges,
+        public_attributes=graph_without_edges(graph), members=tuple(s.nodes for s in partition.subgraphs), cut_edges=cut_edges,
         public_name="attributes",
     )  # fmt: skip
     return partition, facts
@@ -70,15 +70,15 @@ def test_an_edge_at_two_clients_moves_what_is_seen_by_at_most_what_is_priced(vie
     model["rows"] = np.concatenate([model["rows"]] * 2, axis=1)
     owner = np.concatenate([np.full(s.nodes.size, s.client) for s in situation(library, viewer)[0].subgraphs])
     owner = owner[np.argsort(np.concatenate([s.nodes for s in situation(library, viewer)[0].subgraphs]))]
-    edges = links.edges_of(library.adjacency)
+    edges = links.list_links(library.adjacency)
     away = owner[edges[:, 0]] != owner[edges[:, 1]]
-    coins = links.pair_coins(edges, plan.made.key) < plan.params.supervision
+    coins = links.draw_link_coins(edges, plan.made.key) < plan.params.supervision
     largest = {False: 0.0, True: 0.0}
     for apart in (False, True):
         for teaches in (False, True):
             for edge in np.flatnonzero((away == apart) & (coins == teaches))[:6]:
                 less = dataclasses.replace(
-                    library, adjacency=links.adjacency_of(np.delete(edges, edge, axis=0), library.num_nodes)
+                    library, adjacency=links.link_adjacency(np.delete(edges, edge, axis=0), library.num_nodes)
                 )
                 for round_, release in enumerate(plan.schedule.releases):
                     assert isinstance(release.mechanism, GaussianNoise)
@@ -115,10 +115,10 @@ def test_without_noise_a_federation_learns_what_a_curator_learns(viewer: Viewer,
         sizes=dataclasses.replace(facts.sizes, clients=(library.num_nodes,)),
         membership=dataclasses.replace(facts.membership, cut_edges="dropped", nodes=(np.arange(library.num_nodes),)),
     )  # fmt: skip
-    from fedgraph.types import one_client
+    from fedgraph.types import partition_of_one
 
-    whole = run(made(alone, math.inf, hops=2), one_client(library, "one"))
-    pairs = links.edges_of(library.adjacency)[:200]
+    whole = run(made(alone, math.inf, hops=2), partition_of_one(library, "one"))
+    pairs = links.list_links(library.adjacency)[:200]
     told, known = (link_hops.scores(plan, out.state, pairs) for out in (run(plan, partition), whole))
     assert np.allclose(told, known, atol=1e-3)
 
@@ -127,7 +127,7 @@ def test_edges_in_clear_are_all_there(library: Graph) -> None:
     partition, facts = situation(library, Viewer.SERVER)
     plan = link_clear.plan(link_clear.Params(), facts, Budget(math.inf, 1e-5))
     shown = np.unique(np.concatenate([link_clear.prepare(plan, s) for s in partition.subgraphs]), axis=0)
-    assert np.array_equal(shown, links.edges_of(library.adjacency))
+    assert np.array_equal(shown, links.list_links(library.adjacency))
 
 
 def test_all_ties_of_a_person_at_two_clients_are_refused_in_one_line(library: Graph) -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import fedgraph
 from fedgraph import data
-from fedgraph.data.base.structure import edge_owners
+from fedgraph.data.base.adjacencies import adjacency_of_owners
 from fedgraph.errors import DataError
 from fedgraph.federation import rounds
 from fedgraph.learning import links
@@ -21,7 +21,7 @@ from fedgraph.privacy.events import Composed, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Subgraph, one_client, without_edges
+from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, partition_of_one
 from tests.public_facts import public_facts
 
 PEOPLE = 60  # owners of the library's edges
@@ -29,25 +29,25 @@ PEOPLE = 60  # owners of the library's edges
 
 def owned(graph: Graph, rng: np.random.Generator) -> Graph:
     """Every edge has one to three records, each with an owner; owner 0 is in a third of all."""
-    edges = links.edges_of(graph.adjacency)
+    edges = links.list_links(graph.adjacency)
     ends = edges[rng.integers(len(edges), size=2 * len(edges))]
     ends = np.concatenate([edges, ends])
     owners = np.where(rng.random(len(ends)) < 1 / 3, 0, rng.integers(1, PEOPLE, size=len(ends)))
-    return dataclasses.replace(graph, edge_owners=edge_owners(ends, owners, graph.num_nodes))
+    return dataclasses.replace(graph, edge_owners=adjacency_of_owners(ends, owners, graph.num_nodes))
 
 
 def without(graph: Graph, owner: int) -> Graph:
     """The neighbour: no edge that the owner has a part in."""
-    edges = links.edges_of(graph.adjacency)
-    kept = edges[~(links.owners_of(graph, edges) == owner).any(axis=1)]
-    return dataclasses.replace(graph, adjacency=links.adjacency_of(kept, graph.num_nodes))
+    edges = links.list_links(graph.adjacency)
+    kept = edges[~(links._owners_of_links(graph, edges) == owner).any(axis=1)]
+    return dataclasses.replace(graph, adjacency=links.link_adjacency(kept, graph.num_nodes))
 
 
 def plan(graph: Graph, epsilon: float, clients: int, viewer: Viewer, **settings: object) -> Plan:
     parts = np.array_split(np.arange(graph.num_nodes), clients)
     facts = public_facts(
         graph.num_nodes, graph.num_features, graph.num_classes, tuple(map(len, parts)), viewer,
-        public_attributes=without_edges(graph), members=tuple(parts), public_name="attributes",
+        public_attributes=graph_without_edges(graph), members=tuple(parts), public_name="attributes",
     )  # fmt: skip
     return link_owners.plan(link_owners.Params(**settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
 
@@ -60,18 +60,20 @@ def bounded(made: Plan, graph: Graph, nodes: np.ndarray) -> np.ndarray:
 
 def test_owners_survive_cuts_and_repeated_records() -> None:
     ends = np.array([[0, 1], [1, 0], [1, 0], [2, 3], [1, 2]])
-    layers = edge_owners(ends, np.array([4, 0, 4, 2, 1]), 5)
-    graph = graph_of(sp.csr_array(links.adjacency_of(np.sort(ends, axis=1), 5)), layers)
-    assert links.owners_of(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 4], [1, -1], [2, -1]]
+    layers = adjacency_of_owners(ends, np.array([4, 0, 4, 2, 1]), 5)
+    graph = graph_of(sp.csr_array(links.link_adjacency(np.sort(ends, axis=1), 5)), layers)
+    assert links._owners_of_links(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 4], [1, -1], [2, -1]]
     part = graph.induced(np.array([3, 2, 1]))
-    assert links.owners_of(part, np.array([[0, 1], [1, 2]])).tolist() == [[2, -1], [1, -1]]
+    assert links._owners_of_links(part, np.array([[0, 1], [1, 2]])).tolist() == [[2, -1], [1, -1]]
 
 
 def graph_of(adjacency: sp.csr_array, layers: tuple[sp.csr_array, ...]) -> Graph:
-    from fedgraph.types import Provenance, plain_graph
+    from fedgraph.types import GraphProvenance, plain_graph
 
     n = adjacency.shape[0]
-    graph = plain_graph("t", adjacency, sp.csr_array(np.eye(n, dtype=np.float32)), np.zeros(n, int), 1, Provenance("own", ""))
+    graph = plain_graph(
+        "t", adjacency, sp.csr_array(np.eye(n, dtype=np.float32)), np.zeros(n, int), 1, GraphProvenance("own", "")
+    )
     return dataclasses.replace(graph, edge_owners=layers)
 
 
@@ -128,14 +130,14 @@ def test_records_of_one_owner_go_and_those_of_others_on_the_same_edges_stay(tmp_
 def test_a_client_without_an_edge_sends_a_sum_of_nothing(library: Graph, apart: bool) -> None:
     made = plan(library, 2.0, 1, Viewer.CURATOR_TRUSTED, unit="entity")
     graph = dataclasses.replace(owned(library, np.random.default_rng(3)), one_owner_a_record=apart)
-    for lonely in (without_edges(graph), graph.induced(np.array([5]))):
+    for lonely in (graph_without_edges(graph), graph.induced(np.array([5]))):
         assert not bounded(made, lonely, np.arange(lonely.num_nodes)).any()
 
 
 def test_an_edge_without_an_owner_and_data_without_owners_are_refused(library: Graph) -> None:
     made = plan(library, 2.0, 1, Viewer.CURATOR_TRUSTED, unit="entity")
     with pytest.raises(DataError, match="no edge names an owner"):
-        link_owners.prepare(made, one_client(library, "").subgraphs[0])
+        link_owners.prepare(made, partition_of_one(library, "").subgraphs[0])
 
 
 def test_more_is_learnt_than_the_cosine_says_with_noise_too(library: Graph) -> None:
@@ -143,21 +145,21 @@ def test_more_is_learnt_than_the_cosine_says_with_noise_too(library: Graph) -> N
     rng = np.random.default_rng(0)
     groups, noise = np.repeat(np.arange(4), 50), rng.integers(0, 6, size=200)
     features = np.concatenate([np.eye(4)[groups], np.eye(6)[noise]], axis=1).astype(np.float32)
-    pairs = links.random_pairs(200, 12_000, rng)
+    pairs = links.draw_possible_links(200, 12_000, rng)
     pairs = np.unique(pairs[(groups[pairs[:, 0]] == groups[pairs[:, 1]]) | (rng.random(len(pairs)) < 0.02)], axis=0)
     graph = dataclasses.replace(
-        library.induced(np.arange(180)), adjacency=links.adjacency_of(pairs, 200), features=sp.csr_array(features),
+        library.induced(np.arange(180)), adjacency=links.link_adjacency(pairs, 200), features=sp.csr_array(features),
         labels=groups, num_classes=4,
     )  # fmt: skip
-    against = links.random_pairs(200, 2000, rng, graph.adjacency)
+    against = links.draw_possible_links(200, 2000, rng, graph.adjacency)
 
     def auc(epsilon: float, **settings: object) -> float:
         made = plan(graph, epsilon, 1, Viewer.CURATOR_TRUSTED, **settings)
-        engine, partition = SerialRuntime(), one_client(graph, "one curator")
+        engine, partition = SerialRuntime(), partition_of_one(graph, "one curator")
         shared = engine.share(f"owners:{epsilon}:{settings}", partition)
-        out = rounds.run(engine, shared, made, 0, ("a", "link_owners"), ("a", "link_owners"), rounds.Prefixes())
+        out = rounds.run_rounds(engine, shared, made, 0, ("a", "link_owners"), ("a", "link_owners"), rounds.RoundPrefixes())
         positive, negative = (link_owners.scores(made, out.state, p) for p in (pairs, against))
-        return links.measure(positive, negative)["auc"]
+        return links.measure_link_scores(positive, negative)["auc"]
 
     clear, private, cosine = auc(np.inf, limit=60), auc(20.0, limit=60), auc(np.inf, width=0)
     assert min(clear, private) > cosine + 0.03
@@ -175,5 +177,5 @@ def test_in_a_run_every_row_keeps_its_price(library: Graph) -> None:
 
 def test_partitions_keep_owners(library: Graph) -> None:
     graph = owned(library, np.random.default_rng(1))
-    part: Partition = one_client(graph, "whole")
+    part: Partition = partition_of_one(graph, "whole")
     assert len(part.subgraphs[0].graph.edge_owners) == len(graph.edge_owners) > 1

@@ -14,17 +14,16 @@ from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods import local_dp
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.partition import ego
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Gaussian, MultiBit, PureDP
-from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.lines import members
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, members_of_spans
 from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 from tests.public_facts import public_facts
 
 SIZES = ((1, 4), (3,), (2, 5, 1))
@@ -44,7 +43,7 @@ def collection() -> tuple[Partition, PublicFacts]:
             features,
             labels,
             2,
-            Provenance("own", "test"),
+            GraphProvenance("own", "test"),
             features_from_edges=False,
             columns_from_rows=False,
             nodes_from_edges=False,
@@ -57,11 +56,13 @@ def collection() -> tuple[Partition, PublicFacts]:
     )
 
 
-def run(epsilon: float = 2.0, **settings: Any) -> tuple[Plan, rounds.Outcome]:
+def run(epsilon: float = 2.0, **settings: Any) -> tuple[Plan, rounds.RoundsOutcome]:
     partition, facts = collection()
     plan = local_dp.plan(local_dp.Params(**{"rounds": 4, **settings}), facts, Budget(epsilon, 1e-5))
     engine = SerialRuntime()
-    return plan, rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes())
+    return plan, rounds.run_rounds(
+        engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes()
+    )
 
 
 ENCODERS = ("multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none")
@@ -74,7 +75,7 @@ ENCODERS = ("multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded
 )
 def test_declared_is_spent(encoder: str, rule: str, attendance: dict[str, Any]) -> None:
     plan, out = run(encoder=encoder, epsilon_rule=rule, **attendance)
-    ledger = Ledger([Account("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases)
+    ledger = Ledger([LedgerAccount("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases)
     spent, declared = ledger.spent("cell"), plan.declared()
     for client in range(3):
         own = spent.get(client, Composed(()))
@@ -86,7 +87,7 @@ def test_declared_is_spent(encoder: str, rule: str, attendance: dict[str, Any]) 
 def test_retrievals_add_up() -> None:
     plan, out = run(3.0, retrieval_period=2)
     sent = [r for r in out.releases if r.path == "embedding"]
-    assert sorted({n for r in sent for n in members(r.rounds)}) == [1, 3, 4]
+    assert sorted({n for r in sent for n in members_of_spans(r.rounds)}) == [1, 3, 4]
     assert {r.event for r in sent} == {PureDP(3.0), MultiBit(1.0, 3)}
     assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(9.0)
     assert plan.schedule.shared_rounds == 1
@@ -127,7 +128,7 @@ def test_who_leaves_keeps_the_last_embedding() -> None:
     assert len(table.present[0]) == 3
     for client in range(3):
         assert table.sends[client] == tuple(r for r in range(7) if client in table.present[r])
-        received = [r for r in out.releases if r.path == "embedding" and client in members(r.clients)]
+        received = [r for r in out.releases if r.path == "embedding" and client in members_of_spans(r.clients)]
         assert sum(r.of_one_client for r in received) == len(table.sends[client])
         assert out.state.memory.embeddings[client].shape == (sum(SIZES[client]), 2)
     _, early = run(np.inf, dropout=0.6, retrieval_period=1, attendance_seed=3, rounds=6)
@@ -147,12 +148,12 @@ def test_partial_rounds_average_over_those_who_train() -> None:
     (who,) = plan.made.attendance.training[0]
     partition, _ = collection()
     work = local_dp.prepare(plan, partition.subgraphs[who])
-    from fedgraph.learning.layers import small_graphs
-    from fedgraph.learning.layers.models import on_device
+    from fedgraph.learning.layers import shared_gnn
+    from fedgraph.learning.layers.layouts import put_layout_on_device
 
-    begin = local_dp.start(plan, seeds.generator(0, "common", "start")).model["parameters"]
-    vector = on_device(begin[work.where])
-    step = (vector - small_graphs.gradient(work.network, vector, work.inputs)).numpy()
+    begin = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
+    vector = put_layout_on_device(begin[work.where])
+    step = (vector - shared_gnn.shared_gnn_gradient(work.network, vector, work.inputs)).numpy()
     assert np.allclose(out.state.model["parameters"][work.where], step, atol=1e-6)
 
 
@@ -160,7 +161,7 @@ def test_fedprox_stays_nearer_to_the_broadcast_model() -> None:
     moved = []
     for weight in (0.0, 5.0):
         plan, out = run(np.inf, proximal=weight, rounds=1, local_epochs=5, learning_rate=0.1)
-        begin = local_dp.start(plan, seeds.generator(0, "common", "start")).model["parameters"]
+        begin = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
         moved.append(np.linalg.norm(out.state.model["parameters"] - begin))
     assert 0 < moved[1] < moved[0]
 
@@ -186,7 +187,7 @@ def test_every_model_runs_on_one_node_graphs_and_unlabelled_clients(model: str, 
 
 
 def test_node_unit_states_its_promise(library: Graph) -> None:
-    partition = ego.split(library, ego.Params(clients=4), seeds.generator(0, "ego"))
+    partition = ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "ego"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(300, library.num_features, 4, sizes, Viewer.SERVER, partition.holdings(300))
     plan = local_dp.plan(local_dp.Params(encoder="multi-bit-node", promised_degree=3), facts, Budget(2.0, 1e-5))
@@ -243,7 +244,7 @@ def test_a_graph_is_embedded_from_itself_and_the_broadcast_model_alone() -> None
     for dealt in (partition, other):
         desk = Desk("cell", 0, plan.params.rounds, plan.schedule.releases, np.random.default_rng(0))
         work = local_dp.prepare(plan, dealt.subgraphs[0])
-        streams = Streams(0, ("cell",))
+        streams = PlanStreams(0, ("cell",))
         rows.append(local_dp.client(plan, work, model, plan.params.rounds, streams, desk)["embedding"].value)
     assert np.array_equal(rows[0][:1], rows[1][:1])
     assert not np.array_equal(rows[0][1:], rows[1][1:])
@@ -261,7 +262,7 @@ def five_clients() -> tuple[Partition, PublicFacts]:
             features,
             labels,
             2,
-            Provenance("own", "test"),
+            GraphProvenance("own", "test"),
             features_from_edges=False,
             columns_from_rows=False,
             nodes_from_edges=False,
@@ -287,7 +288,7 @@ def trained_by_five(monkeypatch: pytest.MonkeyPatch, attacked: bool, **settings:
     with monkeypatch.context() as patched:
         patched.setattr(local_dp, "client", sent)
         engine = SerialRuntime()
-        out = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes())
+        out = rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
     return np.asarray(out.state.model["parameters"])
 
 
@@ -308,30 +309,37 @@ def test_one_attacked_client_moves_a_mean_but_no_robust_mean(
 def test_a_robust_mean_is_that_of_the_clients_that_have_an_entry() -> None:
     where = [np.array([0, 1]), np.array([1, 2]), np.array([1])]
     changes = [np.array([3.0, 1.0]), np.array([2.0, 5.0]), np.array([900.0])]
-    held, change = local_dp.training.robust_mean(
+    held, change = local_dp.local_training._robust_mean(
         changes, where, np.array([0.5, 0.25, 0.25]), local_dp.Params(aggregate="median")
     )
     assert held.tolist() == [0, 1, 2]
     assert change.tolist() == [1.5, 2.0, 1.25]
     cut = local_dp.Params(aggregate="trimmed", trim=0.4)
-    assert local_dp.training.robust_mean(changes, where, np.array([0.5, 0.25, 0.25]), cut)[1].tolist() == [1.5, 2.0, 1.25]
+    assert local_dp.local_training._robust_mean(changes, where, np.array([0.5, 0.25, 0.25]), cut)[1].tolist() == [
+        1.5,
+        2.0,
+        1.25,
+    ]
 
 
 def test_momentum_at_clients_is_momentum_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that take one step a round, with equal weights: MFL is heavy-ball descent on their mean (Liu et al. 2020)."""
-    from fedgraph.learning.layers import small_graphs
-    from fedgraph.learning.layers.models import on_device
+    from fedgraph.learning.layers import shared_gnn
+    from fedgraph.learning.layers.layouts import put_layout_on_device
 
     found = trained_by_five(monkeypatch, False, rounds=3, client_momentum=0.9)
     partition, facts = five_clients()
     plan = local_dp.plan(local_dp.Params(rounds=3), facts, Budget(np.inf, 1e-5))
     works = [local_dp.prepare(plan, s) for s in partition.subgraphs]
-    now = local_dp.start(plan, seeds.generator(0, "common", "start")).model["parameters"]
+    now = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
     velocity = np.zeros_like(now)
     for _ in range(3):
         mean = np.zeros_like(now)
         for work in works:
-            mean[work.where] += small_graphs.gradient(work.network, on_device(now[work.where]), work.inputs).cpu().numpy() / 5
+            mean[work.where] += (
+                shared_gnn.shared_gnn_gradient(work.network, put_layout_on_device(now[work.where]), work.inputs).cpu().numpy()
+                / 5
+            )
         velocity = 0.9 * velocity + mean
         now = now - 0.5 * velocity
     assert np.allclose(found, now, atol=1e-6)
@@ -349,7 +357,7 @@ def test_a_client_may_ask_for_a_stricter_epsilon_of_its_own() -> None:
     """Its release alone costs less, and its bits are noisier; the others' stay as they were."""
     plain, _ = run(epsilon=2.0)
     plan, out = run(epsilon=2.0, client_epsilons={1: 0.5})
-    ledger = Ledger([Account("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases)
+    ledger = Ledger([LedgerAccount("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases)
     for client, epsilon in enumerate((2.0, 0.5, 2.0)):
         assert price(plan.declared("embedding")[client], 0.0).epsilon == pytest.approx(epsilon)
     assert set(ledger.spent("cell")) == {0, 1, 2}

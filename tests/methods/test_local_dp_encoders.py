@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.methods.local_dp.encoders import Encoding, promised_rows
-from fedgraph.privacy.accounting import bayes
+from fedgraph.methods.local_dp.encoders import EncoderSettings, _promised_rows
+from fedgraph.privacy.accounting import best_accuracy
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.blocks import PerBlock
@@ -22,7 +22,7 @@ from fedgraph.privacy.units import Relation
 @pytest.mark.parametrize("n", [1, 5, 18])
 def test_what_each_encoder_costs(n: int) -> None:
     def pure(encoder: str, **more: Any) -> float:
-        return price(Encoding(encoder, 2.0, "epsilon", 4, True, **more).of_graph(n)[1], 0.0).epsilon  # type: ignore[arg-type]
+        return price(EncoderSettings(encoder, 2.0, "epsilon", 4, True, **more).of_graph(n)[1], 0.0).epsilon  # type: ignore[arg-type]
 
     assert pure("multi-bit", bits=3) == pytest.approx(2.0)
     assert pure("multi-bit-total", bits=3) == pytest.approx(2.0 / n)
@@ -34,32 +34,32 @@ def test_what_each_encoder_costs(n: int) -> None:
 
 def test_released_code_is_a_gaussian_mechanism() -> None:
     """MUTAG's mean size at ε = 1/n: std 1/18, Δ₂ = 6, μ = 108, far beyond any use."""
-    mechanism, event = Encoding("gaussian-as-coded", 1.0, "1/n", 2, True).of_graph(18)
+    mechanism, event = EncoderSettings("gaussian-as-coded", 1.0, "1/n", 2, True).of_graph(18)
     assert mechanism == GaussianNoise(1 / 18)
     assert isinstance(event, Gaussian)
     assert event == Gaussian((1 / 18) / sensitivity_l2(SimplexRows(18), Relation.GRAPH_REPLACE))
     assert event.noise_multiplier == pytest.approx(1 / 108)
     assert price(event, 1e-5).epsilon > 108**2 / 2
     assert price(event, 0.0).epsilon == math.inf
-    box = Encoding("gaussian-as-coded", 1.0, "1/n", 64, False).of_graph(18)[1]
+    box = EncoderSettings("gaussian-as-coded", 1.0, "1/n", 64, False).of_graph(18)[1]
     assert isinstance(box, Gaussian)
     assert box.noise_multiplier == pytest.approx((1 / 18) / math.sqrt(18 * 64))
 
 
 def test_promised_rows_cover_both_graphs() -> None:
-    assert promised_rows(2, 1) == 5
-    assert promised_rows(3, 2) == 2 * (1 + 3 * (1 + 2)) - 1
+    assert _promised_rows(2, 1) == 5
+    assert _promised_rows(3, 2) == 2 * (1 + 3 * (1 + 2)) - 1
     with pytest.raises(PrivacyError):
-        promised_rows(0, 2)
+        _promised_rows(0, 2)
 
 
 def test_a_node_s_price_is_not_taken_for_the_graph_s() -> None:
     """Promised degree 1: a node reaches 3 of 30 rows and pays 2; all 30 rows together tell ten times as much of the graph."""
-    encoding = Encoding("multi-bit-node", 2.0, "epsilon", 4, True, 1, 2, 1)
+    encoding = EncoderSettings("multi-bit-node", 2.0, "epsilon", 4, True, 1, 2, 1)
     assert price(encoding.of_graph(30)[1], 0.0).epsilon == pytest.approx(2.0)
     assert encoding.pure_losses([(30, 3), (2,)], [1, 0]) == [pytest.approx([20.0, 2.0]), [0.0]]
     for encoder, paid in (("multi-bit", 2.0), ("multi-bit-total", 2 / 30), ("multi-bit-node", 60.0), ("none", math.inf)):
-        plain = Encoding(encoder, 2.0, "epsilon", 4, True, 2)  # type: ignore[arg-type]
+        plain = EncoderSettings(encoder, 2.0, "epsilon", 4, True, 2)  # type: ignore[arg-type]
         assert plain.pure_losses([(30,)], [3]) == [pytest.approx([3 * paid])]
 
 
@@ -99,28 +99,28 @@ def test_blocks_are_noised_apart() -> None:
 
 
 def test_bayes_bound() -> None:
-    assert bayes.best_accuracy(1 / 18) == pytest.approx(0.5139, abs=1e-4)
-    assert bayes.best_accuracy(0.0, 4) == 0.25
-    assert bayes.best_accuracy(math.inf) == 1.0
-    assert bayes.best_accuracy(bayes.needed_epsilon(0.9, 3), 3) == pytest.approx(0.9)
-    assert bayes.needed_epsilon(0.4) == 0.0
+    assert best_accuracy.best_accuracy(1 / 18) == pytest.approx(0.5139, abs=1e-4)
+    assert best_accuracy.best_accuracy(0.0, 4) == 0.25
+    assert best_accuracy.best_accuracy(math.inf) == 1.0
+    assert best_accuracy.best_accuracy(best_accuracy.epsilon_for_accuracy(0.9, 3), 3) == pytest.approx(0.9)
+    assert best_accuracy.epsilon_for_accuracy(0.4) == 0.0
     sizes, labels = np.array([1, 1, 1, 2]), np.array([0, 0, 1, 1])
-    assert bayes.best_given_public(sizes, labels, np.zeros(4)) == pytest.approx(0.75)
-    assert bayes.best_given_public(sizes, labels, np.full(4, math.inf)) == 1.0
+    assert best_accuracy.best_accuracy_given_public(sizes, labels, np.zeros(4)) == pytest.approx(0.75)
+    assert best_accuracy.best_accuracy_given_public(sizes, labels, np.full(4, math.inf)) == 1.0
     with pytest.raises(PrivacyError):
-        bayes.best_accuracy(math.nan)
+        best_accuracy.best_accuracy(math.nan)
     with pytest.raises(PrivacyError, match="two classes"):
-        bayes.best_given_public(np.arange(3), np.arange(3), np.zeros(3))
+        best_accuracy.best_accuracy_given_public(np.arange(3), np.arange(3), np.zeros(3))
 
 
 def test_no_classifier_of_the_encoder_beats_the_bound() -> None:
     """Two worlds, every entry 0 or every entry 1: the likelihood-ratio test on the encoder's own output stays below it."""
     epsilon, n = 1.0, 6
-    encoder = Encoding("multi-bit", epsilon, "epsilon", 1, True).of_graph(n)[0]
+    encoder = EncoderSettings("multi-bit", epsilon, "epsilon", 1, True).of_graph(n)[0]
     rng, trials = np.random.default_rng(0), 4000
     right = 0
     for _ in range(trials):
         truth = int(rng.integers(2))
         total = encoder.apply(np.full((n, 1), float(truth)), rng).sum()
         right += int((total > 0) == truth) if total else int(rng.integers(2) == truth)
-    assert 0.5 < right / trials < bayes.best_accuracy(epsilon)
+    assert 0.5 < right / trials < best_accuracy.best_accuracy(epsilon)

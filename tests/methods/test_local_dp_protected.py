@@ -15,14 +15,14 @@ from fedgraph.errors import PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.federation import rounds, server
 from fedgraph.federation.messages import ClientMessage
 from fedgraph.methods import local_dp
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
-from fedgraph.methods.local_dp.training import clipped_gradients, whole_update
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
+from fedgraph.methods.local_dp.local_training import clip_local_gradients, local_training_update
 from fedgraph.partition import ego
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.composition import overlapping_secure
+from fedgraph.privacy.accounting.composition import compose_overlapping_secure
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -34,7 +34,7 @@ NOISY = ("dp_fedavg", "dp_sgd")
 
 
 def dealt(graph: Graph, clients: int = 6) -> tuple[Partition, PublicFacts]:
-    partition = ego.split(graph, ego.Params(clients=clients), seeds.generator(0, "ego"))
+    partition = ego.split(graph, ego.Params(clients=clients), seeds.seeded_generator(0, "ego"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     held = partition.holdings(graph.num_nodes)
     outside = graph.induced(np.flatnonzero(np.asarray(held.sum(axis=0)).ravel() == 0))
@@ -49,9 +49,9 @@ def plan_of(facts: PublicFacts, epsilon: float = 4.0, **settings: Any) -> Plan:
     return local_dp.plan(local_dp.Params(**given), facts, Budget(epsilon, DELTA))
 
 
-def trained(plan: Plan, partition: Partition) -> rounds.Outcome:
+def trained(plan: Plan, partition: Partition) -> rounds.RoundsOutcome:
     engine = SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.Prefixes())
+    return rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
 
 
 @pytest.mark.parametrize("unit", ["node", "graph"])
@@ -66,7 +66,7 @@ def test_everything_released_stays_within_the_budget(
     plan = plan_of(facts, training=training, updates=updates, unit=unit, release=release)
     assert 0.6 * 4.0 < plan.provable().epsilon <= 4.0
     out = trained(plan, partition)
-    account = Account("cell", plan.guarantee.protection, plan.guarantee.delta)
+    account = LedgerAccount("cell", plan.guarantee.protection, plan.guarantee.delta)
     spent, declared = Ledger([account], out.releases).spent("cell"), plan.declared()
     for client in range(facts.sizes.num_clients):
         assert price(spent[client], DELTA).epsilon == pytest.approx(price(declared[client], DELTA).epsilon, rel=1e-9)
@@ -83,8 +83,8 @@ def test_the_noise_of_an_update_is_that_of_the_price(training: str, library: Gra
     model = local_dp.start(plan, np.random.default_rng(0)).model
     work = local_dp.prepare(plan, partition.subgraphs[0])
     desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(1))
-    sent = local_dp.client(plan, work, model, 0, Streams(0, ("c",)), desk)["model"].value
-    exact = (clipped_gradients if training == "dp_sgd" else whole_update)(plan.params, work, model["parameters"])
+    sent = local_dp.client(plan, work, model, 0, PlanStreams(0, ("c",)), desk)["model"].value
+    exact = (clip_local_gradients if training == "dp_sgd" else local_training_update)(plan.params, work, model["parameters"])
     release = next(r for r in plan.schedule.releases if r.path == "model")
     noise = (sent - release.bound.enforce(exact)).astype(np.float64)
     assert isinstance(release.event, Gaussian)
@@ -106,7 +106,7 @@ def test_a_secure_sum_is_priced_as_sensitivities_that_add_up_before_the_noise(li
     assert isinstance(release.mechanism, GaussianNoise)
     assert facts.membership.holdings is not None
     total = release.mechanism.std * math.sqrt(facts.sizes.num_clients - 1)  # one participant takes its own share off
-    exact = overlapping_secure(2 * plan.params.clip * facts.membership.holdings, total, plan.params.rounds, DELTA)
+    exact = compose_overlapping_secure(2 * plan.params.clip * facts.membership.holdings, total, plan.params.rounds, DELTA)
     assert facts.membership.holdings.sum(axis=0).max() > 1
     assert plan.provable("model").epsilon == pytest.approx(exact.price.epsilon, rel=1e-6)
 
@@ -119,7 +119,7 @@ def test_replacing_a_whole_graph_changes_an_update_by_at_most_twice_the_clip(
     partition, facts = dealt(library)
     plan = plan_of(facts, epsilon=math.inf, training=training, clip=clip, unit="graph", learning_rate=4.0)
     parameters = local_dp.start(plan, np.random.default_rng(0)).model["parameters"]
-    made = clipped_gradients if training == "dp_sgd" else whole_update
+    made = clip_local_gradients if training == "dp_sgd" else local_training_update
     release = next(r for r in plan.schedule.releases if r.path == "model")
     own = partition.subgraphs[0]
     worst = 0.0
@@ -144,7 +144,7 @@ def test_a_sum_hides_every_single_update_and_needs_all_shares(library: Graph) ->
     for client in range(facts.sizes.num_clients):
         desk = Desk("c", client, 0, plan.schedule.releases, np.random.default_rng(client))
         work = local_dp.prepare(plan, partition.subgraphs[client])
-        sent = local_dp.client(plan, work, model, 0, Streams(0, ("c", client)), desk)
+        sent = local_dp.client(plan, work, model, 0, PlanStreams(0, ("c", client)), desk)
         messages.append(ClientMessage(client, 0, sent))
     inbox = server._inbox(messages, 0, False, plan.sums.paths)
     assert "model" not in inbox.each
@@ -198,7 +198,9 @@ def test_pooled_rows_of_neighbours_stay_within_the_simplex(library: Graph) -> No
             labels = subgraph.graph.labels if label is None else np.full(subgraph.graph.num_nodes, label)
             graph = dataclasses.replace(subgraph.graph, labels=labels)
             work = local_dp.prepare(plan, dataclasses.replace(subgraph, graph=graph))
-            vectors.append(plan.schedule.releases[0].bound.enforce(local_dp.handed_in(plan, work, model["parameters"])))
+            vectors.append(
+                plan.schedule.releases[0].bound.enforce(local_dp.local_training_embedding(plan, work, model["parameters"]))
+            )
     gaps = [np.linalg.norm(a - b) for a in vectors for b in vectors]
     assert max(gaps) == pytest.approx(math.sqrt(2))
 

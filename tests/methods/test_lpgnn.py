@@ -12,13 +12,13 @@ import torch
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
-from fedgraph.learning.optimisers.noisy_graph import Average, Channel, _Loss, with_itself
+from fedgraph.learning.optimisers.noisy_graph import NoisyGraphChannel, _Average, _Loss, _with_itself
 from fedgraph.methods import lpgnn
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.mechanisms.local_bits import SampledBits, distinct_columns, signs
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
+from fedgraph.privacy.mechanisms.local_bits import SampledBits, _distinct_columns, signs_of_bits
 from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.runtime.base import Runtime
@@ -27,17 +27,17 @@ from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
 
-Made = tuple[Plan, Partition, protocols.Setting]
+Made = tuple[Plan, Partition, protocols.ProtocolSetting]
 
 
 def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str = "transductive", **given: object) -> Made:
-    setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
     held = setting.held
     partition = Partition(
         (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
     )
     if federated:
-        partition = uniform.split(held, uniform.Params(clients=3), seeds.generator(0, "deal"))
+        partition = uniform.split(held, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
         held.num_nodes, graph.num_features, graph.num_classes, tuple(s.graph.num_nodes for s in partition.subgraphs),
         Viewer.SERVER if federated else Viewer.CURATOR_TRUSTED, None, setting.public_graph,
@@ -46,13 +46,13 @@ def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str
     return lpgnn.plan(lpgnn.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
 
 
-def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.Outcome:
+def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.RoundsOutcome:
     shared = engine.share(f"partition:{partition.num_clients}", partition)
-    return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.Prefixes())
+    return rounds.run_rounds(engine, shared, plan, 0, (name,), (name,), rounds.RoundPrefixes())
 
 
-def asked(plan: Plan, setting: protocols.Setting) -> Graph:
-    return protocols.question(setting, plan, lambda: plan.provable().epsilon)
+def asked(plan: Plan, setting: protocols.ProtocolSetting) -> Graph:
+    return protocols.protocol_question(setting, plan, lambda: plan.provable().epsilon)
 
 
 @pytest.mark.parametrize("federated", [False, True])
@@ -61,7 +61,7 @@ def asked(plan: Plan, setting: protocols.Setting) -> Graph:
 def test_declared_is_spent_per_node(federated: bool, epsilon: float, features: str, library: Graph) -> None:
     plan, partition, _ = planned(library, epsilon, federated, features=features)
     out = trained(plan, partition, SerialRuntime())
-    spent = Ledger([Account("a", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("a")
+    spent = Ledger([LedgerAccount("a", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("a")
     for client, event in plan.declared().items():
         assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
         assert price(event, 0.0).epsilon == pytest.approx(epsilon), "pure: ε_x + ε_y at δ = 0"
@@ -162,18 +162,18 @@ def test_a_bit_tells_at_most_its_budget() -> None:
 
 @pytest.mark.parametrize(("num_columns", "count"), [(4, 4), (8, 2), (50, 3)])
 def test_columns_are_distinct_and_uniform(num_columns: int, count: int) -> None:
-    found = distinct_columns(20_000, num_columns, count, np.random.default_rng(0))
+    found = _distinct_columns(20_000, num_columns, count, np.random.default_rng(0))
     ordered = np.sort(found, axis=1)
     assert (ordered[:, 1:] > ordered[:, :-1]).all()
     share = np.bincount(found.ravel(), minlength=num_columns) / found.size
     assert np.abs(share - 1 / num_columns).max() < 0.01
-    assert signs(found * 2, num_columns).nnz == found.size
+    assert signs_of_bits(found * 2, num_columns).nnz == found.size
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_channel_matrix_is_the_law_of_the_response(epsilon: float) -> None:
     keep = 1 / (1 + 3 * math.exp(-epsilon))
-    channel = Channel(4, keep, "forward", 0)
+    channel = NoisyGraphChannel(4, keep, "forward", 0)
     said = KaryResponse(epsilon, 4).apply(np.full(50_000, 2), np.random.default_rng(0))
     assert np.allclose(np.bincount(said, minlength=4) / 50_000, channel.transition[2], atol=0.01)
     assert np.allclose(channel.transition.sum(axis=1), 1)
@@ -185,23 +185,23 @@ def test_drop_recovers_labels_that_the_response_hid(library: Graph) -> None:
     epsilon, rng = 2.0, np.random.default_rng(0)
     noisy = KaryResponse(epsilon, library.num_classes).apply(library.labels, rng)
     keep = 1 / (1 + (library.num_classes - 1) * math.exp(-epsilon))
-    average = with_itself(library.adjacency)
-    denoised = Channel(library.num_classes, keep, "drop", 2).targets(average, noisy)
+    average = _with_itself(library.adjacency)
+    denoised = NoisyGraphChannel(library.num_classes, keep, "drop", 2).targets(average, noisy)
     assert (denoised == library.labels).mean() > (noisy == library.labels).mean() + 0.1
-    assert np.array_equal(Channel(library.num_classes, keep, "forward", 2).targets(average, noisy), noisy)
+    assert np.array_equal(NoisyGraphChannel(library.num_classes, keep, "forward", 2).targets(average, noisy), noisy)
     masked = noisy.copy()
     masked[:10] = -1
-    assert (Channel(library.num_classes, keep, "drop", 2).targets(average, masked)[:10] == -1).all()
+    assert (NoisyGraphChannel(library.num_classes, keep, "drop", 2).targets(average, masked)[:10] == -1).all()
 
 
 @pytest.mark.parametrize("correction", ["drop", "forward", "none"])
 def test_gradient_is_that_of_the_stated_loss(correction: str, library: Graph) -> None:
     rng, c = np.random.default_rng(0), library.num_classes
-    channel = Channel(c, 0.6, correction, 2)  # type: ignore[arg-type]
-    itself = with_itself(library.adjacency)
+    channel = NoisyGraphChannel(c, 0.6, correction, 2)  # type: ignore[arg-type]
+    itself = _with_itself(library.adjacency)
     targets = np.where(rng.random(library.num_nodes) < 0.7, rng.integers(c, size=library.num_nodes), -1)
     raw = torch.tensor(rng.standard_normal((library.num_nodes, c)), requires_grad=True)
-    found = _Loss(channel, Average(itself, 2), targets).gradient(raw.detach().float())
+    found = _Loss(channel, _Average(itself, 2), targets).gradient(raw.detach().float())
     q = torch.softmax(raw, dim=1) @ torch.tensor(channel.transition if correction != "none" else np.eye(c))
     if correction == "drop":
         matrix = torch.tensor(itself.toarray(), dtype=torch.float64)
@@ -233,13 +233,13 @@ def test_the_rectifier_is_the_unbiased_estimate_of_the_features(library: Graph, 
     """What is learnt from under ``rows: rectified`` is, entry by entry, what ``SampledBits.rectify`` makes of the bits."""
     plan, partition, setting = planned(library, 8.0, rows="rectified")
     out, given = trained(plan, partition, SerialRuntime()), {}
-    honest = lpgnn.train
+    honest = lpgnn.train_on_noisy_graph
 
     def keep(*args):  # type: ignore[no-untyped-def]
         given["features"], given["shift"] = args[1], args[-1]
         return honest(*args)
 
-    monkeypatch.setattr(lpgnn, "train", keep)
+    monkeypatch.setattr(lpgnn, "train_on_noisy_graph", keep)
     rectified = lpgnn.predict(plan, out.state, asked(plan, setting))
     bits = out.state.memory.features
     encoder = plan.schedule.releases[0].mechanism
@@ -251,12 +251,14 @@ def test_the_rectifier_is_the_unbiased_estimate_of_the_features(library: Graph, 
 
 
 def test_a_shift_of_the_features_is_the_shifted_matrix(library: Graph) -> None:
-    from fedgraph.learning.optimisers.noisy_graph import train
-    from fedgraph.learning.optimisers.public_training import Fitting
+    from fedgraph.learning.optimisers.noisy_graph import train_on_noisy_graph
+    from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
 
     features = library.features[:, :20]
-    channel, how = Channel(library.num_classes, 1.0, "none", 0), Fitting(5, 0.01, 0.0)
+    channel, how = NoisyGraphChannel(library.num_classes, 1.0, "none", 0), PublicTrainingSteps(5, 0.01, 0.0)
     dense = type(features)(features.toarray() + np.float32(0.5))
     args = (library.labels, channel, 8, 2, how)
-    sparse = train(library.adjacency, features, *args, np.random.default_rng(0), 0.5)
-    np.testing.assert_allclose(sparse, train(library.adjacency, dense, *args, np.random.default_rng(0)), atol=1e-3)
+    sparse = train_on_noisy_graph(library.adjacency, features, *args, np.random.default_rng(0), 0.5)
+    np.testing.assert_allclose(
+        sparse, train_on_noisy_graph(library.adjacency, dense, *args, np.random.default_rng(0)), atol=1e-3
+    )

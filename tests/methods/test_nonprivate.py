@@ -18,14 +18,14 @@ import fedgraph
 from fedgraph import data
 from fedgraph.federation import rounds
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import Network, Shape, sparse_rows
+from fedgraph.learning.baselines.networks import Network, NetworkShape, sparse_network_rows
 from fedgraph.methods import nonprivate
-from fedgraph.methods.base import Budget, Inbox, PublicFacts, State
-from fedgraph.methods.nonprivate import choice, local, phases
+from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State
+from fedgraph.methods.nonprivate import candidates, clients, phases
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 from fedgraph.worlds import protocols
 from tests.public_facts import clear_facts, public_facts
 
@@ -40,7 +40,7 @@ def trained(graph: Graph, params: Params, clients: int = 1, facts: PublicFacts |
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
     engine = SerialRuntime()
     shared = engine.share("p", Partition(parts, True, 0, "dealt in turn", from_edges=False, from_labels=False))
-    return plan, rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
+    return plan, rounds.run_rounds(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
 
 
 def test_a_run_gives_one_client_what_it_gives_a_curator(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def with_unlike_columns(seed: int) -> Graph:
         sp.csr_array(rows.astype(np.float32)),
         labels,
         2,
-        Provenance("synthetic", "six columns"),
+        GraphProvenance("synthetic", "six columns"),
         features_from_edges=False,
         columns_from_rows=False,
         nodes_from_edges=False,
@@ -94,7 +94,7 @@ def test_the_ceiling_brings_filled_columns_to_one_scale() -> None:
 def test_columns_of_one_scale_are_the_same_in_rounds_and_at_once(library: Graph) -> None:
     in_rounds = Params(model="gcn", rounds=4, local_epochs=3, validation=0, features="columns")
     at_once = Params(model="gcn", rounds=1, local_epochs=12, validation=0, features="columns")
-    first, second = (phases.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
+    first, second = (phases.answering_in_phase(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
     assert np.array_equal(first, second)
 
 
@@ -109,26 +109,31 @@ def test_one_client_is_central_training_bit_for_bit(model: str, library: Graph) 
     """Cut into rounds or in one go: the same parameters; dropout and batch norm included."""
     in_rounds = Params(model=model, rounds=6, local_epochs=3, validation=0, learning_rate=0.02)
     at_once = Params(model=model, rounds=1, local_epochs=18, validation=0, learning_rate=0.02)
-    first, second = (phases.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
+    first, second = (phases.answering_in_phase(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
     assert np.array_equal(first, second)
     plan, state = trained(library, in_rounds)
-    seed = phases.Place.of(state.model).seed
-    shape = phases.shape_of(plan, 0)  # type: ignore[arg-type]
-    start = fitting.start(shape, phases.step_seed(seed, 0))
-    alone = fitting.trained(
-        fitting.build_network(shape, 0), fitting.inputs(library), library.labels, start,
-        fitting.Steps(18, 0, 0.02, 5e-4), lambda step: phases.step_seed(seed, 0, 0, step),
+    seed = phases.PhasePlace.of(state.model).seed
+    shape = phases.phase_shape(plan, 0)  # type: ignore[arg-type]
+    start = fitting.start_fitting(shape, phases.phase_step_seed(seed, 0))
+    alone = fitting.continue_fitting(
+        fitting.build_network_for_fitting(shape, 0), fitting.prepare_fitting_inputs(library), library.labels, start,
+        fitting.FittingSteps(18, 0, 0.02, 5e-4), lambda step: phases.phase_step_seed(seed, 0, 0, step),
     )  # fmt: skip
     assert np.array_equal(alone.vector, first)
 
 
 def test_one_node_trains_through_batch_norm(library: Graph) -> None:
     """A client of one node has no variance; its batch norms go by their running statistics."""
-    shape = Shape("gcn-jk", library.num_features, library.num_classes, 8, 0.0)
+    shape = NetworkShape("gcn-jk", library.num_features, library.num_classes, 8, 0.0)
     one = library.induced(np.array([0]))
-    begun = fitting.start(shape, 3)
-    done = fitting.trained(
-        fitting.build_network(shape, 3), fitting.inputs(one), one.labels, begun, fitting.Steps(3, 0, 0.01, 0.0), lambda s: s
+    begun = fitting.start_fitting(shape, 3)
+    done = fitting.continue_fitting(
+        fitting.build_network_for_fitting(shape, 3),
+        fitting.prepare_fitting_inputs(one),
+        one.labels,
+        begun,
+        fitting.FittingSteps(3, 0, 0.01, 0.0),
+        lambda s: s,
     )
     assert np.isfinite(done.vector).all()
     assert not np.array_equal(done.vector, begun.vector)
@@ -136,27 +141,28 @@ def test_one_node_trains_through_batch_norm(library: Graph) -> None:
 
 def test_adam_is_torchs_adam(library: Graph) -> None:
     """The same steps as torch.optim.Adam with L2 decay, dropout off."""
-    shape = Shape("gcn", library.num_features, library.num_classes, 16, 0.0)
-    ours = fitting.trained(
-        fitting.build_network(shape, 3), fitting.inputs(library), library.labels, fitting.start(shape, 3),
-        fitting.Steps(25, 0, 0.01, 5e-4), lambda step: step,
+    shape = NetworkShape("gcn", library.num_features, library.num_classes, 16, 0.0)
+    ours = fitting.continue_fitting(
+        fitting.build_network_for_fitting(shape, 3), fitting.prepare_fitting_inputs(library), library.labels,
+        fitting.start_fitting(shape, 3),
+        fitting.FittingSteps(25, 0, 0.01, 5e-4), lambda step: step,
     )  # fmt: skip
-    network, given = fitting.build_network(shape, 3), fitting.inputs(library)
+    network, given = fitting.build_network_for_fitting(shape, 3), fitting.prepare_fitting_inputs(library)
     optimiser = torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=5e-4)
     for _ in range(25):
         optimiser.zero_grad()
         torch.nn.functional.cross_entropy(network(given.x, given.edges), torch.tensor(library.labels)).backward()
         optimiser.step()
-    assert np.allclose(fitting.vector_of(network), ours.vector, atol=2e-4)
+    assert np.allclose(fitting.read_fitting_vector(network), ours.vector, atol=2e-4)
 
 
 def test_rows_of_sum_one_are_what_the_network_sees(library: Graph) -> None:
     counts = dataclasses.replace(library, features=library.features * 3)
-    given = fitting.inputs(counts, "sum")
+    given = fitting.prepare_fitting_inputs(counts, "sum")
     seen = (given.x @ torch.eye(library.num_features)).numpy()
     assert np.allclose(seen.sum(axis=1), (library.features.sum(axis=1) > 0).astype(float), atol=1e-6)
     answers = [
-        phases.answering(trained(library, Params(model="gcn", rounds=2, validation=0, features=rows))[1])[0][1]
+        phases.answering_in_phase(trained(library, Params(model="gcn", rounds=2, validation=0, features=rows))[1])[0][1]
         for rows in ("unit", "sum")
     ]
     assert not np.allclose(*answers), "the setting reaches the training"
@@ -165,10 +171,10 @@ def test_rows_of_sum_one_are_what_the_network_sees(library: Graph) -> None:
 def test_a_row_hears_the_known_labels_of_its_neighbours_and_not_its_own() -> None:
     """A path 0 – 1 – 2 – 3 of which 0 and 2 are known: 1 hears both, 3 hears 2, and the known ones hear nothing."""
     path = sp.csr_array(sp.diags_array([np.ones(3), np.ones(3)], offsets=[1, -1]), dtype=np.float32)
-    rows, source = sp.csr_array(np.full((4, 1), 2.0, np.float32)), Provenance("synthetic", "a path")
+    rows, source = sp.csr_array(np.full((4, 1), 2.0, np.float32)), GraphProvenance("synthetic", "a path")
     made_of = {"features_from_edges": False, "columns_from_rows": False, "nodes_from_edges": False}
     graph = Graph("path", path, rows, np.array([0, 1, 1, 0]), 2, source, **made_of)
-    given = fitting.inputs(graph, "unit", np.array([0, -1, 1, -1])).x
+    given = fitting.prepare_fitting_inputs(graph, "unit", np.array([0, -1, 1, -1])).x
     assert given.dense().tolist() == [[1, 0, 0], [1, 0.5, 0.5], [1, 0, 0], [1, 0, 1]]  # type: ignore[attr-defined]
     known = public_facts(4, 1, 2, (4,), Viewer.CURATOR_TRUSTED)
     asking = replace(known, public=replace(known.public, asking=np.array([3])))
@@ -190,18 +196,18 @@ def test_two_identical_clients_are_central_training(library: Graph) -> None:
             tuple(Subgraph(c, library, nodes) for c in range(2)), True, 0, "twice the same", from_edges=False, from_labels=False
         ),
     )
-    twice = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes()).state
+    twice = rounds.run_rounds(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
     once = trained(library, params)[1]
-    assert np.allclose(phases.answering(twice)[0][1], phases.answering(once)[0][1], atol=1e-5)
+    assert np.allclose(phases.answering_in_phase(twice)[0][1], phases.answering_in_phase(once)[0][1], atol=1e-5)
 
 
 def test_sparse_rows_give_what_dense_rows_give(library: Graph) -> None:
-    x = sparse_rows(library.features)
+    x = sparse_network_rows(library.features)
     dense = torch.tensor(library.features.toarray(), dtype=torch.float32)
-    edges = fitting.inputs(library).edges
+    edges = fitting.prepare_fitting_inputs(library).edges
     for model in ("gcn", "gat", "sage", "gprgnn", "torch_geometric.nn.GIN", "torch_geometric.nn.SAGEConv"):
-        shape = Shape(model, library.num_features, library.num_classes, 16)
-        one, other = (fitting.build_network(shape, 1).eval() for _ in range(2))
+        shape = NetworkShape(model, library.num_features, library.num_classes, 16)
+        one, other = (fitting.build_network_for_fitting(shape, 1).eval() for _ in range(2))
         found, wanted = one(x, edges), other(dense, edges)
         assert torch.allclose(found, wanted, atol=1e-4), model
         found.square().sum().backward()
@@ -242,24 +248,26 @@ def test_wrong_names_are_one_clear_line(settings: dict[str, object], said: str) 
 def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Graph) -> None:
     params = Params(model="ceiling", among=["logistic", "gcn"], rounds=4, local_epochs=5, patience=2, validation=0.3)
     plan, state = trained(library, params)
-    kept: phases.Training = state.memory
+    kept: phases.PhaseTraining = state.memory
     assert plan.made.folds == 3, "three thirds of a small graph"  # type: ignore[attr-defined]
     assert plan.schedule.rounds == (len(plan.made.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
-    assert not phases.Place.of(state.model).going
-    assert [m.candidate for m in kept.members] == [c for c, _ in phases.answering(state)]
-    assert max(t.folds for t in kept.tried.values()) > 1 or len(choice.within(kept.tried, phases.FAR)) == 1
-    for member, (index, parameters) in zip(kept.members, phases.answering(state), strict=True):
-        start = fitting.start(phases.shape_of(plan, index), phases.step_seed(kept.seed, index))  # type: ignore[arg-type]
-        alone = fitting.trained(
-            fitting.build_network(phases.shape_of(plan, index), 0), fitting.inputs(library), library.labels, start,  # type: ignore[arg-type]
-            fitting.Steps(5 * member.updates, 0, params.candidates(False)[index].rate, params.candidates(False)[index].decay),
-            lambda step, index=index: phases.step_seed(kept.seed, 0, index, step),
+    assert not phases.PhasePlace.of(state.model).going
+    assert [m.candidate for m in kept.members] == [c for c, _ in phases.answering_in_phase(state)]
+    assert max(t.folds for t in kept.tried.values()) > 1 or len(candidates.candidates_within(kept.tried, phases._FAR)) == 1
+    for member, (index, parameters) in zip(kept.members, phases.answering_in_phase(state), strict=True):
+        start = fitting.start_fitting(phases.phase_shape(plan, index), phases.phase_step_seed(kept.seed, index))  # type: ignore[arg-type]
+        alone = fitting.continue_fitting(
+            fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0), fitting.prepare_fitting_inputs(library),
+            library.labels, start,  # type: ignore[arg-type]
+            fitting.FittingSteps(5 * member.updates, 0, params.candidates(False)[index].rate,
+            params.candidates(False)[index].decay),
+            lambda step, index=index: phases.phase_step_seed(kept.seed, 0, index, step),
         )  # fmt: skip
         assert np.allclose(alone.vector, parameters, atol=1e-5), "the refit reads all training nodes, for the rounds found"
-    assert nonprivate.TOO_FEW not in nonprivate.says(plan, state)  # type: ignore[arg-type]
+    assert nonprivate._TOO_FEW not in nonprivate._says(plan, state)  # type: ignore[arg-type]
     few = replace(library, labels=np.where(np.arange(library.num_nodes) % 20 == 0, library.labels, -1))
     plan, state = trained(few, params.model_copy(update={"among": ["logistic"], "rounds": 3}))
-    assert nonprivate.TOO_FEW in nonprivate.says(plan, state)  # type: ignore[arg-type]
+    assert nonprivate._TOO_FEW in nonprivate._says(plan, state)  # type: ignore[arg-type]
     assert all(m.updates for m in state.memory.members)
     single = trained(library, Params(model="gcn", rounds=4))[0]
     assert single.made.folds == 1, "one model alone needs no folds"  # type: ignore[attr-defined]
@@ -267,7 +275,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
 
 def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(library: Graph) -> None:
     drawn = np.random.default_rng(0).random(library.num_nodes)
-    parts = [phases.divided_labels(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
+    parts = [phases.divide_phase_labels(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
     assert np.array_equal(np.sum(parts, axis=0), np.ones(library.num_nodes)), "five fifths: each node validates once"
     asked = Params(model="ceiling")
     assert [asked.divided(n, 10) for n in (1530, 4000, 9000, 50_000)] == [(5, 0.1), (3, 0.1), (2, 0.1), (1, 0.1)]
@@ -280,34 +288,37 @@ def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(libra
 def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> None:
     """By hand: the first fold alone would choose candidate 1; both folds choose 0, and 1 is within a standard error (0.028)."""
 
-    def best(candidate: int, accuracy: float) -> choice.Best:
-        return choice.Best(candidate, accuracy, 0.5, 1, np.zeros(0, np.float32))
+    def best(candidate: int, accuracy: float) -> candidates.BestCandidate:
+        return candidates.BestCandidate(candidate, accuracy, 0.5, 1, np.zeros(0, np.float32))
 
     def curve(*right: float) -> np.ndarray:
         return np.array([[r, 50.0, 100.0] for r in right])
 
-    first = {0: choice.Tried(curve(60, 79), 1, best(0, 0.79)), 1: choice.Tried(curve(50, 82), 1, best(1, 0.82))}
-    first[2] = choice.Tried(curve(40, 60), 1, best(2, 0.6))
-    assert choice.within(first, 0.0) == [1]
-    assert choice.within(first, 1.0) == [1, 0]
+    first = {
+        0: candidates.TriedCandidate(curve(60, 79), 1, best(0, 0.79)),
+        1: candidates.TriedCandidate(curve(50, 82), 1, best(1, 0.82)),
+    }
+    first[2] = candidates.TriedCandidate(curve(40, 60), 1, best(2, 0.6))
+    assert candidates.candidates_within(first, 0.0) == [1]
+    assert candidates.candidates_within(first, 1.0) == [1, 0]
     both = {c: first[c].after(curve(*more)) for c, more in {0: (60, 84, 90), 1: (50, 76)}.items()} | {2: first[2]}
-    assert choice.within(both, 0.0) == [0], "84.5 % after two rounds, of 200 nodes"
+    assert candidates.candidates_within(both, 0.0) == [0], "84.5 % after two rounds, of 200 nodes"
     assert both[0].best.updates == 2, "the shorter fold counts with its last row"
     assert both[0].best.accuracy == pytest.approx((79 + 90) / 200)
-    assert choice.within(both, 1.0) == [0], "0.79 is more than 0.026 below"
-    assert choice.within(both, 3.0) == [0, 1], "one that saw fewer folds is out"
+    assert candidates.candidates_within(both, 1.0) == [0], "0.79 is more than 0.026 below"
+    assert candidates.candidates_within(both, 3.0) == [0, 1], "one that saw fewer folds is out"
     untrained, after = replace(best(0, 0.9), updates=0), best(0, 0.2)
     assert after.beats(untrained), "an untrained network is right by chance"
     assert not untrained.beats(after)
     two = {
-        0: choice.Tried(np.array([[0, 1, 2], [2, 1, 2]]), 1, best(0, 1.0)),
-        1: choice.Tried(np.array([[1, 1, 2]] * 2), 1, best(1, 0.5)),
+        0: candidates.TriedCandidate(np.array([[0, 1, 2], [2, 1, 2]]), 1, best(0, 1.0)),
+        1: candidates.TriedCandidate(np.array([[1, 1, 2]] * 2), 1, best(1, 0.5)),
     }
-    assert choice.within(two, phases.FAR) == [0, 1], "one right of two is not behind two of two"
+    assert candidates.candidates_within(two, phases._FAR) == [0, 1], "one right of two is not behind two of two"
     scores = [np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])]
-    assert choice.together(scores[:1]) is scores[0]
+    assert candidates.candidates_together(scores[:1]) is scores[0]
     wanted = np.log(1 / (1 + np.exp([[-2.0, 2.0]]))) / 2 + np.log(1 / (1 + np.exp([[1.0, -1.0]]))) / 2
-    assert np.allclose(choice.together(scores), wanted)
+    assert np.allclose(candidates.candidates_together(scores), wanted)
 
 
 def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Graph) -> None:
@@ -315,18 +326,18 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
     params = Params(model="ceiling", among=["logistic", "mlp"])  # three candidates; the first two are done
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,), Viewer.SERVER)
     plan = nonprivate.plan(params, clear_facts(facts, filled=0.0), Budget(math.inf, 1e-5))
-    best = choice.Best(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
-    tried = {c: choice.Tried(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
+    best = candidates.BestCandidate(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
+    tried = {c: candidates.TriedCandidate(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
 
     def goes_on(right: int, steps: int) -> bool:
-        shape = phases.shape_of(plan, 2)
-        begun = fitting.start(shape, 0)
-        place = phases.Place(2, steps, 0, refits=False, going=True)
-        training = phases.Training(0, begun.vector, phases.Moments(), tried=tried, going=(0, 1, 2))
+        shape = phases.phase_shape(plan, 2)
+        begun = fitting.start_fitting(shape, 0)
+        place = phases.PhasePlace(2, steps, 0, refits=False, going=True)
+        training = phases.PhaseTraining(0, begun.vector, phases._Moments(), tried=tried, going=(0, 1, 2))
         message = np.concatenate([begun.vector, begun.moments.ravel(), [1.0, right, 50.0, 100.0, 0.0]])
         before = State(place.broadcast(begun.vector, begun.moments), training)
-        inbox = Inbox(0, {"update": message}, {}, 1)
-        after = phases.Place.of(phases.merged(plan, before, inbox).model)
+        inbox = PlanInbox(0, {"update": message}, {}, 1)
+        after = phases.PhasePlace.of(phases.merge_phase(plan, before, inbox).model)
         return after.candidate == 2 and after.fold == 0 and not after.refits
 
     assert goes_on(73, 100)
@@ -337,15 +348,17 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
 def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> None:
     """Inductive: on average an edge of a validation node stays as often as the test graph is a part of the training graph."""
     rng = np.random.default_rng(0)
-    made = protocols.make(library, "inductive", 0.8, rng)
+    made = protocols.make_protocol_setting(library, "inductive", 0.8, rng)
     held = made.held
     facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.SERVER, public_graph=made.public_graph
     )
     plan = nonprivate.plan(Params(), facts, Budget(math.inf, 1e-5))
     work = nonprivate.prepare(plan, Subgraph(0, held, np.arange(held.num_nodes)))
-    _, validation = phases.divided_labels(held, 0.1, rng.random(held.num_nodes))
-    judged = [local._like_asked(plan, work, validation, phases.Place(0, 0, seed, False, True), (0,)) for seed in range(40)]
+    _, validation = phases.divide_phase_labels(held, 0.1, rng.random(held.num_nodes))
+    judged = [
+        clients._like_asked(plan, work, validation, phases.PhasePlace(0, 0, seed, False, True), (0,)) for seed in range(40)
+    ]
     asked = validation >= 0
     whole = held.adjacency[asked].sum()
     kept = np.mean([work.graph.adjacency[asked].sum() for work in judged]) / whole
@@ -355,8 +368,12 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
     assert held.adjacency.nnz == work.graph.adjacency.nnz, "training keeps every edge"
     alone = replace(facts, public=replace(facts.public, graph=None))
     assert (
-        local._like_asked(
-            nonprivate.plan(Params(), alone, Budget(math.inf, 1e-5)), work, validation, phases.Place(0, 0, 0, False, True), (0,)
+        clients._like_asked(
+            nonprivate.plan(Params(), alone, Budget(math.inf, 1e-5)),
+            work,
+            validation,
+            phases.PhasePlace(0, 0, 0, False, True),
+            (0,),
         )
         is work
     )
@@ -370,24 +387,26 @@ def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
         labels=np.where(chooses, -1, library.labels),
         validation=np.where(chooses, library.labels, -1),
     )
-    training, validation = phases.divided_labels(graph, 0.5, rng.random(graph.num_nodes))
+    training, validation = phases.divide_phase_labels(graph, 0.5, rng.random(graph.num_nodes))
     assert np.array_equal(training, graph.labels)
     assert (validation >= 0).sum() == chooses.sum()
     _, state = trained(graph, Params(model="gcn", rounds=5, local_epochs=4))
     (best,) = state.memory.members
     assert state.memory.tried[0].folds == 1
-    assert np.array_equal(best.parameters, phases.answering(state)[0][1]), "no refit with a given mask: the best round answers"
+    assert np.array_equal(best.parameters, phases.answering_in_phase(state)[0][1]), (
+        "no refit with a given mask: the best round answers"
+    )
 
 
 def test_server_steps_by_hand() -> None:
     old, mean = np.zeros(2, np.float32), np.array([1.0, -2.0], np.float32)
-    new, kept = phases.server_step(Params(server_momentum=0.5), old, mean, phases.Moments())
+    new, kept = phases._server_step(Params(server_momentum=0.5), old, mean, phases._Moments())
     assert np.allclose(new, mean)
-    new, _ = phases.server_step(Params(server_momentum=0.5), new, new, kept)
+    new, _ = phases._server_step(Params(server_momentum=0.5), new, new, kept)
     assert np.allclose(new, 1.5 * mean), "momentum goes on by half of the last move"
     for name in ("fedadam", "fedyogi"):
         params = Params(server=name, server_rate=0.1, server_momentum=0.9)  # type: ignore[arg-type]
-        new, _ = phases.server_step(params, old, mean, phases.Moments())
+        new, _ = phases._server_step(params, old, mean, phases._Moments())
         second = 0.99e-6 + 0.01 * mean.astype(float) ** 2 if name == "fedadam" else 1e-6 + 0.01 * mean.astype(float) ** 2
         assert np.allclose(new, 0.1 * 0.1 * mean / (np.sqrt(second) + 1e-3), rtol=1e-4)
 
@@ -421,7 +440,7 @@ PUBLISHED = {
 def test_published_accuracy_on_the_public_split(name: str, model: str, data_root: Path) -> None:
     graph = data.load(name, root=data_root, download=False)
     assert isinstance(graph, Graph)
-    made = protocols.make(graph, "transductive", 0.8, np.random.default_rng(0), "public")
+    made = protocols.make_protocol_setting(graph, "transductive", 0.8, np.random.default_rng(0), "public")
     gat = model.endswith("GAT")
     arguments = {"heads": 8, "v2": False} if gat else {}
     params = Params(

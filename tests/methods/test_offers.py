@@ -16,7 +16,7 @@ from fedgraph import library as api
 from fedgraph import plugins
 from fedgraph.attacks import gradient_inversion, graph_reconstruction, label_distribution
 from fedgraph.commands.base import main
-from fedgraph.methods.base import Budget, Offers, kinds
+from fedgraph.methods.base import Budget, Offers, method_kinds
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import draft, schema
 from fedgraph.scenario import wanted as wishes
@@ -61,7 +61,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def plan_of(name: str, graph: Graph, **settings: object):  # type: ignore[no-untyped-def]
     facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, (graph.num_nodes,), Viewer.SERVER)
-    method = kinds.method(name)
+    method = method_kinds.load_method(name)
     return method.plan(method.Params(**settings), facts, Budget(2.0, 1e-3))
 
 
@@ -71,12 +71,12 @@ def test_it_is_listed(own: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_it_is_in_the_schema(own: str) -> None:
-    assert f"'const': {own!r}" in str(schema.of_scenarios())
+    assert f"'const': {own!r}" in str(schema.scenario_schema())
 
 
 @pytest.mark.parametrize("clients", [0, 3])
 def test_it_is_drafted(own: str, clients: int) -> None:
-    data = wishes.Data("embedded/library", None, "x", "found", clients)
+    data = wishes.WantedData("embedded/library", None, "x", "found", clients)
     wanted = wishes.Wanted(data, "node", wishes.TRUST[:1], (1.0,), None, None)
     assert f"- {{method: {own}, label: My own}}" in draft.draft_yaml(wanted, Path())
 
@@ -88,10 +88,10 @@ def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
 
 
 def test_it_is_named_among_those_that_can(own: str) -> None:
-    assert own in (kinds.misfit("local_dp", "classifier", "inductive") or "")
-    assert own in kinds.names_offering(lambda offers: offers.num_sent)
-    assert grid.unprotected({"method": own, "model": "mlp"})
-    assert not grid.unprotected({"method": own, "model": "logistic"})
+    assert own in (method_kinds.explain_method_misfit("local_dp", "classifier", "inductive") or "")
+    assert own in method_kinds.list_method_names(lambda offers: offers.num_sent)
+    assert grid.grid_row_ignores_budget({"method": own, "model": "mlp"})
+    assert not grid.grid_row_ignores_budget({"method": own, "model": "logistic"})
 
 
 def test_attacks_read_it(own: str, library: Graph) -> None:
@@ -106,11 +106,11 @@ def test_methods_are_compared_where_their_offers_say() -> None:
         t["label"]: [m["method"] for m in t["methods"]]
         for t in api._by_unit([{"method": m} for m in plugins.names("methods")], {}, "auto", {})
     }
-    links = set(kinds.names_offering(lambda offers: offers.kind == "linker"))
+    links = set(method_kinds.list_method_names(lambda offers: offers.kind == "linker"))
     assert set(found["links"]) == links == {"link_clear", "link_hops", "link_owners"}
-    edges = {name for name in plugins.names("methods") if not kinds.method(name).OFFERS.serves("inductive")} - links
+    edges = {name for name in plugins.names("methods") if not method_kinds.load_method(name).OFFERS.serves("inductive")} - links
     assert set(found["edge-level"]) == edges
-    assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {
+    assert {name for name in edges if method_kinds.load_method(name).OFFERS.units == (Unit.EDGE,)} == {
         "blink",
         "dpdgc",
         "gap_edge",

@@ -17,7 +17,7 @@ def test_one_client_is_the_curator_bit_for_bit_where_their_coins_are_the_same(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Runs name coins after who is trusted, and after the plan, in which trust stands; nothing else differs."""
-    made = seeds.generator
+    made = seeds.seeded_generator
     parameters: list[bytes] = []
     answer = dpar.predict
 
@@ -39,8 +39,8 @@ def test_one_client_is_the_curator_bit_for_bit_where_their_coins_are_the_same(
     run("as they are")
     assert len(set(parameters)) == 2, "two draws"
     parameters.clear()
-    monkeypatch.setattr(base.Streams, "generator", lambda streams, name: made(streams.root, *streams.path[-4:], name))
-    monkeypatch.setattr(seeds, "generator", anonymous)
+    monkeypatch.setattr(base.PlanStreams, "generator", lambda streams, name: made(streams.root, *streams.path[-4:], name))
+    monkeypatch.setattr(seeds, "seeded_generator", anonymous)
     run("same coins")
     assert len(parameters) >= 2
     assert len(set(parameters)) == 1

@@ -11,10 +11,10 @@ from scipy.stats import kstest
 
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import privgnn
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
@@ -26,7 +26,7 @@ QUICK = {"queries": 5, "teacher_epochs": 10, "student_epochs": 30}
 
 def planned(
     graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, reading: str = "provable", **given: object
-) -> tuple[Plan, Partition, protocols.Setting]:
+) -> tuple[Plan, Partition, protocols.ProtocolSetting]:
     setting, partition, facts = situation(graph, "inductive", viewer)
     params = privgnn.Params(**{**QUICK, **given})  # type: ignore[arg-type]
     return privgnn.plan(params, facts, Budget(epsilon, 1e-3, reading)), partition, setting  # type: ignore[arg-type]
@@ -37,7 +37,7 @@ def answer(plan: Plan, partition: Partition, graph: Graph, secret: int, noise: i
     model = privgnn.start(plan, np.random.default_rng(0)).model
     subgraph = dataclasses.replace(partition.subgraphs[0], graph=graph)
     desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(noise))
-    streams = Streams(secret, ("c", "client", 0, "round", 0))
+    streams = PlanStreams(secret, ("c", "client", 0, "round", 0))
     return privgnn.client(plan, privgnn.prepare(plan, subgraph), model, 0, streams, desk)["answer"].value
 
 
@@ -45,7 +45,7 @@ def answer(plan: Plan, partition: Partition, graph: Graph, secret: int, noise: i
 def test_declared_is_spent(viewer: Viewer, library: Graph) -> None:
     plan, partition, setting = planned(library, 4.0, viewer)
     out = run(plan, partition)
-    spent = Ledger([Account("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
+    spent = Ledger([LedgerAccount("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
     for client, event in plan.declared().items():
         assert price(spent[client], 1e-3).epsilon == price(event, 1e-3).epsilon <= 4.0
     assert privgnn.predict(plan, out.state, setting.asked).shape == (setting.asked.num_nodes, library.num_classes)
@@ -56,7 +56,7 @@ def test_a_node_that_is_not_drawn_moves_nothing_and_one_that_is_moves_less_than_
     plan, partition, _ = planned(library, np.inf, sampling_rate=0.5)
     graph, largest, still = partition.subgraphs[0].graph, 0.0, 0
     for secret in range(4):
-        coins = Streams(secret, ("c", "client", 0, "round", 0)).generator("batch").random(graph.num_nodes) < 0.5
+        coins = PlanStreams(secret, ("c", "client", 0, "round", 0)).generator("batch").random(graph.num_nodes) < 0.5
         whole = answer(plan, partition, graph, secret)
         for node in range(0, 60, 10):
             moved = float(np.linalg.norm(whole - answer(plan, partition, zeroed(graph, node), secret)))

@@ -11,11 +11,11 @@ from scipy.stats import kstest
 
 from fedgraph.federation import client as federated_client
 from fedgraph.learning.clipping import staged
-from fedgraph.learning.clipping.per_sample import overlaps
-from fedgraph.learning.layers.matrices import DenseMatrix
-from fedgraph.learning.propagation.aggregation import hop
+from fedgraph.learning.clipping.per_sample import overlap_per_sample
+from fedgraph.learning.layers.torch_matrices import DenseMatrix
+from fedgraph.learning.propagation.aggregation import aggregate_hop
 from fedgraph.methods import progap_edge, progap_node
-from fedgraph.methods.base import Budget, Plan, Streams
+from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
@@ -43,14 +43,14 @@ def test_without_noise_every_hop_sums_the_rows_of_the_stage_before(library: Grap
     memory = state.memory
     assert len(memory.stages) == plan.params.hops + 1
     for rows, sums in zip(memory.sent, memory.sums, strict=True):
-        assert np.array_equal(sums, hop(library.adjacency, rows))
+        assert np.array_equal(sums, aggregate_hop(library.adjacency, rows))
     assert not np.array_equal(memory.sent[0], memory.sent[1])
 
 
 def test_it_learns_and_answers_without_reading_an_edge(library: Graph, grown) -> None:  # type: ignore[no-untyped-def]
     plan, _, state = grown
     scores = progap_edge.predict(plan, state, library)
-    assert np.array_equal(scores, progap_edge.predict(plan, state, protocols.without_edges(library)))
+    assert np.array_equal(scores, progap_edge.predict(plan, state, protocols.graph_without_edges(library)))
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
 
 
@@ -58,14 +58,14 @@ def test_a_stage_begins_with_the_bases_of_the_stage_before(library: Graph) -> No
     """Without a step of training stage 1 holds what stage 0 held."""
     from fedgraph.learning.baselines import progressive
 
-    public, nobody = protocols.without_edges(library), np.zeros(library.num_nodes, dtype=bool)
-    first = progressive.train_stage(None, public, [], nobody, 4, 5, 0)
-    sums = [hop(library.adjacency, progressive.rows(first, public, [], 4))]
-    second = progressive.train_stage(first, public, sums, nobody, 4, 0, 1)
+    public, nobody = protocols.graph_without_edges(library), np.zeros(library.num_nodes, dtype=bool)
+    first = progressive.train_progressive_stage(None, public, [], nobody, 4, 5, 0)
+    sums = [aggregate_hop(library.adjacency, progressive.progressive_rows(first, public, [], 4))]
+    second = progressive.train_progressive_stage(first, public, sums, nobody, 4, 0, 1)
     again = progressive._network(public, sums, 4)
-    progressive.fitting.write(again, second)
+    progressive.fitting.write_fitting_vector(again, second)
     before = progressive._network(public, [], 4)
-    progressive.fitting.write(before, first)
+    progressive.fitting.write_fitting_vector(before, first)
     for name, tensor in before.bases[0].state_dict().items():
         assert np.array_equal(tensor.numpy(), again.bases[0].state_dict()[name].numpy()), name
 
@@ -76,9 +76,9 @@ def test_an_edge_moves_a_released_hop_by_at_most_what_is_priced(library: Graph) 
     release = plan.schedule.releases[0]
     priced = release.mechanism.std / release.event.noise_multiplier
     assert priced == pytest.approx(math.sqrt(2))
-    before, largest = hop(library.adjacency, state.model["rows"]), 0.0
+    before, largest = aggregate_hop(library.adjacency, state.model["rows"]), 0.0
     for u, v in list(zip(*sp.triu(library.adjacency, k=1).nonzero(), strict=True))[:200]:
-        change = before.astype(np.float64) - hop(without_edge(library.adjacency, int(u), int(v)), state.model["rows"])
+        change = before.astype(np.float64) - aggregate_hop(without_edge(library.adjacency, int(u), int(v)), state.model["rows"])
         largest = max(largest, float(np.linalg.norm(change)))
     assert largest <= priced
     assert largest > priced * 0.99, "two rows change; the published Δ = 1 does not cover it"
@@ -90,8 +90,8 @@ def test_the_noise_on_a_hop_is_the_planned_one(library: Graph) -> None:
     rows = progap_edge.start(plan, np.random.default_rng(0)).model["rows"]
     desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(5))
     work = progap_edge.prepare(plan, subgraph)
-    out = progap_edge.client(plan, work, {"rows": rows}, 0, Streams(0, ("c", "client", 0, "round", 0)), desk)
-    noise = (out["aggregate"].value - hop(subgraph.graph.adjacency, rows[subgraph.nodes])).ravel()
+    out = progap_edge.client(plan, work, {"rows": rows}, 0, PlanStreams(0, ("c", "client", 0, "round", 0)), desk)
+    noise = (out["aggregate"].value - aggregate_hop(subgraph.graph.adjacency, rows[subgraph.nodes])).ravel()
     std = release.mechanism.std
     assert kstest(noise / std, "norm").pvalue > 1e-3
     assert kstest(noise / (std * 2 / 3), "norm").pvalue < 1e-6, "two thirds of the noise must be told apart"
@@ -116,7 +116,7 @@ def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph
     model = progap_node.start(plan, np.random.default_rng(0)).model
     desk = Desk("c", 0, 4, plan.schedule.releases, np.random.default_rng(0))
     work = progap_node.prepare(plan, partition.subgraphs[0])
-    sent = progap_node.client(plan, work, model, 4, Streams(0, ("c", "client", 0, "round", 4)), desk)
+    sent = progap_node.client(plan, work, model, 4, PlanStreams(0, ("c", "client", 0, "round", 4)), desk)
     assert list(sent) == ["gradient"]
     assert [e.path for e in desk.entries] == ["aggregate 1", "stage 1"]
 
@@ -144,7 +144,7 @@ def test_node_level_learns_without_noise_and_its_stages_grow(library: Graph) -> 
     state = run(plan, partition).state
     right = (progap_node.predict(plan, state, setting.asked).argmax(axis=1) == setting.truth)[setting.truth >= 0].mean()
     assert right > 0.6
-    without = progap_node.predict(plan, state, protocols.without_edges(setting.asked))
+    without = progap_node.predict(plan, state, protocols.graph_without_edges(setting.asked))
     assert not np.allclose(without, progap_node.predict(plan, state, setting.asked))
 
 
@@ -153,7 +153,7 @@ def test_the_published_node_price_needs_the_promise(claimed: float, library: Gra
     plan, _ = node_plan(library, claimed, "published", degree=5, sampling_rate=0.3)
     assert plan.epsilon_published == pytest.approx(claimed, rel=1e-3)
     assert plan.guarantee.protection.promised_degree == 5
-    assert progap_node.DISPUTED in plan.notes
+    assert progap_node._DISPUTED in plan.notes
     proven, _ = node_plan(library, claimed, cap="log")
     assert proven.provable().epsilon <= claimed
     assert proven.guarantee.protection.promised_degree is None
@@ -165,10 +165,10 @@ def test_two_thirds_of_the_noise_of_a_gradient_are_told_apart(library: Graph) ->
     work, draws = progap_node.prepare(plan, partition.subgraphs[0]), []
     for seed in range(40):
         desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(seed))
-        streams = Streams(0, ("c", "client", 0, "round", 0))
+        streams = PlanStreams(0, ("c", "client", 0, "round", 0))
         draws.append(progap_node.client(plan, work, model, 0, streams, desk)["gradient"].value)
     release = next(r for r in plan.schedule.releases if r.path == "stage 0")
-    clear = staged.clipped_gradient_sum(plan.made.stages[0], model["stage 0"], [work.x], work.labels, plan.params.clip)
+    clear = staged.clip_staged_gradients(plan.made.stages[0], model["stage 0"], [work.x], work.labels, plan.params.clip)
     noise = (np.array(draws) - clear).ravel()[:5000] / release.mechanism.std
     assert kstest(noise, "norm").pvalue > 1e-3
     assert kstest(noise * 3 / 2, "norm").pvalue < 1e-6
@@ -177,13 +177,15 @@ def test_two_thirds_of_the_noise_of_a_gradient_are_told_apart(library: Graph) ->
 def test_what_a_stage_s_sum_holds_beyond_known_rows() -> None:
     """The fast products of the attack against row-by-row gradients."""
     rng, clip = np.random.default_rng(0), 0.4
-    stage = staged.Stage(6, 3, 4, 1)
+    stage = staged.ClippedStage(6, 3, 4, 1)
     xs = [DenseMatrix(rng.normal(size=(7, 6)).astype(np.float32)), DenseMatrix(rng.normal(size=(7, 3)).astype(np.float32))]
     vector, labels = rng.normal(size=stage.num_parameters).astype(np.float32), rng.integers(4, size=7)
     alone = [torch.tensor(np.where(np.arange(7) == row, labels, -1)) for row in range(7)]
-    each = np.stack([staged.clipped_gradient_sum(stage, vector, xs, one, clip) for one in alone]).astype(float)
+    each = np.stack([staged.clip_staged_gradients(stage, vector, xs, one, clip) for one in alone]).astype(float)
     message, weights, of = rng.normal(size=stage.num_parameters), rng.random(7), np.array([1, 4])
-    left = staged.left_over_products(stage, vector, xs, torch.tensor(labels), clip, message, weights)
+    left = staged.multiply_staged_rest(stage, vector, xs, torch.tensor(labels), clip, message, weights)
     assert left == pytest.approx(each @ (message - weights @ each), rel=1e-4, abs=1e-5)
-    found = staged.products(stage, vector, xs, torch.tensor(labels), clip, [overlaps(x, of) for x in xs], of)
+    found = staged.multiply_staged_gradients(
+        stage, vector, xs, torch.tensor(labels), clip, [overlap_per_sample(x, of) for x in xs], of
+    )
     assert found == pytest.approx(each[of] @ each[of].T, rel=1e-4, abs=1e-6)

@@ -11,18 +11,18 @@ from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning.clipping import neighbour_rows, subgraphs
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.layers import gcn, graphsage
-from fedgraph.learning.layers.matrices import FeatureMatrix
-from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.sampling import weighted
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix
+from fedgraph.learning.neighbour_limits import limit_neighbour_weights
 from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.claims.sage import affected_subgraphs, touched_sage_rows
-from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.claims.sage import claimed_sage_subgraphs, touched_sage_rows
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
@@ -34,10 +34,10 @@ from tests.public_facts import public_facts
 torch = pytest.importorskip("torch")
 
 
-def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[protocols.Setting, Partition, PublicFacts]:
-    setting = protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"))
+def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[protocols.ProtocolSetting, Partition, PublicFacts]:
+    setting = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
     clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
-    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     members = tuple(s.nodes for s in partition.subgraphs)
     facts = public_facts(
@@ -47,9 +47,9 @@ def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[protocols.Se
     return setting, partition, facts
 
 
-def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.Outcome:
+def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.RoundsOutcome:
     engine = engine or SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("sage",), ("common",), rounds.Prefixes())
+    return rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("sage",), ("common",), rounds.RoundPrefixes())
 
 
 def regular(n: int, degree: int, seed: int) -> sp.csr_array:
@@ -80,7 +80,7 @@ def test_a_node_changes_no_more_gradients_than_claimed(layers: int) -> None:
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 5)
     labels = rng.integers(3, size=n)
     k = touched_sage_rows(degree, layers)
-    assert k <= affected_subgraphs(degree, layers), "what is published counts the way back as well"
+    assert k <= claimed_sage_subgraphs(degree, layers), "what is published counts the way back as well"
     for node in range(0, n, 12):
         before = rows_of(adjacency, features, labels, layers, clip, seed=2)
         after = rows_of(*zeroed(adjacency, features, labels, node), layers, clip, seed=2)
@@ -98,12 +98,16 @@ def rows_of(adjacency, features, labels, layers: int, clip: float, seed: int) ->
         if layers == 1:
             layout = Layout((2 * features.shape[1], 3))
             vector = np.random.default_rng(seed).standard_normal(layout.num_parameters).astype(np.float32)
-            x = FeatureMatrix(subgraphs.with_neighbours(features, adjacency))
-            out.append(clipped_gradient_sum(layout, vector, x, one, clip))
+            x = FeatureMatrix(subgraphs.join_subgraph_inputs(features, adjacency))
+            out.append(clip_per_sample(layout, vector, x, one, clip))
         else:
-            widths = graphsage.Widths(features.shape[1], 5, 3)
+            widths = graphsage.GraphsageWidths(features.shape[1], 5, 3)
             vector = np.random.default_rng(seed).standard_normal(widths.start(rng).size).astype(np.float32)
-            out.append(subgraphs.clipped_sum(widths, vector, subgraphs.roots(features, adjacency), one, clip))
+            out.append(
+                subgraphs.clip_subgraph_gradients(
+                    widths, vector, subgraphs.prepare_subgraph_roots(features, adjacency), one, clip
+                )
+            )
     return np.stack(out)
 
 
@@ -117,7 +121,7 @@ def test_node_level_spends_what_it_planned(layers: int, batches: str, epsilon: f
     )
     plan = sage_node.plan(params, facts, Budget(epsilon, 1e-3))
     out = run(plan, partition)
-    spent = Ledger([Account("sage", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("sage")
+    spent = Ledger([LedgerAccount("sage", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("sage")
     for client, event in plan.declared().items():
         assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
     assert plan.provable().epsilon <= epsilon
@@ -148,16 +152,21 @@ def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> 
     dense[0, 1:] = dense[1:, 0] = 1
     dense[20:35, 20:35] = 1 - np.eye(15)
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 9)
-    labels, layout, cap = rng.integers(3, size=n), Layout((12, 3)), neighbour_sums.log_cap(n)
+    labels, layout, cap = rng.integers(3, size=n), Layout((12, 3)), neighbour_sums.log_neighbour_cap(n)
     if seed % 2:  # everybody alike: what one node moves adds up
         features, labels = sp.csr_array(np.tile(features.toarray()[:1], (n, 1))), np.zeros(n, dtype=np.int64)
     vector = rng.standard_normal(layout.num_parameters).astype(np.float32) * 30
     for scale in (0.5, 5.0, 40.0):
-        allowed = neighbour_sums.gradient_sensitivity(cap, clip, 2.0, scale)
+        allowed = neighbour_sums.neighbour_gradient_sensitivity(cap, clip, 2.0, scale)
         for node in (0, 1, 25, 60):
             sums = [
-                neighbour_rows.clipped_sum(
-                    layout, vector, neighbour_rows.rows(x, weighted(a, cap.factors), scale), y, clip, bound=2.0
+                neighbour_rows.clip_neighbour_rows(
+                    layout,
+                    vector,
+                    neighbour_rows.make_neighbour_rows(x, limit_neighbour_weights(a, cap.factors), scale),
+                    y,
+                    clip,
+                    bound=2.0,
                 )
                 for a, x, y in ((sp.csr_array(dense), features, labels), zeroed(sp.csr_array(dense), features, labels, node))
             ]
@@ -168,8 +177,8 @@ def test_the_gradient_of_the_log_cap_rows_is_that_of_the_usual_kernel() -> None:
     rng, layout = np.random.default_rng(0), Layout((8, 3))
     inputs = rng.standard_normal((40, 8)).astype(np.float32).astype(np.float64) * 0.2
     labels, vector = rng.integers(-1, 3, size=40), rng.standard_normal(layout.num_parameters).astype(np.float32) * 0.1
-    ours = neighbour_rows.clipped_sum(layout, vector, inputs, labels, 0.3, bound=100.0)
-    usual = clipped_gradient_sum(layout, vector, FeatureMatrix(sp.csr_array(inputs)), torch.tensor(labels), 0.3)
+    ours = neighbour_rows.clip_neighbour_rows(layout, vector, inputs, labels, 0.3, bound=100.0)
+    usual = clip_per_sample(layout, vector, FeatureMatrix(sp.csr_array(inputs)), torch.tensor(labels), 0.3)
     assert np.allclose(ours, usual, rtol=2e-3, atol=2e-4)
 
 
@@ -199,19 +208,19 @@ def test_edge_level_spends_what_it_planned(adjacency: str, viewer: Viewer, epsil
     _, partition, facts = situation(library, "transductive", viewer)
     plan = sage_edge.plan(sage_edge.Params(adjacency=adjacency, epochs=20), facts, Budget(epsilon, 1e-5))
     out = run(plan, partition)
-    spent = Ledger([Account("sage", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("sage")
+    spent = Ledger([LedgerAccount("sage", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("sage")
     assert {price(event, 0.0).epsilon for event in spent.values()} == {epsilon}
     assert plan.provable().epsilon == epsilon
-    assert np.isfinite(sage_edge.predict(plan, out.state, protocols.without_edges(library))).all()
+    assert np.isfinite(sage_edge.predict(plan, out.state, protocols.graph_without_edges(library))).all()
 
 
 def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(epochs=40), facts, Budget(np.inf, 1e-5))
     state = run(plan, partition).state
-    seed = sage_edge.start(plan, seeds.generator(0, "sage", "start")).memory.seed
-    how = graphsage.Fitting(40, 0.01, 5e-4)
-    own = graphsage.trained_scores(setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(seed))
+    seed = sage_edge.start(plan, seeds.seeded_generator(0, "sage", "start")).memory.seed
+    how = graphsage.PublicTrainingSteps(40, 0.01, 5e-4)
+    own = graphsage.train_graphsage_scores(setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(seed))
     assert np.allclose(state.memory.scores, own, atol=1e-4)
     right = own.argmax(axis=1) == setting.truth
     assert right[setting.truth >= 0].mean() > 0.75
@@ -221,9 +230,9 @@ def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
     scores = run(plan, partition).state.memory.scores
-    inputs = gcn.sparse_inputs(setting.held)
+    inputs = gcn._sparse_inputs(setting.held)
     rows = torch.tensor(np.random.default_rng(0).standard_normal((library.num_nodes, 3)).astype(np.float32))
-    assert torch.allclose(gcn.Hat(library.adjacency) @ rows, inputs.hat @ rows, atol=1e-5)
+    assert torch.allclose(gcn._Hat(library.adjacency) @ rows, inputs.hat @ rows, atol=1e-5)
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75
     noisy = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(1.0, 1e-5))
     assert not np.allclose(run(noisy, partition).state.memory.scores, scores)

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
-from fedgraph.methods.base import Budget, Plan, State, Streams, kinds
+from fedgraph.methods.base import Budget, Plan, PlanStreams, State, method_kinds
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
+from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, Released
 from fedgraph.privacy.events import (
     FixedSizeGaussian,
     Gaussian,
@@ -30,11 +30,11 @@ from fedgraph.privacy.events import (
     PoissonGaussian,
     Repeated,
     Unprotected,
-    flatten,
+    flatten_event,
 )
-from fedgraph.privacy.ledger import spent
+from fedgraph.privacy.ledger import spent_in_ledger
 from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
@@ -46,7 +46,7 @@ from tests.trainings import Key, Trainings, difference, placed, planned, train
 CASES = [
     pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted.value}")
     for name in plugins.names("methods")
-    for index, situation in enumerate(kinds.method(name).OFFERS.situations)
+    for index, situation in enumerate(method_kinds.load_method(name).OFFERS.situations)
     for trusted in situation.trusted
 ]
 CENTRAL = [p for p in CASES if p.values[2] is Trust.CURATOR or (p.values[0] == "local_dp" and p.values[2] is not Trust.SUMS)]
@@ -60,7 +60,7 @@ def test_declared_is_spent_and_inputs_stay_and_a_round_may_be_asked_again(
     training = trainings.of(Key(name, index, trusted, epsilon))
     plan = training.plan
     paid, declared = (
-        spent(training.outcome.releases),
+        spent_in_ledger(training.outcome.releases),
         dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, sampled_once=None)).declared(),
     )
     for client in range(plan.facts.sizes.num_clients):
@@ -77,7 +77,7 @@ def test_declared_is_spent_and_inputs_stay_and_a_round_may_be_asked_again(
 NOISE_LEFT = {"sage_node": 1 / 3, "local_dp": 1e-3}
 
 
-def weakened(mechanism: Mechanism, left: float) -> Mechanism:
+def weakened(mechanism: NoiseMechanism, left: float) -> NoiseMechanism:
     """That part of the noise; of a perturbed objective none, since how much it needs is calibrated beside its proof."""
     if isinstance(mechanism, PerBlock):
         return dataclasses.replace(mechanism, parts=tuple(weakened(part, left) for part in mechanism.parts))
@@ -108,31 +108,34 @@ def test_at_infinity_no_noise_is_drawn(
 ) -> None:
     """Another noise stream, all other streams as they are: the result must be the same."""
     plan, partition, asked = planned(name, index, trusted, library, np.inf)
-    honest, other = Streams.generator, plan
+    honest, other = PlanStreams.generator, plan
 
     def trained_with(seed: int) -> State:
-        def generator(streams: Streams, stream: str) -> np.random.Generator:
+        def generator(streams: PlanStreams, stream: str) -> np.random.Generator:
             return np.random.default_rng(seed) if stream == "noise" else honest(streams, stream)
 
-        monkeypatch.setattr(Streams, "generator", generator)
+        monkeypatch.setattr(PlanStreams, "generator", generator)
         return train(plan, partition).state
 
     first, second = trained_with(1), trained_with(2)
     for key, value in first.model.items():
         assert np.array_equal(value, second.model[key]), key
-    method = kinds.method(name)
+    method = method_kinds.load_method(name)
     if method.OFFERS.kind == "classifier":
-        scores = kinds.classifier(name).predict(plan, first, asked)
-        assert np.array_equal(scores, kinds.classifier(name).predict(other, second, asked))
+        scores = method_kinds.load_classifier_method(name).predict(plan, first, asked)
+        assert np.array_equal(scores, method_kinds.load_classifier_method(name).predict(other, second, asked))
         assert scores.shape == (asked.num_nodes, asked.num_classes)
     if method.OFFERS.kind == "linker":
         pairs = np.array([[0, 1], [2, 5]])
-        assert np.array_equal(kinds.linker(name).scores(plan, first, pairs), kinds.linker(name).scores(other, second, pairs))
+        assert np.array_equal(
+            method_kinds.load_linker_method(name).scores(plan, first, pairs),
+            method_kinds.load_linker_method(name).scores(other, second, pairs),
+        )
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
 def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, library: Graph, trainings: Trainings) -> None:
-    offers = kinds.method(name).OFFERS
+    offers = method_kinds.load_method(name).OFFERS
     situation = offers.situations[index]
     plan = trainings.planned(Key(name, index, trusted))[0]
     assert plan.guarantee.protection.unit in offers.units
@@ -142,7 +145,7 @@ def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, libr
     if offers.ignores_budget is not None:
         free = dataclasses.replace(situation, settings={**situation.settings, **offers.ignores_budget})
         facts = placed(free, trusted, library)[1]
-        method = kinds.method(name)
+        method = method_kinds.load_method(name)
         without = method.plan(method.Params(**free.settings), facts, Budget(2.0, 1e-3))
         assert all(isinstance(r.mechanism, Disclose) for r in without.schedule.releases)
         assert math.isinf(without.provable().epsilon)
@@ -180,7 +183,7 @@ class Watched(Desk):
     Releases of one round compose: what a later one may move is counted with the same earlier values in both worlds.
     """
 
-    def __init__(self, plan: Plan, round_: int, streams: Streams, other: Watched | None) -> None:
+    def __init__(self, plan: Plan, round_: int, streams: PlanStreams, other: Watched | None) -> None:
         own = [r for r in plan.schedule.releases if r.client in (None, 0)]
         super().__init__("watched", 0, round_, own, streams.generator("noise"), lambda r: streams.generator("noise"))
         self.seen: dict[str, list[np.ndarray]] = {}
@@ -201,7 +204,7 @@ class Watched(Desk):
         self.replayed[path] = super().replay(path, value) if self.other is None else self.other.replayed[path]
         return self.replayed[path]
 
-    def walk(self, path: str, walk: Walk) -> Released:
+    def walk(self, path: str, walk: DeskWalk) -> Released:
         plan = next(r for r in self.planned if r.path == path)
         self.seen.setdefault(path, []).append(plan.bound.enforce(np.asarray(walk.private(walk.start))))
         return super().walk(path, walk)
@@ -250,14 +253,14 @@ def priced(release: PlannedRelease) -> float | None:
 
 def moved(plan: Plan, partition: Partition) -> dict[str, float]:
     """Per path, the largest change that one unit of client 0 made in a bounded value, over worlds and rounds."""
-    method, found = kinds.method(plan.method), dict[str, float]()
+    method, found = method_kinds.load_method(plan.method), dict[str, float]()
     subgraph = partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     for one, two, node in worlds(plan, subgraph.graph):
         for round_ in sorted({r.rounds[0] for r in plan.schedule.releases if len(r.rounds)}):
             desks: list[Watched] = []
             for graph in (one, two):
-                streams = Streams(0, ("c", "client", 0, "round", round_))
+                streams = PlanStreams(0, ("c", "client", 0, "round", round_))
                 desk = Watched(plan, round_, streams, desks[0] if desks else None)
                 work = method.prepare(plan, dataclasses.replace(subgraph, graph=graph))
                 method.client(plan, work, model, round_, streams, desk)
@@ -311,18 +314,18 @@ DRAWN = {
 def test_secret_samples_and_batches_follow_the_secret_and_the_round(what: str, library: Graph) -> None:
     """What is priced as drawn in secret is drawn from a private stream, and afresh in each round."""
     plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = kinds.method(plan.method), partition.subgraphs[0]
+    method, subgraph = method_kinds.load_method(plan.method), partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
 
     def bounded(key: int, round_: int) -> dict[str, list[np.ndarray]]:
-        streams = Streams(seeds.Secret(bytes([key]) * 32), ("c", "client", 0, "round", round_))
+        streams = PlanStreams(seeds.SecretSeed(bytes([key]) * 32), ("c", "client", 0, "round", round_))
         desk = Watched(plan, round_, streams, None)
         method.client(plan, method.prepare(plan, subgraph), model, round_, streams, desk)
         return desk.seen
 
     checked = 0
     for release in plan.schedule.releases:
-        leaf = next(leaf for leaf, _ in flatten(release.event))
+        leaf = next(leaf for leaf, _ in flatten_event(release.event))
         if (
             not isinstance(leaf, PoissonGaussian | FixedSizeGaussian | MentionedGaussian)
             and plan.guarantee.sampled_once is None
@@ -344,17 +347,17 @@ SECRET = {"dpar": {"sample"}, "heter_poisson": {"batch", "mentions"}}  # streams
 def test_each_secret_stream_alone_decides_who_is_drawn(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Coins that come from elsewhere (a seed that everybody knows, another stream) leave a name without any effect."""
     plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = kinds.method(plan.method), partition.subgraphs[0]
+    method, subgraph = method_kinds.load_method(plan.method), partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
-    first = next(r for r in plan.schedule.releases if not isinstance(next(flatten(r.event))[0], Gaussian)).rounds[0]
-    honest = Streams.generator
+    first = next(r for r in plan.schedule.releases if not isinstance(next(flatten_event(r.event))[0], Gaussian)).rounds[0]
+    honest = PlanStreams.generator
 
     def bounded(*changed: str) -> list[np.ndarray]:
-        def generator(streams: Streams, name: str) -> np.random.Generator:
+        def generator(streams: PlanStreams, name: str) -> np.random.Generator:
             return honest(dataclasses.replace(streams, fingerprint="other") if name in changed else streams, name)
 
-        monkeypatch.setattr(Streams, "generator", generator)
-        streams = Streams(seeds.Secret(bytes(32)), ("c", "client", 0, "round", first))
+        monkeypatch.setattr(PlanStreams, "generator", generator)
+        streams = PlanStreams(seeds.SecretSeed(bytes(32)), ("c", "client", 0, "round", first))
         desk = Watched(plan, first, streams, None)
         method.client(plan, method.prepare(plan, subgraph), model, first, streams, desk)
         return [value for path in desk.seen for value in desk.seen[path]]
@@ -369,7 +372,7 @@ def test_each_secret_stream_alone_decides_who_is_drawn(what: str, library: Graph
 def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A price for half of the rate would be far too small, and moves no value that a test of sensitivities sees."""
     plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = kinds.method(plan.method), partition.subgraphs[0]
+    method, subgraph = method_kinds.load_method(plan.method), partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     drawn: list[float] = []
 
@@ -390,14 +393,14 @@ def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, mo
         keep(name)
     checked = 0
     for release in plan.schedule.releases:
-        leaf = next(flatten(release.event))[0]
+        leaf = next(flatten_event(release.event))[0]
         if plan.guarantee.sampled_once is not None or not isinstance(
             leaf, PoissonGaussian | FixedSizeGaussian | MentionedGaussian
         ):
             continue
         drawn.clear()
         round_ = release.rounds[0]
-        streams = Streams(seeds.Secret(bytes(32)), ("c", "client", 0, "round", round_))
+        streams = PlanStreams(seeds.SecretSeed(bytes(32)), ("c", "client", 0, "round", round_))
         method.client(plan, method.prepare(plan, subgraph), model, round_, streams, Watched(plan, round_, streams, None))
         if isinstance(leaf, FixedSizeGaussian):
             assert (drawn, leaf.num_rows) == ([leaf.batch_size], subgraph.nodes.size)
@@ -420,12 +423,12 @@ def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> Non
     assert (
         named
         == {
-            "fedgraph.learning.clipping.aggregated.clipped_gradient_sum",
-            "fedgraph.learning.clipping.neighbour_rows.clipped_sum",
-            "fedgraph.learning.clipping.per_sample.clipped_gradient_sum",
-            "fedgraph.learning.clipping.staged.clipped_gradient_sum",
-            "fedgraph.learning.clipping.subgraphs.clipped_sum",
-            "fedgraph.learning.pair_scorer.clipped_gradient_sum",
+            "fedgraph.learning.clipping.aggregated_rows.clip_aggregated_rows",
+            "fedgraph.learning.clipping.neighbour_rows.clip_neighbour_rows",
+            "fedgraph.learning.clipping.per_sample.clip_per_sample",
+            "fedgraph.learning.clipping.staged.clip_staged_gradients",
+            "fedgraph.learning.clipping.subgraphs.clip_subgraph_gradients",
+            "fedgraph.learning.pair_scorer.clip_pair_scorer_gradients",
         }
         & named
     )
@@ -440,12 +443,12 @@ def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(
     from fedgraph.learning.clipping import per_sample
     from fedgraph.methods import features
 
-    honest = per_sample.clipped_gradient_sum
+    honest = per_sample.clip_per_sample
 
     def louder(layout: object, vector: object, x: object, labels: object, clip: float) -> np.ndarray:
         return honest(layout, vector, x, labels, clip * larger)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(features, "clipped_gradient_sum", louder)
+    monkeypatch.setattr(features, "clip_per_sample", louder)
     plan, partition, _ = planned("features", 0, Trust.CURATOR, library, 2.0)
     assert moved(plan, partition)["model"] > priced(plan.schedule.releases[0]) * 1.2
     assert math.isfinite(plan.provable().epsilon)

@@ -9,9 +9,9 @@ import pytest
 import fedgraph
 from fedgraph import data
 from fedgraph.errors import DataError
-from fedgraph.models.answers import in_columns
+from fedgraph.models.answers import match_answer_columns
 from fedgraph.models.model import Model
-from fedgraph.report.saved_run import load_run
+from fedgraph.report.saved_run import load_saved_run
 from fedgraph.types import Graph
 
 COUNT = 300
@@ -55,7 +55,7 @@ def test_texts_and_empty_cells_that_the_training_had_not_are_named_by_who_has_th
     graph = data.load("own/csv", path=tmp_path, parameters=rules)
     assert isinstance(graph, Graph)
     with pytest.raises(DataError) as caught:
-        in_columns(graph, ("age", "city is Rome"), 2)
+        match_answer_columns(graph, ("age", "city is Rome"), 2)
     age, empty, oslo = str(caught.value).splitlines()
     assert "age of 'bob' (and of 1 further people) is empty, as of nobody that the model learned from; allowed: a number" in age
     assert "city of 'cy' is empty, as of nobody that the model learned from; allowed: 'Rome'; or leave" in empty
@@ -69,4 +69,4 @@ def test_a_row_called_by_its_method_is_fitted_on_tables_whose_label_has_a_name(t
     run = fedgraph.compare((named, edges), rows, [8], protocol="asking", label="job", columns=bounds, out=tmp_path / "run")
     model = run.score("label_hop").fit((named, edges))  # label and bounds are those of the run
     assert model.classes_.tolist() == ["old", "young"]
-    assert load_run(tmp_path / "run").find("label_hop").head.method == "label_hop"
+    assert load_saved_run(tmp_path / "run").find("label_hop").head.method == "label_hop"

@@ -12,7 +12,7 @@ import fedgraph
 from fedgraph.commands.base import main
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.learning import links
-from fedgraph.models import file
+from fedgraph.models import model_file
 from fedgraph.models.model import Model
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.units import Unit
@@ -97,7 +97,7 @@ def test_ties_are_told_from_other_pairs_and_no_tie_was_hidden(models: dict[str, 
     there = np.array([frozenset(pair) in tied for pair in all_pairs()])
     for name in ("tie curator", "person curator"):
         scores = models[name].score_pairs(all_pairs())
-        assert links.measure(scores[there], scores[~there])["auc"] > 0.7, name
+        assert links.measure_link_scores(scores[there], scores[~there])["auc"] > 0.7, name
 
 
 @pytest.mark.parametrize("name", ["tie curator", "person sums", "owner curator"])
@@ -135,7 +135,7 @@ def test_the_file_of_a_neighbour_differs_in_what_was_released_alone(run: Run, pl
         row = run.score(anchor(run, label))
         found = []
         for people in (place / "people", folder):
-            model, writer = row.fit(str(people)), file.Writer()
+            model, writer = row.fit(str(people)), model_file.ModelFileWriter()
             found.append(writer.tree(dataclasses.replace(model, people=None, state=None)))  # type: ignore[arg-type]
             found.append([array.tolist() for array in writer.arrays])
         assert found[:2] == found[2:], label

@@ -15,10 +15,10 @@ import pytest
 import fedgraph
 from fedgraph.commands.base import main
 from fedgraph.errors import DataError, FedgraphError, PrivacyError, ScenarioError
-from fedgraph.methods.base import kinds
-from fedgraph.models import file
+from fedgraph.methods.base import method_kinds
+from fedgraph.models import model_file
 from fedgraph.models.model import Model
-from fedgraph.privacy import budget_book, budget_charges
+from fedgraph.privacy import budget_book
 from fedgraph.runs.run import Run
 from tests.models.conftest import ROWS, write_people
 
@@ -36,7 +36,7 @@ def models(place: Path, run: Run) -> dict[str, Model]:
 
 
 def who(model: Model) -> dict[str, Any]:
-    reads = kinds.method(model.method).OFFERS.reads
+    reads = method_kinds.load_method(model.method).OFFERS.reads
     assert reads is not None
     public = reads(model.plan).name in ("PUBLIC_GRAPH", "NOTHING")
     return {"people": "public" if public else "own", "nothing_protected": np.isinf(model.epsilon)}
@@ -154,7 +154,7 @@ def test_hostile_files_get_one_line(models: dict[str, Model], tmp_path: Path) ->
         assert metadata["fedgraph"] != header["__metadata__"]["fedgraph"]
         rest = {name: said for name, said in header.items() if name != "__metadata__"}
         if honest:
-            metadata["sha256"] = file._digest(metadata["fedgraph"], rest, [content[8 + size :]])
+            metadata["sha256"] = model_file._digest(metadata["fedgraph"], rest, [content[8 + size :]])
         head = json.dumps({"__metadata__": metadata, **rest}, ensure_ascii=False).encode()
         return len(head).to_bytes(8, "little") + head + content[8 + size :]
 
@@ -166,7 +166,7 @@ def test_hostile_files_get_one_line(models: dict[str, Model], tmp_path: Path) ->
         changed('"delta":0.0001,"statement"', '"delta":1e-06,"statement"', honest=True): "states δ = 1e-06, and its ledger is",
         changed("fedgraph.models.model:Model", "subprocess:Popen", honest=True): "records of fedgraph's own",
         changed("fedgraph.models.model:Model", "fedgraph.models.model:load", honest=True): "does not have",
-        changed("fedgraph.types:Names", "fedgraph.types:Provenance", honest=True): "has the fields",
+        changed("fedgraph.types:GraphNames", "fedgraph.types:GraphProvenance", honest=True): "has the fields",
         changed('"method":"features"', '"method":["x"]', honest=True): "a list",
         changed('"salt":"', '"salt":"x', honest=True): "a key of 128 bits",
     }  # fmt: skip
@@ -202,7 +202,7 @@ def test_a_model_of_which_any_value_was_edited_answers_or_says_one_line(
             node = node[key]
         node[every[place_][-1]] = value
         said = json.dumps(tree)
-        digest = file._digest(said, text, [content[8 + size :]])
+        digest = model_file._digest(said, text, [content[8 + size :]])
         head = json.dumps({"__metadata__": {**metadata, "fedgraph": said, "sha256": digest}, **text}).encode()
         (tmp_path / "edited").write_bytes(len(head).to_bytes(8, "little") + head + content[8 + size :])
         try:
@@ -230,7 +230,7 @@ def test_the_weights_are_laid_out_as_safetensors(models: dict[str, Model], tmp_p
 
 def test_a_budget_is_charged_before_and_refuses_what_exceeds_it(place: Path, run: Run, tmp_path: Path) -> None:
     book = tmp_path / "book"
-    budget_charges.create(book, budget_book.Unit.NODE, 6.0, 1e-4, [f"p{k}" for k in range(150)])
+    budget_book.create_budget_book(book, budget_book.Unit.NODE, 6.0, 1e-4, [f"p{k}" for k in range(150)])
     row = run.best(unit="node", trust="curator", epsilon=4)
     assert row is not None
     asking = run.score(next(s.anchor for s in run.answered.scores if s.variant == "alone"))

@@ -11,7 +11,7 @@ import pytest
 from fedgraph import data
 from fedgraph.errors import DataError
 from fedgraph.partition import ego
-from fedgraph.types import Graph, Masks
+from fedgraph.types import Graph, GraphMasks
 
 
 def test_ego_networks_hold_exactly_what_is_within_reach(library: Graph) -> None:
@@ -59,7 +59,7 @@ def test_all_training_nodes_are_centres(library: Graph) -> None:
     with pytest.raises(DataError, match="came without a split"):
         ego.split(replace(library, masks=()), given, np.random.default_rng(0))
     training = np.array([2, 5, 11])
-    split = replace(library, masks=(Masks(training, np.array([0]), np.array([1])),))
+    split = replace(library, masks=(GraphMasks(training, np.array([0]), np.array([1])),))
     partition = ego.split(split, given.model_copy(update={"clients": 1}), np.random.default_rng(0))
     assert [int(s.nodes[s.center]) for s in partition.subgraphs] == training.tolist()
 

@@ -34,7 +34,7 @@ ELSEWHERE = {
 }
 MADE = {  # name → the function or class of the package that takes its parameters
     **dict.fromkeys(("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant"), "PrivacyAccountant"),
-    **dict.fromkeys((name for name in catalogue.entries()["tf_privacy"].calls if "compute" not in name), ""),
+    **dict.fromkeys((name for name in catalogue.catalogue_entries()["tf_privacy"].calls if "compute" not in name), ""),
 }
 READER = {"flwr": "flower", "jax_privacy": "jax_privacy", "tensorflow_privacy": "tf_privacy"}
 
@@ -78,7 +78,7 @@ def fits(said: str, real: list[str]) -> bool:
 
 @pytest.mark.parametrize("package", ELSEWHERE)
 def test_parameters_are_where_the_catalogue_says(package: str) -> None:
-    real, entry = signatures(package), catalogue.entries()[READER.get(package, package)]
+    real, entry = signatures(package), catalogue.catalogue_entries()[READER.get(package, package)]
     wrong = {
         name: (said, real.get(name, [])[:3])
         for name, said in entry.calls.items()
@@ -90,8 +90,12 @@ def test_parameters_are_where_the_catalogue_says(package: str) -> None:
 @pytest.mark.parametrize("package", ELSEWHERE)
 def test_the_installed_version_was_checked(package: str) -> None:
     signatures(package)
-    first, last = catalogue.entries()[READER.get(package, package)].checked[package]
-    assert catalogue.parts(first)[:2] <= catalogue.parts(importlib.metadata.version(package))[:2] <= catalogue.parts(last)[:2]
+    first, last = catalogue.catalogue_entries()[READER.get(package, package)].checked[package]
+    assert (
+        catalogue._version_parts(first)[:2]
+        <= catalogue._version_parts(importlib.metadata.version(package))[:2]
+        <= catalogue._version_parts(last)[:2]
+    )
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,8 @@ def test_adaptive_clipping_of_opacus_costs_its_count_too(tmp_path: Path) -> None
     plain, counted = total_of(opacus(tmp_path, "", facts)), total_of(adaptive)
     update, count = (1 - 1 / 16) ** -0.5, 2.0  # z' of the gradients, σ_b of the count
     together = 1 / math.hypot(1 / update, 1 / count)
-    assert counted == pytest.approx(costs.poisson(together, 0.01)(500, 1e-5).epsilon, rel=1e-6)
-    assert counted > plain > costs.poisson(update, 0.01)(500, 1e-5).epsilon, "the last is what Opacus accounts for"
+    assert counted == pytest.approx(costs.cost_of_poisson(together, 0.01)(500, 1e-5).epsilon, rel=1e-6)
+    assert counted > plain > costs.cost_of_poisson(update, 0.01)(500, 1e-5).epsilon, "the last is what Opacus accounts for"
     assert any("size of each batch" in said for said in adaptive.reading.unprotected)
 
 

@@ -198,5 +198,5 @@ def test_nothing_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     from fedgraph.pricing import documents
 
     for number, case in enumerate(chosen):
-        document = documents.read(written(tmp_path / str(number), case))
-        assert pricing.quote(document, documents.reader_of(document), None, case.given).rows
+        document = documents.read_priced_document(written(tmp_path / str(number), case))
+        assert pricing.price_document(document, documents.priced_document_reader(document), None, case.given).rows

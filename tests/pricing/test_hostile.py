@@ -95,7 +95,7 @@ def test_a_mechanism_that_is_given_to_nobody_protects_nothing(tmp_path: Path, na
     totals = []
     for word in (used, other):
         (tmp_path / "t.py").write_text(text.format(word), encoding="utf-8")
-        document = documents.read(tmp_path / "t.py")
+        document = documents.read_priced_document(tmp_path / "t.py")
         facts = {k: v for k, v in given.items() if k in asked_of(document)}
         total = pricing.price(tmp_path / "t.py", given=facts).headline.total
         assert total is not None
@@ -103,8 +103,8 @@ def test_a_mechanism_that_is_given_to_nobody_protects_nothing(tmp_path: Path, na
     assert totals[0] < totals[1] == INF
 
 
-def asked_of(document: documents.Document) -> set[str]:
-    return {a.unknown.name for a in pricing.quote(document, documents.reader_of(document)).asked}
+def asked_of(document: documents.PricedDocument) -> set[str]:
+    return {a.unknown.name for a in pricing.price_document(document, documents.priced_document_reader(document)).asked}
 
 
 def check(path: Path, given: dict[str, float], truth: float) -> None:

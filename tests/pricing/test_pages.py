@@ -12,7 +12,7 @@ from benchmarks import deployed_noise
 from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.pricing import quotes
-from fedgraph.pricing.quotes import rounded_up, written_epsilon
+from fedgraph.pricing.quotes import quoted_epsilon, rounded_up
 from tests.pricing.corpus import truths
 
 ROOT = Path(__file__).parents[2]
@@ -37,19 +37,19 @@ def test_the_page_is_self_contained_and_shows_every_row(tmp_path: Path, capsys: 
 def test_what_a_file_says_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "<b>.yaml"
     path.write_text("mechanism: gaussian\nunit: client\nnoise_multiplier: 1\nrounds: 1\ndelta: 1e-5\n", encoding="utf-8")
-    assert "<b>.yaml" not in quotes.html([pricing.price(path)])
+    assert "<b>.yaml" not in quotes.quotes_as_html([pricing.price(path)])
 
 
 def test_lines_fit_a_terminal() -> None:
     for file in ("blink.sh", "gap_edp.sh", "flower_local/pyproject.toml"):
-        assert max(len(line) for line in quotes.printed(pricing.price(FILES / file)).splitlines()) <= 120
+        assert max(len(line) for line in quotes.quote_as_text(pricing.price(FILES / file)).splitlines()) <= 120
 
 
 def test_shown_bounds_are_never_below() -> None:
     for value in (1.23441, 9.9999, 0.0123451, 12345.6, 8.0, 1e-9, 213_000_000.4):
         assert rounded_up(value) >= value * (1 - 1e-12)
-    assert written_epsilon(8.0) == "8"
-    assert written_epsilon(float("inf")) == "∞"
+    assert quoted_epsilon(8.0) == "8"
+    assert quoted_epsilon(float("inf")) == "∞"
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from fedgraph import pricing
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, pfl_mechanisms
-from fedgraph.pricing.pfl_mechanisms import Sensitivity
+from fedgraph.pricing.pfl_mechanisms import BandedPflSensitivity
 from fedgraph.pricing.quotes import Quote
 from fedgraph.privacy.accounting import gaussian
 
@@ -44,7 +44,7 @@ def test_the_factor_is_banded_and_has_rows_of_norm_one() -> None:
     row, column = np.indices(factor.shape)
     assert not factor[(column > row) | (row - column >= 6)].any()
     np.testing.assert_allclose(np.square(factor).sum(axis=1), 1)
-    assert Sensitivity(40, 7).once() > 1.5, "columns are not of norm one, although the paper wants that"
+    assert BandedPflSensitivity(40, 7).once() > 1.5, "columns are not of norm one, although the paper wants that"
 
 
 def test_the_factor_is_no_worse_than_plain_noise() -> None:
@@ -65,7 +65,7 @@ def _upright(rounds: int, separation: int) -> np.ndarray:
 def test_no_user_moves_more_than_is_stated(rounds: int, separation: int) -> None:
     """Random participations and directions, and the worst ones, against both sensitivities."""
     rng = np.random.default_rng(0)
-    factor, stated = pfl_mechanisms._factor(rounds, separation), Sensitivity(rounds, separation)
+    factor, stated = pfl_mechanisms._factor(rounds, separation), BandedPflSensitivity(rounds, separation)
     worst_apart = worst_always = 0.0
     for start in range(min(separation, rounds)):
         for _ in range(20):
@@ -80,13 +80,13 @@ def test_no_user_moves_more_than_is_stated(rounds: int, separation: int) -> None
     assert max(worst_always, same) <= stated.always(rounds)
     assert worst_apart > 0.9 * stated.apart(rounds), "the statement is not loose either"
     assert same > 0.9 * stated.always(rounds)
-    loose = Sensitivity(rounds, separation, math.sqrt(min(rounds, separation)))
+    loose = BandedPflSensitivity(rounds, separation, math.sqrt(min(rounds, separation)))
     assert stated.apart(rounds) <= pfl_mechanisms.MARGIN * loose.apart(rounds)
 
 
 def test_the_banded_price_is_the_gaussian_of_that_sensitivity(tmp_path: Path) -> None:
     quote = banded(tmp_path)
-    mu = Sensitivity(16, 4).apart(16) / 5.0
+    mu = BandedPflSensitivity(16, 4).apart(16) / 5.0
     assert total(quote) == pytest.approx(gaussian.epsilon(mu, 1e-6), rel=1e-6)
     assert total(quote, 1) == pytest.approx(gaussian.epsilon(2 * mu, 1e-6), rel=1e-6)
     assert total(quote) > gaussian.epsilon(math.sqrt(4) / 5.0, 1e-6), "more than what unit columns would cost"
@@ -175,8 +175,8 @@ def test_parts_of_one_cohort_are_amplified_together(tmp_path: Path) -> None:
         "sampling_probability=0.01, total_delta=1e-6, noise_parameters=[1.0, 1.0])\n"
     )
     quote = priced(tmp_path, text)
-    assert total(quote) == pytest.approx(costs.poisson(math.sqrt(0.5), 0.01)(100, 1e-6).epsilon, rel=1e-6)
-    assert total(quote) > 1.2 * costs.poisson(1.0, 0.01)(200, 1e-6).epsilon
+    assert total(quote) == pytest.approx(costs.cost_of_poisson(math.sqrt(0.5), 0.01)(100, 1e-6).epsilon, rel=1e-6)
+    assert total(quote) > 1.2 * costs.cost_of_poisson(1.0, 0.01)(200, 1e-6).epsilon
     mixed = priced(tmp_path, text.replace("'gaussian', 'gaussian'", "'gaussian', 'laplace'"))
     assert total(mixed) > total(quote)
 

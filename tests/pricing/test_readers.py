@@ -14,7 +14,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import catalogue
 from fedgraph.pricing.quotes import Quote
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.ledger import Account, Ledger, Release
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerRelease
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 FILES = Path(__file__).parent / "files"
@@ -91,7 +91,7 @@ def test_the_price_moves(tmp_path: Path, reader: str, file: str, old: str, new: 
     text = path.read_text(encoding="utf-8")
     assert text.count(old) >= 1, "the change must be of something that is there"
     before = pricing.price(path)
-    assert before.system == catalogue.entries()[reader]
+    assert before.system == catalogue.catalogue_entries()[reader]
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     row = 1 if reader in MODEL_PATH_IS_CLEAR else 0
     one, two = last(before, row), last(pricing.price(path), row)
@@ -101,8 +101,8 @@ def test_the_price_moves(tmp_path: Path, reader: str, file: str, old: str, new: 
 def test_every_reader_has_a_file_and_states_its_source() -> None:
     covered = {reader for reader, *_ in MOVES} | {"ledger", "scenario", "exported"}  # tests/export
     assert covered == set(pricing.systems())
-    assert sorted(catalogue.entries()) == pricing.systems()
-    for entry in catalogue.entries().values():
+    assert sorted(catalogue.catalogue_entries()) == pricing.systems()
+    for entry in catalogue.catalogue_entries().values():
         assert all((entry.name, entry.version, entry.source))
         assert not {
             name for words in entry.calls.values() for name in words.split() if not (name == "*" or name.isidentifier())
@@ -228,8 +228,8 @@ def test_a_ledger_with_a_broken_promise_is_worth_nothing(tmp_path: Path) -> None
     """As ``explain`` says: what the data do to a promise makes every ε of the account infinite."""
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (Assumption.PROMISED_DEGREE,), promised_degree=3)
     for broken, finite in ((None, True), ("a node has 7 neighbours", False)):
-        release = Release("cell", "model", 0, 0, "noise", Gaussian(1.0))
-        Ledger([Account("cell", protection, 1e-5, broken=broken)], [release]).write(tmp_path / "ledger.jsonl")
+        release = LedgerRelease("cell", "model", 0, 0, "noise", Gaussian(1.0))
+        Ledger([LedgerAccount("cell", protection, 1e-5, broken=broken)], [release]).write(tmp_path / "ledger.jsonl")
         total = pricing.price(tmp_path / "ledger.jsonl").headline.total
         assert total is not None
         assert math.isfinite(total.epsilon) is finite

@@ -125,7 +125,7 @@ def test_pfl_builds_the_banded_matrix_that_we_build() -> None:
         ours = pfl_mechanisms._factor(rounds, separation)
         np.testing.assert_allclose(np.linalg.norm(theirs, axis=1), 1, atol=1e-5)
         np.testing.assert_allclose(np.linalg.norm(theirs, axis=0), np.linalg.norm(ours, axis=0), rtol=3e-3)
-        assert np.linalg.norm(theirs, axis=0).max() <= pfl_mechanisms.Sensitivity(rounds, separation).once()
+        assert np.linalg.norm(theirs, axis=0).max() <= pfl_mechanisms.BandedPflSensitivity(rounds, separation).once()
         assert np.linalg.norm(theirs, axis=0).max() > 1.25
 
 

@@ -17,8 +17,8 @@ import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy.accounting import rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.amplification import amplified_epsilon, inner_epsilon
-from fedgraph.privacy.accounting.selection import mean_trials
+from fedgraph.privacy.accounting.amplification import amplified_epsilon, epsilon_before_amplification
+from fedgraph.privacy.accounting.selection import mean_selection_trials
 from fedgraph.privacy.events import (
     ZCDP,
     ApproxDP,
@@ -28,7 +28,7 @@ from fedgraph.privacy.events import (
     FixedSizeGaussian,
     Gaussian,
     Laplace,
-    Level,
+    LevelField,
     MentionedGaussian,
     MultiBit,
     OneOf,
@@ -40,10 +40,10 @@ from fedgraph.privacy.events import (
     SampledOnce,
     Selected,
     Unprotected,
-    all_types,
-    flatten,
-    from_dict,
-    to_dict,
+    all_event_types,
+    event_from_dict,
+    event_to_dict,
+    flatten_event,
 )
 from fedgraph.privacy.fields import field_checks
 
@@ -114,7 +114,7 @@ def test_every_event_is_priced_and_composing_n_is_n_composes(event):
     repeated, composed = price(Repeated(event, 3), 1e-5), price(Composed((event, Composed((event, event)))), 1e-5)
     assert repeated == composed
     assert one.epsilon < repeated.epsilon
-    assert from_dict(to_dict(event)) == event
+    assert event_from_dict(event_to_dict(event)) == event
 
 
 @pytest.mark.parametrize("event", FREE, ids=repr)
@@ -139,7 +139,7 @@ def test_delta_must_make_sense(delta):
 class Secret(Event):
     """Nobody prices it."""
 
-    amount: Level
+    amount: LevelField
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +154,7 @@ def shipped_events() -> list[type[Event]]:
     for module in pkgutil.walk_packages(fedgraph.privacy.__path__, "fedgraph.privacy."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    return [kind for kind in all_types().values() if kind.__module__.startswith("fedgraph.")]
+    return [kind for kind in all_event_types().values() if kind.__module__.startswith("fedgraph.")]
 
 
 def test_an_event_that_nobody_prices_is_found():
@@ -362,7 +362,7 @@ def test_amplification_is_exact_at_any_size(epsilon, rate):
     exact = mp.log(1 + mp.mpf(rate) * (mp.exp(mp.mpf(epsilon)) - 1))
     assert amplified_epsilon(epsilon, rate) == pytest.approx(float(exact), rel=1e-12)
     if rate > 1e-6:
-        assert amplified_epsilon(inner_epsilon(epsilon, rate), rate) == pytest.approx(epsilon, rel=1e-9)
+        assert amplified_epsilon(epsilon_before_amplification(epsilon, rate), rate) == pytest.approx(epsilon, rel=1e-9)
 
 
 def test_sampling_once_is_applied_once_to_the_whole():
@@ -380,8 +380,8 @@ def test_sampling_once_is_applied_once_to_the_whole():
 
 def test_a_secret_sample_inside_a_choice_is_a_mixture():
     """One Gaussian step on a secret sample is a Poisson step, whose moments are known: the bound is never below them."""
-    exact, inside = rdp.poisson_one_row(1.5, 0.1, rdp.ORDERS), rdp._per_release(SampledOnce(Gaussian(1.5), 0.1))
-    known, alone = rdp.ORDERS <= 256, rdp.ORDERS / (2 * 1.5**2)
+    exact, inside = rdp.rdp_of_poisson_row(1.5, 0.1, rdp.RDP_ORDERS), rdp._per_release(SampledOnce(Gaussian(1.5), 0.1))
+    known, alone = rdp.RDP_ORDERS <= 256, rdp.RDP_ORDERS / (2 * 1.5**2)
     assert (inside >= exact * (1 - 1e-9))[known].all()
     assert (inside < alone).all(), "it amplifies"
     assert (0.1 * alone < exact)[known].any(), "the published reading, q times the whole, is no bound"
@@ -391,7 +391,7 @@ def test_a_secret_sample_inside_a_choice_is_a_mixture():
         mixed = np.logaddexp(math.log(0.9) + zero, math.log(0.1) + one)
         for p, q in ((mixed, zero), (zero, mixed)):
             truth = math.log(np.trapezoid(np.exp(order * p + (1 - order) * q), x)) / (order - 1)
-            assert truth <= inside[order == rdp.ORDERS].item() * (1 + 1e-9)
+            assert truth <= inside[order == rdp.RDP_ORDERS].item() * (1 + 1e-9)
 
 
 def test_a_choice_among_trials_on_secret_samples_costs_less_than_without_and_never_nothing():
@@ -407,7 +407,7 @@ def test_a_choice_among_trials_on_secret_samples_costs_less_than_without_and_nev
 
 def test_what_a_trial_may_miss_adds_to_delta_as_often_as_there_are_trials():
     stop, gauss = 0.2, Gaussian(4.0)
-    trials = mean_trials(0.0, stop)
+    trials = mean_selection_trials(0.0, stop)
     for wrap in (lambda e: e, lambda e: SampledOnce(e, 0.5)):
         paid = price(Selected((wrap(Composed((gauss, ApproxDP(0.0, 1e-7)))), wrap(gauss)), 0.0, stop), 1e-5).epsilon
         assert paid == price(Selected((wrap(gauss),), 0.0, stop), 1e-5 - 1e-7 * trials).epsilon
@@ -432,7 +432,7 @@ def test_fixed_size_sampling_does_not_amplify_zero_out():
         max(tv((own + 2 * other, 3 * other), (2 * other, 3 * other), 1.0, 0.3) for other in (1.0, -1.0) for own in (1.0, -1.0)),
         max(tv((2 * other, 3 * other), (own + 2 * other, 3 * other), 1.0, 0.3) for other in (1.0, -1.0) for own in (1.0, -1.0)),
     )
-    inner = inner_epsilon(1.0, 0.3)
+    inner = epsilon_before_amplification(1.0, 0.3)
     formula = 0.3 * float(norm.cdf(0.5 - inner) - math.exp(inner) * norm.cdf(-0.5 - inner))
     assert formula == pytest.approx(0.0077, abs=2e-4)
     assert worst == pytest.approx(0.0322, abs=1e-4)
@@ -462,7 +462,7 @@ def test_zcdp_edges_and_dual():
     for bad in (math.nan, -1.0):
         with pytest.raises(PrivacyError):
             zcdp.epsilon(bad, 1e-5)
-    assert zcdp.rho(FixedSizeGaussian(1.0, 5, 10, touched_rows=1, replaced=True)) is None
+    assert zcdp.zcdp_rho(FixedSizeGaussian(1.0, 5, 10, touched_rows=1, replaced=True)) is None
     grid = np.linspace(1.01, 200, 100_000)
     brute = (0.3 * grid + np.log1p(-1 / grid) - np.log(1e-6 * grid) / (grid - 1)).min()
     assert zcdp.epsilon(0.3, 1e-6) == pytest.approx(brute, rel=1e-6)
@@ -470,7 +470,7 @@ def test_zcdp_edges_and_dual():
 
 def test_flatten_keeps_counts():
     event = Repeated(Composed((Repeated(Gaussian(1.0), 3), PureDP(0.1))), 4)
-    assert list(flatten(event)) == [(Gaussian(1.0), 12), (PureDP(0.1), 4)]
+    assert list(flatten_event(event)) == [(Gaussian(1.0), 12), (PureDP(0.1), 4)]
 
 
 def test_a_choice_costs_what_its_dearest_alternative_costs_and_a_little_more_beside_others():

@@ -7,29 +7,32 @@ import pytest
 import torch
 
 from fedgraph import plugins
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
-from fedgraph.learning.layers.matrices import FeatureMatrix, unit_rows
-from fedgraph.learning.layers.models import Layout
-from fedgraph.methods.base import kinds
+from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, unit_matrix_rows
+from fedgraph.methods.base import method_kinds
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph
 
 
 def test_only_methods_that_hold_for_any_broadcast_may_be_asked() -> None:
     for name in plugins.names("methods"):
-        why = kinds.misfit(
-            name, kinds.method(name).OFFERS.kind, kinds.method(name).OFFERS.situations[0].given, [Trust.ACTIVE_SERVER]
+        why = method_kinds.explain_method_misfit(
+            name,
+            method_kinds.load_method(name).OFFERS.kind,
+            method_kinds.load_method(name).OFFERS.situations[0].given,
+            [Trust.ACTIVE_SERVER],
         )
-        assert (why is None) == kinds.method(name).OFFERS.any_broadcast, name
+        assert (why is None) == method_kinds.load_method(name).OFFERS.any_broadcast, name
         assert why is None or "follows the protocol" in why or "protects itself" in why
 
 
 def test_the_price_is_that_of_an_honest_server_and_the_viewer_is_named(library: Graph) -> None:
-    where = Context("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
+    where = CellContext("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
     params = node_classification.Params(
         methods=[{"method": "features", "steps": 3}], trust=["own-client", "active-server"], epsilons=[2.0], delta=1e-3,
         partition={"partition": "uniform", "clients": 3},
@@ -45,10 +48,10 @@ def test_a_row_moves_the_sum_by_no_more_than_the_clip_whatever_is_sent(library: 
     """The sensitivity that is priced holds at any parameters, chosen to hurt or not."""
     layout, rng = Layout((library.num_features, library.num_classes)), np.random.default_rng(0)
     sent = (size * rng.normal(size=layout.num_parameters)).astype(np.float32)
-    x = FeatureMatrix(unit_rows(library.features))
+    x = FeatureMatrix(unit_matrix_rows(library.features))
     labels = torch.tensor(library.labels)
-    whole = clipped_gradient_sum(layout, sent, x, labels, 0.5)
+    whole = clip_per_sample(layout, sent, x, labels, 0.5)
     for node in (0, 7, 33):
         without = labels.clone()
         without[node] = -1
-        assert np.linalg.norm(whole - clipped_gradient_sum(layout, sent, x, without, 0.5)) <= 0.5 * (1 + 1e-9)
+        assert np.linalg.norm(whole - clip_per_sample(layout, sent, x, without, 0.5)) <= 0.5 * (1 + 1e-9)

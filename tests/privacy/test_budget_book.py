@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph.commands.base import main
-from fedgraph.commands.budget import budget_book_text, read_ids
+from fedgraph.commands.budget import _budget_book_text, _read_ids
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import budget_book, budget_charges
+from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.budget_charges import Candidate
+from fedgraph.privacy.budget_book import BudgetCandidate
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, Repeated
-from fedgraph.privacy.lines import Line
-from fedgraph.privacy.settle import Guarantee, Promise, dearest_events, joint_epsilon, settle
+from fedgraph.privacy.ledger import LedgerLine
+from fedgraph.privacy.settle import Guarantee, Promise, dearest_settled_events, settle, settle_jointly
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 
 DELTA = 1e-6
@@ -33,17 +33,17 @@ def guarantee(relation: Relation = Relation.NODE_ZERO_OUT, **more: object) -> Gu
     return Guarantee(Protection(relation, Viewer.CURATOR_TRUSTED, (Assumption.COUNTS_PUBLIC,)), DELTA, **given)  # type: ignore[arg-type]
 
 
-def line(event: Event, client: int = 0, rounds: int = 1) -> Line:
-    return Line("cell", "model", ((client, client),), ((0, rounds - 1),), 1, "noise", event)
+def line(event: Event, client: int = 0, rounds: int = 1) -> LedgerLine:
+    return LedgerLine("cell", "model", ((client, client),), ((0, rounds - 1),), 1, "noise", event)
 
 
-def charge(path: Path, what: str, given: Guarantee, lines: list[Line], ids: list[str] | None) -> budget_book.BudgetBook:
-    return budget_charges.charge(path, what, [Candidate.planned(what, given, lines)], ids)
+def charge(path: Path, what: str, given: Guarantee, lines: list[LedgerLine], ids: list[str] | None) -> budget_book.BudgetBook:
+    return budget_book.charge_budget_book(path, what, [BudgetCandidate.planned(what, given, lines)], ids)
 
 
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
-    budget_charges.create(tmp_path / "people.budget", Unit.NODE, 2.0, DELTA, PEOPLE)
+    budget_book.create_budget_book(tmp_path / "people.budget", Unit.NODE, 2.0, DELTA, PEOPLE)
     return tmp_path / "people.budget"
 
 
@@ -83,18 +83,18 @@ def test_overlapping_people_cost_per_person(book: Path) -> None:
 def test_the_dearest_events_bound_every_person(multipliers: list[float], seed: int) -> None:
     """With clients that share people, no person pays more than what is charged; without, the price is the run's own."""
     lines = [line(Gaussian(m), client) for client, m in enumerate(multipliers)]
-    alone = joint_epsilon([dearest_events(guarantee(), lines)], DELTA)
+    alone = settle_jointly([dearest_settled_events(guarantee(), lines)], DELTA)
     assert alone == pytest.approx(settle(guarantee(), lines).epsilon)
     held = np.random.default_rng(seed).integers(0, 2, (len(multipliers), 6))
     shared = guarantee(holdings=sp.csr_array(held))
-    charged = joint_epsilon([dearest_events(shared, lines)], DELTA)
+    charged = settle_jointly([dearest_settled_events(shared, lines)], DELTA)
     assert charged >= settle(shared, lines).epsilon - 1e-9
 
 
 def test_prices_per_end_charge_both_ends(book: Path) -> None:
     per_end = guarantee(per_end=True)
-    dearest = dearest_events(per_end, [line(Gaussian(6.0)), line(Gaussian(9.0), 1)])
-    assert joint_epsilon([dearest], DELTA) == pytest.approx(price(Repeated(Gaussian(6.0), 2), DELTA).epsilon)
+    dearest = dearest_settled_events(per_end, [line(Gaussian(6.0)), line(Gaussian(9.0), 1)])
+    assert settle_jointly([dearest], DELTA) == pytest.approx(price(Repeated(Gaussian(6.0), 2), DELTA).epsilon)
 
 
 def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_process_that_died_while_it_wrote_has_released_nothing(book: Path, kep
     torn = book.read_bytes()[len(whole) :][:kept]
     book.write_bytes(whole + torn)
     assert budget_book.read(book).charges == []
-    assert f"{len(torn)} bytes at the end are no whole line" in budget_book_text(budget_book.read(book))
+    assert f"{len(torn)} bytes at the end are no whole line" in _budget_book_text(budget_book.read(book))
     made = charge(book, "second", guarantee(), [line(Gaussian(20.0))], None)
     assert [charge.what for charge in made.charges] == ["second"]
 
@@ -172,7 +172,7 @@ def test_two_processes_at_once_lose_no_charge(book: Path) -> None:
 )
 def test_a_header_is_nobody(tmp_path: Path, text: str, ids: list[str]) -> None:
     (tmp_path / "ids.csv").write_text(text, encoding="utf-8")
-    assert read_ids(tmp_path / "ids.csv") == ids
+    assert _read_ids(tmp_path / "ids.csv") == ids
 
 
 def test_the_command_makes_and_shows_a_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

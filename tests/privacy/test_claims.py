@@ -60,20 +60,22 @@ def test_the_gap_line():
 
 def test_dpar_formulas_invert():
     for epsilon in (0.3, 0.5, 3.0):
-        assert dpar.em_epsilon(dpar.em_base(epsilon, 2, 1e-4), 2, 1e-4) == pytest.approx(epsilon)
-        assert dpar.sgd_epsilon(dpar.sgd_multiplier(epsilon * 5, 0.1, 50, 1e-3), 0.1, 50, 1e-3) == pytest.approx(5 * epsilon)
-    assert dpar.total_epsilon(0.09, 2.0, 3.0) == pytest.approx(0.45)
+        assert dpar.claimed_dpar_em_epsilon(dpar.claimed_dpar_em_base(epsilon, 2, 1e-4), 2, 1e-4) == pytest.approx(epsilon)
+        assert dpar.claimed_dpar_sgd_epsilon(
+            dpar.claimed_dpar_sgd_multiplier(epsilon * 5, 0.1, 50, 1e-3), 0.1, 50, 1e-3
+        ) == pytest.approx(5 * epsilon)
+    assert dpar.claimed_dpar_total_epsilon(0.09, 2.0, 3.0) == pytest.approx(0.45)
     with pytest.raises(PrivacyError):
-        dpar.vector_budget(math.nan, 1e-3, 70)
+        dpar.claimed_dpar_vector_budget(math.nan, 1e-3, 70)
     with pytest.raises(PrivacyError, match="cannot be below"):
-        dpar.sgd_multiplier(0.05, 0.1, 50, 1e-3)
+        dpar.claimed_dpar_sgd_multiplier(0.05, 0.1, 50, 1e-3)
 
 
 def test_gap_formulas():
-    std = gap.edge_std_slides(4.0, 2, 1e-7)
+    std = gap.claimed_gap_edge_std(4.0, 2, 1e-7)
     assert 2 / (2 * std**2) + math.sqrt(4 * math.log(1e7)) / std == pytest.approx(4.0)
-    assert gap.refill_sensitivity(100, 42) == pytest.approx(21.0, abs=0.05)
-    slides = gap.node_epsilon_slides(12.0, 1000, 100, 3, 1.0, 2, 10, 1e-5)
+    assert gap.gap_refill_sensitivity(100, 42) == pytest.approx(21.0, abs=0.05)
+    slides = gap.claimed_gap_node_epsilon(12.0, 1000, 100, 3, 1.0, 2, 10, 1e-5)
     assert slides == pytest.approx(_slides_by_hand(12.0, 1000, 100, 3, 1.0, 2, 10, 1e-5), rel=1e-9)
 
 
@@ -91,10 +93,10 @@ def _slides_by_hand(std, n, b, epochs, clip, hops, degree, delta):
 
 
 def test_sage():
-    assert sage.affected_subgraphs(10, 1) == 11
-    assert sage.affected_subgraphs(10, 2) == 111
-    without = sage.node_epsilon(60.0, 100, 1000, 11, 10, 1e-5)
-    assert without < sage.node_epsilon(60.0, 100, 1000, 11, 10, 1e-5, replacement=True)
+    assert sage.claimed_sage_subgraphs(10, 1) == 11
+    assert sage.claimed_sage_subgraphs(10, 2) == 111
+    without = sage.claimed_sage_epsilon(60.0, 100, 1000, 11, 10, 1e-5)
+    assert without < sage.claimed_sage_epsilon(60.0, 100, 1000, 11, 10, 1e-5, replacement=True)
 
 
 def test_local(table):
@@ -103,7 +105,7 @@ def test_local(table):
     assert table[local.PAPER, "Algorithm 1, m bits of each row", 0].epsilon_provable == pytest.approx(1 / 18)
     assert table[local.PAPER, "released code N(0, ε²), as ε-LDP", 0].epsilon_provable == math.inf
     assert table[local.PAPER, "FedAvg updates of the shared model", 0].epsilon_provable == math.inf
-    assert [local.sampled_entries(e, 10) for e in (0.1, 2.18, 5.0, 100.0)] == [1, 1, 2, 10]
+    assert [local.claimed_local_entries(e, 10) for e in (0.1, 2.18, 5.0, 100.0)] == [1, 1, 2, 10]
 
 
 def _propagate(adjacency, features, restart, steps):
@@ -133,13 +135,13 @@ def test_gcon_sensitivity_is_never_exceeded(restart, steps):
         for features in bases:
             gap_rows = _propagate(one, features, restart, steps) - _propagate(other, features, restart, steps)
             worst = max(worst, float(np.linalg.norm(gap_rows, axis=1).sum()))
-    bound = gcon.psi([math.inf if steps == 60 else steps], restart)
+    bound = gcon.gcon_psi([math.inf if steps == 60 else steps], restart)
     assert worst <= bound * (1 + 1e-9)
     assert worst > (0.6 if steps == 1 else 0.3) * bound  # not vacuous
 
 
 def test_gcon_constants():
-    bounds = gcon.soft_margin(7)
+    bounds = gcon.gcon_soft_margin(7)
     x = np.linspace(-6, 6, 200_001)
     first = 1 / (1 + np.exp(x)) / 7
     second = np.gradient(first, x)
@@ -147,7 +149,7 @@ def test_gcon_constants():
     assert np.abs(second).max() == pytest.approx(bounds.c2, rel=1e-4)
     assert np.abs(np.gradient(second, x)).max() == pytest.approx(bounds.c3, rel=1e-3)
     width = 0.3
-    huber = gcon.pseudo_huber(7, width)
+    huber = gcon.gcon_pseudo_huber(7, width)
     x = np.linspace(-3, 3, 200_001)
     slope = x / np.sqrt(1 + (x / width) ** 2) / 7
     assert np.abs(slope).max() == pytest.approx(huber.c1, rel=1e-2)
@@ -159,7 +161,7 @@ ARGUMENTS = {
     "epsilon": 4.0,
     "delta": 1e-4,
     "share": 0.9,
-    "bounds": gcon.soft_margin(7),
+    "bounds": gcon.gcon_soft_margin(7),
     "sensitivity": 1.12,
     "num_classes": 7,
     "dimension": 16,
@@ -169,7 +171,7 @@ ARGUMENTS = {
 
 
 def perturbed(regulariser=1.0, **change):
-    return gcon.perturbation(gcon.Situation(**(ARGUMENTS | change)), regulariser)
+    return gcon.gcon_perturbation(gcon.Situation(**(ARGUMENTS | change)), regulariser)
 
 
 def test_gcon_perturbation():
@@ -180,8 +182,8 @@ def test_gcon_perturbation():
     assert tight.extra_regulariser > 0
     assert tight.epsilon_lambda <= (1 - 0.9999) * 2.0 * (1 + 1e-9)
     assert perturbed(sensitivity=0.0).beta == math.inf
-    assert gcon.psi([0.0], 0.3) == 0.0
-    assert gcon.output_sensitivity(1e-10, 0.5) == pytest.approx(4e-10)
+    assert gcon.gcon_psi([0.0], 0.3) == 0.0
+    assert gcon.gcon_output_sensitivity(1e-10, 0.5) == pytest.approx(4e-10)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,7 @@ def test_gcon_refuses_nonsense(change):
 )
 def test_gcon_psi_refuses_nonsense(arguments):
     with pytest.raises(PrivacyError):
-        gcon.psi(*arguments)
+        gcon.gcon_psi(*arguments)
 
 
 def test_the_command(capsys):

@@ -9,7 +9,12 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.composition import disjoint, ends, overlapping, overlapping_secure
+from fedgraph.privacy.accounting.composition import (
+    compose_disjoint,
+    compose_ends,
+    compose_overlapping,
+    compose_overlapping_secure,
+)
 from fedgraph.privacy.events import Composed, Gaussian, PoissonGaussian, PureDP, Repeated, Unprotected
 
 DELTA = 1e-5
@@ -21,13 +26,13 @@ def holdings(*rows):
 
 def test_disjoint_is_the_maximum():
     spent = {0: Gaussian(5.0), 1: Repeated(Gaussian(5.0), 4), 2: PureDP(0.1)}
-    assert disjoint(spent, DELTA) == price(Repeated(Gaussian(5.0), 4), DELTA)
-    assert disjoint({}, DELTA).epsilon == 0.0
+    assert compose_disjoint(spent, DELTA) == price(Repeated(Gaussian(5.0), 4), DELTA)
+    assert compose_disjoint({}, DELTA).epsilon == 0.0
 
 
 def test_own_messages_add_in_squares():
     spent = {c: Gaussian(10.0) for c in range(5)}
-    found = overlapping(spent, holdings(*[[1, int(c == 0)] for c in range(5)]), DELTA)
+    found = compose_overlapping(spent, holdings(*[[1, int(c == 0)] for c in range(5)]), DELTA)
     assert found.price.epsilon == pytest.approx(price(Repeated(Gaussian(10.0), 5), DELTA).epsilon, rel=1e-12)
     assert found.holders == (0, 1, 2, 3, 4)
     assert found.quantiles[0] == pytest.approx(price(Gaussian(10.0), DELTA).epsilon, rel=1e-12)
@@ -36,9 +41,9 @@ def test_own_messages_add_in_squares():
 def test_secure_sums_add_linearly():
     """Five clients: 5C/σ, not √5·C/σ."""
     five = holdings(*[[1.0]] * 5)
-    found = overlapping_secure(five, 10.0, 3, DELTA)
+    found = compose_overlapping_secure(five, 10.0, 3, DELTA)
     assert found.price.epsilon == pytest.approx(price(Repeated(Gaussian(2.0), 3), DELTA).epsilon, rel=1e-12)
-    squares = overlapping(dict.fromkeys(range(5), Gaussian(10.0)), five, DELTA)
+    squares = compose_overlapping(dict.fromkeys(range(5), Gaussian(10.0)), five, DELTA)
     assert found.price.epsilon > squares.price.epsilon
 
 
@@ -47,7 +52,7 @@ def test_general_events_are_grouped_and_priced_exactly():
     kinds = [PureDP(0.2), PoissonGaussian(2.0, 0.1, touched_rows=1, replaced=False), Repeated(Gaussian(9.0), 2)]
     spent = {c: kinds[c % 3] for c in range(12)}
     held = (rng.random((12, 30)) < 0.25).astype(float)
-    found = overlapping(spent, sp.csr_array(held), DELTA)
+    found = compose_overlapping(spent, sp.csr_array(held), DELTA)
     each = [price(Composed(tuple(spent[c] for c in np.flatnonzero(held[:, n]))), DELTA).epsilon for n in range(30)]
     assert found.price.epsilon == pytest.approx(max(each), rel=1e-12)
     assert found.quantiles == pytest.approx(np.quantile(each, [0, 0.5, 0.9, 0.99, 1], method="higher"))
@@ -56,25 +61,25 @@ def test_general_events_are_grouped_and_priced_exactly():
 
 def test_values_other_than_one_and_stored_zeros_only_say_who_holds():
     table = sp.csr_array((np.array([0.0, 7.0]), (np.array([0, 1]), np.array([0, 0]))), shape=(2, 1))
-    found = overlapping({0: Gaussian(1.0), 1: Gaussian(5.0)}, table, DELTA)
+    found = compose_overlapping({0: Gaussian(1.0), 1: Gaussian(5.0)}, table, DELTA)
     assert found.price == price(Gaussian(5.0), DELTA)
     assert found.holders == (1,)
 
 
 def test_edge_cases():
-    empty = overlapping({}, holdings([1.0, 1.0]), DELTA)
+    empty = compose_overlapping({}, holdings([1.0, 1.0]), DELTA)
     assert empty.price.epsilon == 0.0
-    assert overlapping({0: Gaussian(1.0)}, holdings([0.0]), DELTA).price.epsilon == 0.0
-    assert math.isinf(overlapping({0: Unprotected("clear")}, holdings([1.0]), DELTA).price.epsilon)
-    assert overlapping_secure(holdings([1.0]), math.inf, 5, DELTA).price.epsilon == 0.0
+    assert compose_overlapping({0: Gaussian(1.0)}, holdings([0.0]), DELTA).price.epsilon == 0.0
+    assert math.isinf(compose_overlapping({0: Unprotected("clear")}, holdings([1.0]), DELTA).price.epsilon)
+    assert compose_overlapping_secure(holdings([1.0]), math.inf, 5, DELTA).price.epsilon == 0.0
     with pytest.raises(PrivacyError, match="no nodes"):
-        overlapping({}, sp.csr_array((3, 0)), DELTA)
+        compose_overlapping({}, sp.csr_array((3, 0)), DELTA)
     for std, rounds in ((0.0, 1), (-1.0, 1), (math.nan, 1), (1.0, -1)):
         with pytest.raises(PrivacyError, match="secure sum"):
-            overlapping_secure(holdings([1.0]), std, rounds, DELTA)
+            compose_overlapping_secure(holdings([1.0]), std, rounds, DELTA)
     for bad in (math.nan, -1.0, math.inf):
         with pytest.raises(PrivacyError, match="sensitivities"):
-            overlapping_secure(holdings([bad]), 1.0, 1, DELTA)
+            compose_overlapping_secure(holdings([bad]), 1.0, 1, DELTA)
 
 
 def test_a_million_memberships_in_seconds():
@@ -85,8 +90,8 @@ def test_a_million_memberships_in_seconds():
     )
     spent = {c: Repeated(Gaussian(5.0 + c % 7), 10) for c in range(clients)}
     begin = time.perf_counter()
-    found = overlapping(spent, table, DELTA)
-    secure = overlapping_secure(table, 50.0, 10, DELTA)
+    found = compose_overlapping(spent, table, DELTA)
+    secure = compose_overlapping_secure(table, 50.0, 10, DELTA)
     assert time.perf_counter() - begin < 10.0
     assert found.quantiles[0] < found.quantiles[-1] == pytest.approx(found.price.epsilon, rel=1e-9)
     assert secure.price.epsilon > 0
@@ -94,10 +99,10 @@ def test_a_million_memberships_in_seconds():
 
 def test_an_edge_costs_its_two_dearest_ends():
     spent = {0: Gaussian(5.0), 1: PureDP(0.2), 2: Gaussian(5.0), 3: Repeated(Gaussian(6.0), 2)}
-    worst, holders = ends(spent, DELTA)
+    worst, holders = compose_ends(spent, DELTA)
     assert worst == price(Repeated(Gaussian(6.0), 4), DELTA)
     assert holders == (3, 3), "an inner edge has both ends at one client"
-    assert ends({7: Gaussian(math.sqrt(2))}, DELTA)[0].epsilon == pytest.approx(price(Gaussian(1.0), DELTA).epsilon)
-    assert ends({}, DELTA)[0].epsilon == 0
-    assert ends({4: Unprotected("x")}, DELTA)[1] == (4, 4)
-    assert math.isinf(ends({4: Unprotected("x"), 5: PureDP(1.0)}, DELTA)[0].epsilon)
+    assert compose_ends({7: Gaussian(math.sqrt(2))}, DELTA)[0].epsilon == pytest.approx(price(Gaussian(1.0), DELTA).epsilon)
+    assert compose_ends({}, DELTA)[0].epsilon == 0
+    assert compose_ends({4: Unprotected("x")}, DELTA)[1] == (4, 4)
+    assert math.isinf(compose_ends({4: Unprotected("x"), 5: PureDP(1.0)}, DELTA)[0].epsilon)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedgraph.errors import BudgetExceededError, PrivacyError, UnboundedValueError
 from fedgraph.federation.messages import ClientMessage
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.desk import Desk, PlannedRelease, Walk, declared
+from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, declared_at_desk
 from fedgraph.privacy.events import Gaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball
@@ -77,7 +77,7 @@ def test_declared_is_what_the_rounds_spend():
     for round_ in range(2):
         door = desk(round_)
         spent += [door.release("model", np.ones(1)).entry.event for _ in range(2)]
-    assert price(declared([PLAN], 4), 1e-5) == price(Repeated(Gaussian(3.0), len(spent)), 1e-5)
+    assert price(declared_at_desk([PLAN], 4), 1e-5) == price(Repeated(Gaussian(3.0), len(spent)), 1e-5)
 
 
 def through(way, value):
@@ -89,7 +89,7 @@ def through(way, value):
     door = Desk("cell", 0, 0, [quiet], np.random.default_rng(0), scale=0.5 if way == "scaled" else 1.0)
     if way == "walk":
         seen = []
-        walk = Walk(
+        walk = DeskWalk(
             0,
             lambda state: value,
             lambda state, noised: seen.append(noised) or state + 1,
@@ -125,7 +125,7 @@ def test_every_use_of_a_path_is_a_line():
     door = desk()
     made = [door.release("model", np.ones(2)).entry for _ in range(2)]
     assert door.entries == made
-    assert price(declared([PLAN], 4), 1e-5).epsilon > price(Repeated(Gaussian(3.0), len(door.entries)), 1e-5).epsilon
+    assert price(declared_at_desk([PLAN], 4), 1e-5).epsilon > price(Repeated(Gaussian(3.0), len(door.entries)), 1e-5).epsilon
 
 
 def test_two_plans_on_one_path():

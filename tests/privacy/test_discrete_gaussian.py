@@ -15,7 +15,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event, discrete_gaussian_rho, discrete_rounded_norm
 from fedgraph.privacy.events import ZCDP, Composed, Event, Gaussian, Repeated
 from fedgraph.privacy.mechanisms import integer_shares as sampler
-from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare, PlainShare, bits_for
+from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare, PlainShare, integer_share_bits
 
 
 def law(std: float, reach: int) -> np.ndarray:
@@ -35,7 +35,7 @@ def fits(drawn: np.ndarray, std: float) -> float:
 
 @pytest.mark.parametrize("std", [0.5, 1.7, 20.25, 300.0])
 def test_noise_has_its_law_and_no_other(std: float) -> None:
-    drawn = sampler.draw_shares(std, 200_000, np.random.default_rng(3))
+    drawn = sampler._draw_shares(std, 200_000, np.random.default_rng(3))
     assert fits(drawn, std) > 1e-3
     assert fits(drawn, std * 2 / 3) < 1e-9
     assert fits(drawn, std * 3 / 2) < 1e-9
@@ -56,7 +56,7 @@ def test_a_share_carries_the_noise_that_it_is_priced_for() -> None:
 def test_bits_that_do_not_decide_are_followed_by_more() -> None:
     """From four bits on: nearly every draw needs more of them, and the law stays."""
     rng = np.random.default_rng(1)
-    sizes = [sampler.decided_magnitude(int(rng.integers(16)), 4, 3.3, rng) for _ in range(30_000)]
+    sizes = [sampler._decided_magnitude(int(rng.integers(16)), 4, 3.3, rng) for _ in range(30_000)]
     drawn = np.array(sizes) * np.where(rng.random(len(sizes)) < 0.5, 1, -1)
     assert fits(drawn, 3.3) > 1e-3
 
@@ -67,7 +67,7 @@ def test_the_distribution_function_is_exact() -> None:
         weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(5.3) ** 2)) * (1 if k == 0 else 2) for k in range(150)]
         total = sum(weights)
         for bits in (31, 63, 95):
-            found = sampler.share_distribution(5.3, bits)
+            found = sampler._share_distribution(5.3, bits)
             expected = [int(mpmath.floor(sum(weights[: k + 1]) / total * 2**bits)) for k in range(len(found))]
             assert list(found) == expected
 
@@ -144,8 +144,8 @@ def test_sums_are_read_at_both_ends_of_the_modulus() -> None:
 
 
 def test_the_modulus_holds_what_it_is_chosen_for() -> None:
-    assert bits_for(largest_sum=1000.0, std=0.0, shares=10, draws=1.0) == 11
-    bits = bits_for(largest_sum=1000.0, std=50.0, shares=100, draws=1e6)
+    assert integer_share_bits(largest_sum=1000.0, std=0.0, shares=10, draws=1.0) == 11
+    bits = integer_share_bits(largest_sum=1000.0, std=50.0, shares=100, draws=1e6)
     assert 2 ** (bits - 1) > 1000 + 100 + 500 * math.sqrt(2 * math.log(2e6 * 2**40))
 
 
@@ -172,6 +172,6 @@ def test_how_much_dearer_whole_numbers_are(epsilon: float, more: float) -> None:
         std, failure = factor * steps / math.sqrt(honest), 1e-4 * delta / rounds
         return Composed((Repeated(discrete_gaussian_event(steps, std, honest, 22_000, failure), rounds),))
 
-    found = calibrate.noise_multiplier(whole, epsilon, delta)
-    ideal = calibrate.noise_multiplier(lambda multiplier: Repeated(Gaussian(multiplier), rounds), epsilon, delta)
+    found = calibrate.calibrate_noise(whole, epsilon, delta)
+    ideal = calibrate.calibrate_noise(lambda multiplier: Repeated(Gaussian(multiplier), rounds), epsilon, delta)
     assert found / ideal - 1 == pytest.approx(more, abs=0.006)

@@ -10,46 +10,48 @@ from scipy.stats import binomtest, chisquare, ks_2samp, kstest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.mechanisms.edge_mechanisms import (
-    Cells,
+    EdgeCells,
     EdgeRand,
+    EdgeTriangle,
     LapGraph,
-    UpperTriangle,
-    bernoulli_positions,
-    cell_of,
-    distinct_below,
-    edges_of,
-    num_cells,
-    tail,
+    _bernoulli_positions,
+    _laplace_tail,
+    distinct_edge_cells,
+    edge_cell_of,
+    edges_of_cells,
+    num_edge_cells,
 )
 
 
 def some_edges(n: int, m: int, seed: int) -> np.ndarray:
-    return edges_of(distinct_below(num_cells(n), m, np.random.default_rng(seed)))
+    return edges_of_cells(distinct_edge_cells(num_edge_cells(n), m, np.random.default_rng(seed)))
 
 
 @pytest.mark.parametrize("n", [2, 3, 50])
 def test_cells_and_pairs_are_the_same(n: int) -> None:
-    cells = np.arange(num_cells(n))
-    pairs = edges_of(cells)
+    cells = np.arange(num_edge_cells(n))
+    pairs = edges_of_cells(cells)
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert pairs.max() == n - 1
-    assert np.array_equal(cell_of(pairs), cells)
+    assert np.array_equal(edge_cell_of(pairs), cells)
 
 
 def test_cells_of_huge_graphs_are_exact() -> None:
     n = 40_000
-    cells = np.unique(np.concatenate([np.random.default_rng(0).integers(num_cells(n), size=100_000), [num_cells(n) - 1]]))
-    assert np.array_equal(cell_of(edges_of(cells)), cells)
+    cells = np.unique(
+        np.concatenate([np.random.default_rng(0).integers(num_edge_cells(n), size=100_000), [num_edge_cells(n) - 1]])
+    )
+    assert np.array_equal(edge_cell_of(edges_of_cells(cells)), cells)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_every_cell_is_flipped_with_the_same_probability(epsilon: float) -> None:
     n, runs, rng = 12, 4000, np.random.default_rng(0)
     truth = some_edges(n, 20, 1)
-    flips = np.zeros(num_cells(n))
+    flips = np.zeros(num_edge_cells(n))
     for _ in range(runs):
         out = EdgeRand(epsilon, n, 10**6).apply(truth, rng)
-        flips[np.setxor1d(cell_of(truth), cell_of(out), assume_unique=True)] += 1
+        flips[np.setxor1d(edge_cell_of(truth), edge_cell_of(out), assume_unique=True)] += 1
     p = 1 / (math.exp(epsilon) + 1)
     assert binomtest(int(flips.sum()), runs * flips.size, p).pvalue > 1e-4
     assert binomtest(int(flips.sum()), runs * flips.size, p * 2 / 3).pvalue < 1e-6
@@ -58,10 +60,10 @@ def test_every_cell_is_flipped_with_the_same_probability(epsilon: float) -> None
 
 def test_gaps_make_independent_coins() -> None:
     rng = np.random.default_rng(3)
-    pairs = np.array([[0 in (s := set(bernoulli_positions(5, 0.5, rng).tolist())), 4 in s] for _ in range(4000)])
+    pairs = np.array([[0 in (s := set(_bernoulli_positions(5, 0.5, rng).tolist())), 4 in s] for _ in range(4000)])
     assert abs(np.corrcoef(pairs.T)[0, 1]) < 0.06
     assert abs(pairs.mean() - 0.5) < 0.03
-    many = bernoulli_positions(30_000_000, 0.1, rng)
+    many = _bernoulli_positions(30_000_000, 0.1, rng)
     assert (np.diff(many) > 0).all()
     assert abs(many.size / 3e6 - 1) < 0.003
 
@@ -69,13 +71,13 @@ def test_gaps_make_independent_coins() -> None:
 def test_the_order_of_rows_tells_nothing() -> None:
     truth = some_edges(200, 500, 0)
     for mechanism in (EdgeRand(3.0, 200, 10**6), LapGraph(3.0, 200, 10**6)):
-        out = cell_of(mechanism.apply(truth, np.random.default_rng(0)))
+        out = edge_cell_of(mechanism.apply(truth, np.random.default_rng(0)))
         assert (np.diff(out) > 0).all()
 
 
 def lapgraph_densely(truth: np.ndarray, n: int, epsilon: float, share: float, rng: np.random.Generator) -> tuple[int, int]:
-    cells = np.zeros(num_cells(n))
-    cells[cell_of(truth)] = 1
+    cells = np.zeros(num_edge_cells(n))
+    cells[edge_cell_of(truth)] = 1
     count = int(min(max(round(len(truth) + rng.laplace(scale=1 / (share * epsilon))), 0), cells.size))
     noisy = cells + rng.laplace(scale=1 / ((1 - share) * epsilon), size=cells.size)
     kept = np.argsort(-noisy)[:count]
@@ -86,10 +88,10 @@ def lapgraph_densely(truth: np.ndarray, n: int, epsilon: float, share: float, rn
 def test_lapgraph_is_its_dense_version_in_law(epsilon: float) -> None:
     n, share, rng = 40, 0.2, np.random.default_rng(0)
     truth = some_edges(n, 60, 1)
-    inside = set(cell_of(truth).tolist())
+    inside = set(edge_cell_of(truth).tolist())
     ours, dense = [], []
     for _ in range(600):
-        out = cell_of(LapGraph(epsilon, n, 10**6, share).apply(truth, rng))
+        out = edge_cell_of(LapGraph(epsilon, n, 10**6, share).apply(truth, rng))
         ours.append((out.size, len(inside & set(out.tolist()))))
         dense.append(lapgraph_densely(truth, n, epsilon, share, rng))
     for column in (0, 1):
@@ -99,7 +101,7 @@ def test_lapgraph_is_its_dense_version_in_law(epsilon: float) -> None:
 @pytest.mark.parametrize("count", [1, 50, 999, 1000])
 def test_the_tail_holds_the_largest_of_many_laplace_variables(count: int) -> None:
     rng = np.random.default_rng(count)
-    ours = [np.sort(tail(1000, count, 2.0, rng))[-count] for _ in range(400)]
+    ours = [np.sort(_laplace_tail(1000, count, 2.0, rng))[-count] for _ in range(400)]
     dense = [np.sort(rng.laplace(scale=2.0, size=1000))[-count] for _ in range(400)]
     assert ks_2samp(ours, dense).pvalue > 1e-3
     assert ks_2samp(np.array(ours) * 1.5, dense).pvalue < 1e-3
@@ -107,7 +109,7 @@ def test_the_tail_holds_the_largest_of_many_laplace_variables(count: int) -> Non
 
 def test_a_single_largest_value_has_the_right_scale() -> None:
     rng = np.random.default_rng(0)
-    found = np.array([tail(1, 1, 3.0, rng)[0] for _ in range(2000)])
+    found = np.array([_laplace_tail(1, 1, 3.0, rng)[0] for _ in range(2000)])
     assert kstest(found, "laplace", args=(0, 3.0)).pvalue > 1e-3
     assert kstest(found, "laplace", args=(0, 2.0)).pvalue < 1e-3
 
@@ -115,7 +117,7 @@ def test_a_single_largest_value_has_the_right_scale() -> None:
 @pytest.mark.parametrize(("limit", "count"), [(10, 10), (10, 0), (1000, 700), (10**12, 1000)])
 def test_distinct_numbers_are_distinct(limit: int, count: int) -> None:
     taken = np.array([3, 5]) if limit > 10 else None
-    found = distinct_below(limit, count, np.random.default_rng(0), taken)
+    found = distinct_edge_cells(limit, count, np.random.default_rng(0), taken)
     assert found.size == np.unique(found).size == count
     assert (found < limit).all()
     assert taken is None or not np.isin(taken, found).any()
@@ -137,7 +139,7 @@ def test_bad_epsilons(epsilon: float) -> None:
 
 
 def test_bad_edges_never_pass() -> None:
-    bound = UpperTriangle(5)
+    bound = EdgeTriangle(5)
     bound.enforce(np.array([[0, 1], [1, 4]]))
     for bad, words in (
         ([[1, 1]], "no self-loops"),
@@ -155,28 +157,28 @@ def test_bad_edges_never_pass() -> None:
     with pytest.raises(PrivacyError, match="above its limit"):
         LapGraph(1.0, 100, 3).apply(some_edges(100, 2000, 0), np.random.default_rng(0))
     with pytest.raises(PrivacyError, match="are free"):
-        distinct_below(3, 4, np.random.default_rng(0))
+        distinct_edge_cells(3, 4, np.random.default_rng(0))
 
 
 def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
     n, rng = 30, np.random.default_rng(0)
     owner = rng.integers(4, size=n)
-    dealt = [Cells(n, tuple(np.flatnonzero(owner == client).tolist())) for client in range(4)]
+    dealt = [EdgeCells(n, tuple(np.flatnonzero(owner == client).tolist())) for client in range(4)]
     pairs = np.concatenate([c.edges(np.arange(c.count)) for c in dealt])
-    assert np.array_equal(np.sort(cell_of(pairs)), np.arange(num_cells(n)))
+    assert np.array_equal(np.sort(edge_cell_of(pairs)), np.arange(num_edge_cells(n)))
     for cells in dealt:
         assert np.array_equal(cells.of(cells.edges(np.arange(cells.count))), np.arange(cells.count))
-    assert Cells(n, ()).count == 0
-    assert Cells(n).count == num_cells(n)
+    assert EdgeCells(n, ()).count == 0
+    assert EdgeCells(n).count == num_edge_cells(n)
     for bad in ((3, 3), (5, 2), (-1,), (n,)):
         with pytest.raises(PrivacyError, match="strictly increasing"):
-            Cells(n, bad)
+            EdgeCells(n, bad)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_a_client_flips_its_own_cells_only_and_all_alike(epsilon: float) -> None:
     n, runs, rng = 14, 4000, np.random.default_rng(2)
-    own = Cells(n, (1, 4, 9))
+    own = EdgeCells(n, (1, 4, 9))
     truth = own.edges(np.array([0, 5, 11, 20]))
     flips = np.zeros(own.count)
     for _ in range(runs):

@@ -22,7 +22,7 @@ def test_distances_are_those_of_every_batch(batch: int, rows: int, touched: int,
     for chosen in drawn:  # rows 0 … touched − 1 are touched, row 0 is the node's own
         others = sum(row in chosen for row in range(touched))
         counted[2.0 * others - (0 in chosen and not replaced)] += 1
-    found, weights = pld.distances(batch, rows, touched, replaced)
+    found, weights = pld.pld_batch_distances(batch, rows, touched, replaced)
     said: Counter[float] = Counter()
     for distance, weight in zip(found, weights, strict=True):
         said[float(distance)] += weight

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.optimisers.objective import LinearObjective, Loss
+from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.events import ApproxDP
 from fedgraph.privacy.mechanisms import gaussian_objective as calibration
-from fedgraph.privacy.mechanisms.objective_perturbation import OUTPUT_SHARE, ObjectivePerturbation
+from fedgraph.privacy.mechanisms.objective_perturbation import OBJECTIVE_OUTPUT_SHARE, ObjectivePerturbation
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
@@ -66,7 +66,7 @@ def test_nonsense_is_refused() -> None:
         calibration.objective_noise_std(1.0, 1e-5, 1.0, 1, 2.0)
 
 
-CORA = calibration.Situation(1.0, 1e-4, 0.9, claim.soft_margin(7), claim.psi([2], 0.4), 7, 64, 1_000, per_end=False)
+CORA = calibration.Situation(1.0, 1e-4, 0.9, claim.gcon_soft_margin(7), claim.gcon_psi([2], 0.4), 7, 64, 1_000, per_end=False)
 
 
 @pytest.mark.parametrize("per_end", [False, True])
@@ -76,7 +76,7 @@ def test_all_constants_together_keep_the_budget(epsilon: float, prior: float, pe
     """Every constant is computed again from σ alone, and σ scaled by 2/3 no longer keeps δ."""
     given = calibration.Situation(**{**vars(CORA), "epsilon": epsilon, "prior_norm": prior, "per_end": per_end})
     made = calibration.calibrated(given, 3 * calibration.least_regulariser(given), 1e-9)
-    left = 1 - OUTPUT_SHARE
+    left = 1 - OBJECTIVE_OUTPUT_SHARE
     c_theta = prior + (given.bounds.c1 + made.noise_std * given.length / given.num_labelled) / made.regulariser
     assert c_theta <= made.c_theta * (1 + 1e-12)
     change = (given.bounds.c1 + given.bounds.c2 * c_theta) * given.sensitivity
@@ -104,9 +104,9 @@ def test_neighbouring_rows_move_the_density_within_the_budget() -> None:
     one = np.eye(c)[labels]
     other = one.copy()
     other[0] = -other[0]  # a change of length 2, all that Ψ allows here
-    given = calibration.Situation(1.0, 0.01, 0.9, claim.soft_margin(c), 2.0, c, d, n, per_end=False)
+    given = calibration.Situation(1.0, 0.01, 0.9, claim.gcon_soft_margin(c), 2.0, c, d, n, per_end=False)
     made = calibration.calibrated(given, 3 * calibration.least_regulariser(given), 1e-9)
-    loss = Loss("soft-margin", c)
+    loss = ObjectiveLoss("soft-margin", c)
     objective = LinearObjective(loss, labels, made.regulariser, 1e-9)
 
     def log_det(rows: np.ndarray, theta: np.ndarray) -> float:
@@ -141,7 +141,7 @@ def test_the_noise_in_the_minimiser_is_as_stated(factor: float) -> None:
         def gradient(self, theta: np.ndarray, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
             return noise / len(rows) + self.regulariser * theta
 
-    flat = Flat(Loss("soft-margin", 2), np.array([0, 1]), 0.5, 1e-9)
+    flat = Flat(ObjectiveLoss("soft-margin", 2), np.array([0, 1]), 0.5, 1e-9)
     mechanism = ObjectivePerturbation(2, math.inf, 1e-9, 1e-12, flat, noise_std=factor * 3.0)
     found = mechanism.apply(np.zeros((2, 2_000)), np.random.default_rng(0)).ravel()
     accepted = stats.kstest(found, stats.norm(scale=3.0).cdf).pvalue
@@ -152,7 +152,7 @@ def test_what_has_no_price_is_refused() -> None:
     least = calibration.least_regulariser(CORA)
     with pytest.raises(PrivacyError, match="must exceed"):
         calibration.calibrated(CORA, least * 0.999, 1e-9)
-    flat = LinearObjective(Loss("soft-margin", 2), np.array([0, 1]), 0.5, 1e-9)
+    flat = LinearObjective(ObjectiveLoss("soft-margin", 2), np.array([0, 1]), 0.5, 1e-9)
     with pytest.raises(PrivacyError, match="one noise"):
         ObjectivePerturbation(2, 1.0, 1e-9, 1e-9, flat, noise_std=1.0)
     with pytest.raises(PrivacyError):

@@ -15,18 +15,17 @@ from fedgraph.privacy import __main__ as command
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected
-from fedgraph.privacy.explain import describe_event, explain
-from fedgraph.privacy.ledger import Account, Ledger, Release
-from fedgraph.privacy.lines import fewest_lines
+from fedgraph.privacy.explain import explain_event, explain_ledger
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerRelease, merge_ledger_lines
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 PROTECTION = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.COUNTS_PUBLIC,))
-OPEN = Account("cora/features", PROTECTION, 1e-5)
-EGO = Account("ego", PROTECTION, 1e-5, (0, 2))
+OPEN = LedgerAccount("cora/features", PROTECTION, 1e-5)
+EGO = LedgerAccount("ego", PROTECTION, 1e-5, (0, 2))
 
 
 def release(client=0, round_=0, cell="cora/features", path="model", multiplier=10.0):
-    return Release(cell, path, client, round_, 'Gaussian noise of standard deviation 10 "quoted"', Gaussian(multiplier))
+    return LedgerRelease(cell, path, client, round_, 'Gaussian noise of standard deviation 10 "quoted"', Gaussian(multiplier))
 
 
 def full():
@@ -72,7 +71,7 @@ def test_accounts_cannot_be_replaced_or_missing():
     ledger = Ledger([OPEN])
     ledger.open(OPEN)
     with pytest.raises(PrivacyError, match="another guarantee"):
-        ledger.open(Account(OPEN.cell, PROTECTION, 1e-6))
+        ledger.open(LedgerAccount(OPEN.cell, PROTECTION, 1e-6))
     with pytest.raises(PrivacyError, match="never opened"):
         ledger.extend([release(cell="unknown")])
 
@@ -132,10 +131,10 @@ def test_explained_in_words(tmp_path, capsys):
 
 
 def test_explaining_nothing_and_no_privacy():
-    assert "nothing was released" in explain(Ledger())
-    clear = Release(OPEN.cell, "model", 0, 0, "sent in clear", Unprotected("gradients"))
-    assert "ε = ∞" in explain(Ledger([OPEN], [clear]))
-    assert "ε = 0" in explain(Ledger([OPEN]))
+    assert "nothing was released" in explain_ledger(Ledger())
+    clear = LedgerRelease(OPEN.cell, "model", 0, 0, "sent in clear", Unprotected("gradients"))
+    assert "ε = ∞" in explain_ledger(Ledger([OPEN], [clear]))
+    assert "ε = 0" in explain_ledger(Ledger([OPEN]))
 
 
 def test_a_release_repeated_over_rounds_and_clients_is_one_line():
@@ -165,7 +164,7 @@ def test_lines_say_exactly_what_was_released():
 
 
 def test_a_hundred_rounds_of_ten_thousand_clients_stay_under_a_megabyte():
-    per_round = [fewest_lines(release(c, r) for c in range(10_000)) for r in range(3)]
+    per_round = [merge_ledger_lines(release(c, r) for c in range(10_000)) for r in range(3)]
     pickled = sum(len(pickle.dumps(lines)) for lines in per_round)
     assert pickled / 3 * 100 < 1e6
     ledger = Ledger([OPEN], (line for r in range(100) for line in [replace(per_round[0][0], rounds=((r, r),))]))
@@ -200,10 +199,10 @@ def test_every_event_has_words_and_none_shows_python() -> None:
         events.Selected((inner, events.Composed((inner, events.BoundedRange(1.0)))), 1.0, 0.1), events.Unprotected("sizes"),
     ]  # fmt: skip
     assert {type(event) for event in every} == {
-        kind for kind in events.all_types().values() if kind.__module__ == events.__name__
+        kind for kind in events.all_event_types().values() if kind.__module__ == events.__name__
     }, "a new event needs words in privacy/explain.py, and an example here"
     for event in every:
-        words = describe_event(event)
+        words = explain_event(event)
         assert not re.search(r"[A-Z]\w+\(|noise_multiplier|None", words), words
-    assert "trials" in describe_event(every[-2])
-    assert "Gaussian noise, 2 times the sensitivity" in describe_event(every[-2])
+    assert "trials" in explain_event(every[-2])
+    assert "Gaussian noise, 2 times the sensitivity" in explain_event(every[-2])

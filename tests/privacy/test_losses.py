@@ -14,7 +14,7 @@ from fedgraph.privacy.events import FixedSizeGaussian
 def test_dots_equal_the_librarys(gap):
     low, high = math.floor(-4 / gap), math.ceil(6 / gap)
     deltas = pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0)
-    ours = losses.connect_dots(deltas, low, gap)
+    ours = losses.connect_loss_dots(deltas, low, gap)
     theirs = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(gap, low, high, deltas).to_dense_pmf()
     assert theirs._lower_loss == low
     assert ours.masses == pytest.approx(theirs._probs, abs=1e-12)
@@ -25,7 +25,7 @@ def test_dots_equal_the_librarys(gap):
 def test_grid_is_never_more_private(gap):
     """The grid's δ is at least the mechanism's, on and between dots."""
     low, high = math.floor(-8 / gap), math.ceil(10 / gap)
-    grid = losses.connect_dots(pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
+    grid = losses.connect_loss_dots(pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
     at = np.linspace(-3.0, 6.0, 200)
     losses_at = gap * np.arange(low, high + 1)
     for epsilon in at:
@@ -36,13 +36,13 @@ def test_grid_is_never_more_private(gap):
 @pytest.mark.parametrize(("mu", "count"), [(0.02, 1000), (0.3, 40), (2.0, 3), (1e-3, 100_000)])
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8])
 def test_composition_against_the_exact_gaussian(mu, count, delta):
-    part = losses.Part(pld.gaussian_curve(mu, losses.infinite_mass(delta, count)), None, count)
+    part = losses.LossPart(pld.gaussian_pld(mu, losses.infinite_loss_mass(delta, count)), None, count)
     exact = gaussian.epsilon(mu * math.sqrt(count), delta)
-    found = losses.compose([part], delta)
+    found = losses.compose_losses([part], delta)
     assert exact <= found <= exact * 1.003 + 1e-9
 
 
-@pytest.mark.parametrize("curve", [pld.pure(0.7), pld.k_ary(0.7, 5), pld.bounded_range(0.7), pld.laplace(0.7)])
+@pytest.mark.parametrize("curve", [pld.pure_pld(0.7), pld.k_ary_pld(0.7, 5), pld.bounded_range_pld(0.7), pld.laplace_pld(0.7)])
 def test_closed_forms_are_hockey_sticks(curve):
     at = np.linspace(-3, 3, 601)
     deltas = curve.deltas(at)
@@ -56,7 +56,7 @@ def test_closed_forms_are_hockey_sticks(curve):
 
 def test_bounded_range_envelope_covers_every_two_point_pair():
     epsilon, at = 1.3, np.linspace(-1.3, 1.3, 53)
-    envelope = pld.bounded_range(epsilon).deltas(at)
+    envelope = pld.bounded_range_pld(epsilon).deltas(at)
     for t in np.linspace(1e-6, epsilon - 1e-6, 200):
         mass = -math.expm1(t - epsilon) / -math.expm1(-epsilon)
         real = mass * np.maximum(0, -np.expm1(at - t)) + (1 - mass) * np.maximum(0, -np.expm1(at - t + epsilon))
@@ -72,11 +72,11 @@ def test_vector_laplace_is_no_worse_than_one_coordinate():
         q = np.exp(-np.abs(x - share) - np.abs(y - (1 - share))) / 4
         for epsilon in (0.0, 0.3, 0.7):
             real = np.maximum(p - math.exp(epsilon) * q, 0).sum() * 0.02**2
-            assert real <= pld.laplace(1.0).deltas(np.array([epsilon]))[0] + 1e-4
+            assert real <= pld.laplace_pld(1.0).deltas(np.array([epsilon]))[0] + 1e-4
 
 
 def test_fixed_size_is_a_hypergeometric_average():
-    curve = pld.fixed_size(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12)
+    curve = pld.fixed_size_pld(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12)
     weights = np.array([15 * 14, 2 * 5 * 15, 5 * 4]) / (20 * 19)
     at = np.array([0.3])
     expected = weights[1] * pld.gaussian_deltas(at, 2 / 3)[0] + weights[2] * pld.gaussian_deltas(at, 4 / 3)[0]
@@ -84,7 +84,7 @@ def test_fixed_size_is_a_hypergeometric_average():
 
 
 def test_edge_cases():
-    part = losses.Part(pld.pure(1.0), None, 2)
-    assert losses.compose([], 1e-5) == 0.0
-    assert losses.compose([part], 1e-10) == math.inf
-    assert losses.compose([losses.Part(pld.pure(1.0, 1e-3), None, 1)], 1e-5) == math.inf
+    part = losses.LossPart(pld.pure_pld(1.0), None, 2)
+    assert losses.compose_losses([], 1e-5) == 0.0
+    assert losses.compose_losses([part], 1e-10) == math.inf
+    assert losses.compose_losses([losses.LossPart(pld.pure_pld(1.0, 1e-3), None, 1)], 1e-5) == math.inf

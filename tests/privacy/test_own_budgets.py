@@ -8,10 +8,10 @@ from scipy.stats import kstest
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.desk import Desk, PlannedRelease, declared
+from fedgraph.privacy.desk import Desk, PlannedRelease, declared_at_desk
 from fedgraph.privacy.events import Gaussian, PoissonGaussian, PureDP
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
-from fedgraph.privacy.own_budgets import ShrunkGaussianNoise, applied, own_share
+from fedgraph.privacy.own_budgets import OwnBudgetNoise, apply_own_budgets, own_budget_share
 from fedgraph.privacy.sensitivity import Rows
 
 DELTA = 1e-4
@@ -33,25 +33,25 @@ def planned(event: Gaussian | PoissonGaussian = PLAIN, std: float = 3.0) -> tupl
 def test_the_client_pays_what_it_asked_for_and_the_others_what_they_did(
     event: Gaussian | PoissonGaussian, wanted: float
 ) -> None:
-    before = price(declared(planned(event), 0), DELTA).epsilon
+    before = price(declared_at_desk(planned(event), 0), DELTA).epsilon
     assert before > wanted
-    after = applied(planned(event), {2: wanted}, 4, DELTA)
-    own, other = (price(declared(after, client), DELTA).epsilon for client in (2, 1))
+    after = apply_own_budgets(planned(event), {2: wanted}, 4, DELTA)
+    own, other = (price(declared_at_desk(after, client), DELTA).epsilon for client in (2, 1))
     assert wanted * 0.98 < own <= wanted
     assert other == before
 
 
 def test_more_than_the_plan_gives_changes_nothing() -> None:
-    after = applied(planned(), {0: 100.0}, 2, DELTA)
+    after = apply_own_budgets(planned(), {0: 100.0}, 2, DELTA)
     assert {type(r.mechanism) for r in after} == {GaussianNoise}
-    assert own_share(planned(), 100.0, DELTA) == 1.0
+    assert own_budget_share(planned(), 100.0, DELTA) == 1.0
 
 
 def test_what_one_row_moves_and_the_noise_it_hides_in() -> None:
     """The measured distance of neighbouring sums, over the measured noise, is the price; ⅔ of the noise is refused."""
-    (release,) = (r for r in applied(planned(), {0: 0.5}, 1, DELTA))
+    (release,) = (r for r in apply_own_budgets(planned(), {0: 0.5}, 1, DELTA))
     mechanism, rng = release.mechanism, np.random.default_rng(4)
-    assert isinstance(mechanism, ShrunkGaussianNoise)
+    assert isinstance(mechanism, OwnBudgetNoise)
     rows = rng.standard_normal((50, 4000)) * 10
     zero = rows.copy()
     zero[7] = 0
@@ -68,7 +68,7 @@ def test_what_one_row_moves_and_the_noise_it_hides_in() -> None:
 
 
 def test_the_ledger_says_what_was_done() -> None:
-    after = applied(planned(), {1: 0.5}, 2, DELTA)
+    after = apply_own_budgets(planned(), {1: 0.5}, 2, DELTA)
     desk = Desk("c", 1, 3, after, np.random.default_rng(0))
     entry = desk.release("model", np.ones((3, 2))).entry
     assert entry.event == next(r.event for r in after if r.client == 1)
@@ -84,16 +84,16 @@ def test_the_ledger_says_what_was_done() -> None:
 )
 def test_refuses_what_is_no_gaussian_sum(release: PlannedRelease) -> None:
     with pytest.raises(PrivacyError, match="own ε is offered"):
-        applied((release,), {0: 1.0}, 2, DELTA)
+        apply_own_budgets((release,), {0: 1.0}, 2, DELTA)
 
 
 @pytest.mark.parametrize("own", [{5: 1.0}, {0: 0.0}, {0: float("inf")}])
 def test_refuses_clients_and_budgets_that_are_none(own: dict[int, float]) -> None:
     with pytest.raises(PrivacyError, match="allowed"):
-        applied(planned(), own, 2, DELTA)
+        apply_own_budgets(planned(), own, 2, DELTA)
 
 
 @pytest.mark.parametrize(("std", "kept"), [(0.0, 0.5), (1.0, 0.0), (1.0, 1.5), (1.0, float("nan"))])
 def test_refuses_shares_that_are_none(std: float, kept: float) -> None:
     with pytest.raises(PrivacyError):
-        ShrunkGaussianNoise(std, kept)
+        OwnBudgetNoise(std, kept)

@@ -27,26 +27,26 @@ from fedgraph.privacy.events import (
     Repeated,
     Selected,
     Unprotected,
-    all_types,
+    all_event_types,
 )
 from fedgraph.privacy.mechanisms import noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand, LapGraph, UpperTriangle
+from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand, EdgeTriangle, LapGraph
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse, SampledBits
-from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation, UnitRows
-from fedgraph.privacy.neighbour_sums import NeighbourSums, log_cap
-from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.privacy.mechanisms.noise import NoiseMechanism
+from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation, ObjectiveRows
+from fedgraph.privacy.neighbour_sums import NeighbourSums, log_neighbour_cap
+from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, NonNegativeRows, Rows, SimplexRows
+from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, NonNegativeRows, Rows, SensitivityBound, SimplexRows
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 NODE, EDGE, GRAPH = Relation.NODE_ZERO_OUT, Relation.EDGE_UNDIRECTED, Relation.GRAPH_REPLACE
-CAP = log_cap(21)
+CAP = log_neighbour_cap(21)
 normal = noise.GaussianNoise
 # mechanism with just the noise that is priced, with less; event; bound; relation
-EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
+EXAMPLES: list[tuple[NoiseMechanism, NoiseMechanism, Event, SensitivityBound, Relation]] = [
     (normal(3.0), normal(2.9), Gaussian(1.5), ClippedSum(2.0, 9, "kernel"), NODE),
     (normal(6.0), normal(3.0), Gaussian(1.5), ClippedSum(2.0, 9, "kernel"), Relation.NODE_REPLACE),
     (normal(3.0), normal(2.9), Gaussian(1.5), Rows(2.0, 9), NODE),
@@ -57,12 +57,12 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
     (normal(1.5 * math.sqrt(18)), normal(1.5 * 3), Gaussian(1.5), SimplexRows(9), GRAPH),
     (normal(1.5 * math.sqrt(8)), normal(3.0), Composed((Gaussian(1.5), ApproxDP(0.0, 1e-6))), NonNegativeRows(1.0, 4), NODE),
     (normal(1.5), normal(1.0), Gaussian(1.5), Box(0.0, 1.0), GRAPH),
-    (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(3.0, 1.0), Gaussian(3.0), L2Ball(2.0), NODE),
+    (OwnBudgetNoise(3.0, 0.5), OwnBudgetNoise(3.0, 1.0), Gaussian(3.0), L2Ball(2.0), NODE),
     (normal(3.0), normal(2.0), PoissonGaussian(1.5, 0.1, 1, False), ClippedSum(2.0, 9, "kernel"), NODE),
     (normal(1.5 * math.sqrt(2)), normal(1.5), PoissonGaussian(1.5, 0.1, 1, False), SimplexRows(1), NODE),
     (normal(3.0), normal(2.0), FixedSizeGaussian(1.5, 2, 9, 1, True), ClippedSum(2.0, 9, "kernel"), Relation.NODE_REPLACE),
-    (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), PoissonGaussian(3.0, 0.1, 1, False), L2Ball(2.0), NODE),
-    (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), FixedSizeGaussian(3.0, 2, 9, 1, True), L2Ball(2.0), NODE),
+    (OwnBudgetNoise(3.0, 0.5), OwnBudgetNoise(2.0, 0.5), PoissonGaussian(3.0, 0.1, 1, False), L2Ball(2.0), NODE),
+    (OwnBudgetNoise(3.0, 0.5), OwnBudgetNoise(2.0, 0.5), FixedSizeGaussian(3.0, 2, 9, 1, True), L2Ball(2.0), NODE),
     (normal(3.0), normal(2.9), MentionedGaussian(1.5, 0.1, 0.2, 5, False), ClippedSum(2.0, 9, "kernel"), NODE),
     (
         noise.SymmetricLaplaceNoise(3.0), noise.SymmetricLaplaceNoise(2.9),
@@ -74,8 +74,8 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
     (noise.MultiBitEncoder(0.5, 4), noise.MultiBitEncoder(1.0, 4), MultiBit(0.5, 4), Box(0.0, 1.0), NODE),
     (SampledBits(0.5, 4, 0.0, 1.0), SampledBits(0.5, 8, 0.0, 1.0), MultiBit(0.5, 4), Box(0.0, 1.0), NODE),
     (MaskedResponse(1.0, 3, False), MaskedResponse(2.0, 3, False), PureDP(1.0), Box(-2, 2), NODE),
-    (LapGraph(1.0, 9, 10**6), LapGraph(2.0, 9, 10**6), PureDP(1.0), UpperTriangle(9), EDGE),
-    (EdgeRand(1.0, 9, 10**6), EdgeRand(2.0, 9, 10**6), RandomizedResponse(1.0, 2), UpperTriangle(9), EDGE),
+    (LapGraph(1.0, 9, 10**6), LapGraph(2.0, 9, 10**6), PureDP(1.0), EdgeTriangle(9), EDGE),
+    (EdgeRand(1.0, 9, 10**6), EdgeRand(2.0, 9, 10**6), RandomizedResponse(1.0, 2), EdgeTriangle(9), EDGE),
     (
         PerBlock((noise.MultiBitEncoder(0.5, 2), noise.MultiBitEncoder(0.25, 2)), (3, 6)),
         PerBlock((noise.MultiBitEncoder(0.5, 2), noise.MultiBitEncoder(0.5, 2)), (3, 6)),
@@ -89,12 +89,12 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
     (
         ObjectivePerturbation(2, math.inf, 1e-9, 1.0, None, noise_std=1.0),  # type: ignore[arg-type]
         ObjectivePerturbation(2, math.inf, 1e-9, 0.0, None),  # type: ignore[arg-type]
-        ApproxDP(1.0, 1e-5), UnitRows(9, 4), EDGE,
+        ApproxDP(1.0, 1e-5), ObjectiveRows(9, 4), EDGE,
     ),
     (
         ObjectivePerturbation(2, math.inf, 1e-9, 0.0, None),  # type: ignore[arg-type]
         ObjectivePerturbation(2, 3.0, 1e-9, 1.0, None),  # type: ignore[arg-type]
-        PureDP(0.0), UnitRows(9, 4), EDGE,
+        PureDP(0.0), ObjectiveRows(9, 4), EDGE,
     ),
     (
         DiscreteGaussianShare(0.5, 20, 6.0, 10), DiscreteGaussianShare(0.5, 20, 4.0, 10),
@@ -105,19 +105,19 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
 ]  # fmt: skip
 
 
-def place(bound: Bound, relation: Relation, hiding: int = 1, per_end: bool = False) -> rules.Place:
+def place(bound: SensitivityBound, relation: Relation, hiding: int = 1, per_end: bool = False) -> rules.NoisePlace:
     assumed = (Assumption.FEATURES_LABELS_PUBLIC,) if relation is EDGE else ()
-    return rules.Place(bound, Protection(relation, Viewer.SERVER, assumed), hiding, per_end=per_end)
+    return rules.NoisePlace(bound, Protection(relation, Viewer.SERVER, assumed), hiding, per_end=per_end)
 
 
 @pytest.mark.parametrize(("enough", "less", "event", "bound", "relation"), EXAMPLES)
 def test_what_is_priced_is_there_and_less_is_refused(
-    enough: Mechanism, less: Mechanism, event: Event, bound: Bound, relation: Relation
+    enough: NoiseMechanism, less: NoiseMechanism, event: Event, bound: SensitivityBound, relation: Relation
 ) -> None:
     release = PlannedRelease("path", bound, enough, event, range(1))
-    rules.require(release, place(bound, relation))
+    rules.require_priced_noise(release, place(bound, relation))
     with pytest.raises(PrivacyError, match=r"release 'path' is priced as .* more noise than it gets"):
-        rules.require(replace(release, mechanism=less), place(bound, relation))
+        rules.require_priced_noise(replace(release, mechanism=less), place(bound, relation))
 
 
 def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
@@ -125,10 +125,14 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
         inner = event.events[0] if isinstance(event, Composed) else event
         return inner.event if isinstance(inner, Repeated) else inner
 
-    assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.RULES)
-    shipped = {name for name, kind in all_types().items() if kind.__module__.startswith("fedgraph.")}  # not those of tests
+    assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.NOISE_RULES)
+    shipped = {
+        name for name, kind in all_event_types().items() if kind.__module__.startswith("fedgraph.")
+    }  # not those of tests
     composite = {"Repeated", "Composed", "SampledOnce", "Unprotected", "OneOf", "PartOf"}
-    assert {kind.__name__ for _, kind in rules.RULES} == shipped - composite, "an event needs a rule in privacy/priced_noise.py"
+    assert {kind.__name__ for _, kind in rules.NOISE_RULES} == shipped - composite, (
+        "an event needs a rule in privacy/priced_noise.py"
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,15 +146,15 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
         (normal(1.0), ZCDP(0.1)),
     ],
 )
-def test_a_pair_without_a_rule_is_refused(mechanism: Mechanism, event: Event) -> None:
+def test_a_pair_without_a_rule_is_refused(mechanism: NoiseMechanism, event: Event) -> None:
     with pytest.raises(PrivacyError, match="no rule says"):
-        rules.require(PlannedRelease("path", L2Ball(1.0), mechanism, event, range(1)), place(L2Ball(1.0), NODE))
+        rules.require_priced_noise(PlannedRelease("path", L2Ball(1.0), mechanism, event, range(1)), place(L2Ball(1.0), NODE))
 
 
 @pytest.mark.parametrize("event", [Composed(()), ApproxDP(0.0, 1e-5), Repeated(Gaussian(1.0), 0)])
 def test_a_price_of_nothing_is_refused(event: Event) -> None:
     with pytest.raises(PrivacyError, match="says nothing of its noise"):
-        rules.require(PlannedRelease("path", L2Ball(1.0), normal(9.0), event, range(1)), place(L2Ball(1.0), NODE))
+        rules.require_priced_noise(PlannedRelease("path", L2Ball(1.0), normal(9.0), event, range(1)), place(L2Ball(1.0), NODE))
 
 
 @pytest.mark.parametrize(
@@ -162,42 +166,42 @@ def test_a_price_of_nothing_is_refused(event: Event) -> None:
     ],
 )
 def test_what_hides_a_masked_node_is_no_price_where_nodes_are_replaced(
-    wrong: tuple[Mechanism, Event], right: tuple[Mechanism, Event]
+    wrong: tuple[NoiseMechanism, Event], right: tuple[NoiseMechanism, Event]
 ) -> None:
     """A response whose answers tell a label from a masked one by e², and two labels by e^3.7; a row that moves by two clips."""
     bound = Box(-2, 5) if isinstance(wrong[0], MaskedResponse) else L2Ball(2.0)
     for mechanism, event in (wrong, right):
-        rules.require(PlannedRelease("path", bound, mechanism, event, range(1)), place(bound, NODE))
-    rules.require(PlannedRelease("path", bound, *right, range(1)), place(bound, Relation.NODE_REPLACE))
+        rules.require_priced_noise(PlannedRelease("path", bound, mechanism, event, range(1)), place(bound, NODE))
+    rules.require_priced_noise(PlannedRelease("path", bound, *right, range(1)), place(bound, Relation.NODE_REPLACE))
     with pytest.raises(PrivacyError, match="more noise than it gets"):
-        rules.require(PlannedRelease("path", bound, *wrong, range(1)), place(bound, Relation.NODE_REPLACE))
+        rules.require_priced_noise(PlannedRelease("path", bound, *wrong, range(1)), place(bound, Relation.NODE_REPLACE))
     one, two = MaskedResponse(2.0, 6, False).odds
     assert math.log(one / two) == pytest.approx(3.67, abs=0.01)
 
 
 def test_in_clear_has_no_price_to_check() -> None:
-    rules.require(
+    rules.require_priced_noise(
         PlannedRelease("path", L2Ball(1.0), noise.Disclose("x"), Unprotected("x"), range(1)), place(L2Ball(1.0), NODE)
     )
 
 
 def test_noise_of_others_counts_in_squares_and_an_end_is_half_an_edge() -> None:
     shares = PlannedRelease("path", L2Ball(1.0), normal(1.0), Gaussian(2.0), range(1))
-    rules.require(shares, place(L2Ball(1.0), NODE, 4))
+    rules.require_priced_noise(shares, place(L2Ball(1.0), NODE, 4))
     with pytest.raises(PrivacyError, match="of 3 client"):
-        rules.require(shares, place(L2Ball(1.0), NODE, 3))
+        rules.require_priced_noise(shares, place(L2Ball(1.0), NODE, 3))
     sums = NeighbourSums(9)
     ends = PlannedRelease("path", sums, normal(1.5), Gaussian(1.5), range(1))
-    rules.require(ends, place(sums, EDGE, per_end=True))
+    rules.require_priced_noise(ends, place(sums, EDGE, per_end=True))
     with pytest.raises(PrivacyError, match="more noise than it gets"):
-        rules.require(ends, place(sums, EDGE))
+        rules.require_priced_noise(ends, place(sums, EDGE))
 
 
 def test_one_w_for_all_coordinates_is_neither_normal_noise_nor_adds_up_nor_hides_a_replaced_node() -> None:
     rows, curved = ClippedSum(2.0, 9, "kernel"), noise.SymmetricLaplaceNoise(3.0)
     heavy, light = (MentionedGaussian(1.5, 0.1, 0.2, 5, kind) for kind in (True, False))
     release = PlannedRelease("path", rows, curved, heavy, range(1))
-    rules.require(release, place(rows, NODE))
+    rules.require_priced_noise(release, place(rows, NODE))
     thin = replace(release, mechanism=noise.SymmetricLaplaceNoise(1.5))
     for wrong, where in (
         (replace(release, event=light), place(rows, NODE)),
@@ -206,12 +210,12 @@ def test_one_w_for_all_coordinates_is_neither_normal_noise_nor_adds_up_nor_hides
         (release, place(rows, Relation.NODE_REPLACE)),
     ):
         with pytest.raises(PrivacyError, match="more noise than it gets"):
-            rules.require(wrong, where)
-    rules.require(PlannedRelease("path", rows, normal(1.5), light, range(1)), place(rows, NODE, 4))
+            rules.require_priced_noise(wrong, where)
+    rules.require_priced_noise(PlannedRelease("path", rows, normal(1.5), light, range(1)), place(rows, NODE, 4))
 
 
 def test_a_promised_degree_is_in_the_least_change() -> None:
     sums, promise = NeighbourSums(4), Protection(NODE, Viewer.SERVER, (Assumption.PROMISED_DEGREE,), promised_degree=4)
-    assert rules.least_change(rules.Place(sums, promise, per_end=False), NODE) == 2.0
+    assert rules._least_change(rules.NoisePlace(sums, promise, per_end=False), NODE) == 2.0
     with pytest.raises(PrivacyError, match="promised maximum degree"):
-        rules.least_change(place(NeighbourSums(4), NODE), NODE)
+        rules._least_change(place(NeighbourSums(4), NODE), NODE)

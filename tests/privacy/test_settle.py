@@ -11,11 +11,10 @@ from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, SampledOnce
-from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.lines import Release, fewest_lines
+from fedgraph.privacy.ledger import Ledger, LedgerRelease, merge_ledger_lines
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import L2Ball
-from fedgraph.privacy.settle import Guarantee, Promise, again, price_of, settle
+from fedgraph.privacy.settle import Guarantee, Promise, settle, settle_account, settle_plan
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 NODE = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.COUNTS_PUBLIC,))
@@ -25,7 +24,9 @@ DELTA = 1e-5
 
 def released(*entries):
     """(path, client, round, noise multiplier) …"""
-    return fewest_lines(Release("c", path, client, round_, "g", Gaussian(sigma)) for path, client, round_, sigma in entries)
+    return merge_ledger_lines(
+        LedgerRelease("c", path, client, round_, "g", Gaussian(sigma)) for path, client, round_, sigma in entries
+    )
 
 
 LINES = released(*(("model", c, r, 4.0 + c) for c in range(3) for r in range(5)), ("embedding", 1, 5, 2.0))
@@ -50,7 +51,7 @@ def test_clients_that_share_nodes_compose_at_the_worst_node():
 
 def test_an_edge_pays_its_two_ends():
     found = settle(Guarantee(EDGE, DELTA, per_end=True, holdings=None), LINES)
-    assert found.epsilon == composition.ends({1: TOGETHER}, DELTA)[0].epsilon
+    assert found.epsilon == composition.compose_ends({1: TOGETHER}, DELTA)[0].epsilon
     assert found.total.holders == (1, 1)
 
 
@@ -73,7 +74,7 @@ def test_a_broken_promise_is_worth_nothing_and_says_so():
     assert broken.share == 0.075
     assert "15 of 200 nodes (7.5 %) do, up to 168; if none did, ε would be at most" in found.broken_words
     account = found.account("c", guarantee)
-    assert math.isinf(again(account, LINES).epsilon), "whoever prices the ledger again finds the same"
+    assert math.isinf(settle_account(account, LINES).epsilon), "whoever prices the ledger again finds the same"
 
 
 @pytest.mark.parametrize(
@@ -92,9 +93,9 @@ def test_a_ledger_file_is_worth_what_the_run_said(guarantee, tmp_path):
     Ledger([account], LINES).write(tmp_path / "ledger.jsonl")
     read = Ledger.read(tmp_path / "ledger.jsonl")
     (same,) = read.accounts
-    assert again(same, read.of("c")).epsilon == pytest.approx(found.epsilon, rel=1e-9)
+    assert settle_account(same, read.of("c")).epsilon == pytest.approx(found.epsilon, rel=1e-9)
     if guarantee.holdings is not None:
-        assert again(same, read.of("c"), "model").epsilon == pytest.approx(found.path_epsilons()["model"], rel=1e-9)
+        assert settle_account(same, read.of("c"), "model").epsilon == pytest.approx(found.path_epsilons()["model"], rel=1e-9)
 
 
 def test_a_plan_is_priced_as_its_run_will_be():
@@ -108,7 +109,7 @@ def test_a_plan_is_priced_as_its_run_will_be():
         Guarantee(NODE, DELTA, sampled_once=0.3, holdings=None, per_end=False),
         Guarantee(EDGE, DELTA, per_end=True, holdings=None),
     ):
-        assert price_of(guarantee, planned).epsilon == pytest.approx(settle(guarantee, lines).epsilon, rel=1e-9)
+        assert settle_plan(guarantee, planned).epsilon == pytest.approx(settle(guarantee, lines).epsilon, rel=1e-9)
 
 
 def test_nothing_released_costs_nothing_and_nonsense_is_refused():

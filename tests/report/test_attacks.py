@@ -9,61 +9,61 @@ from typing import Any
 import pytest
 
 from fedgraph.audit import one_run
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import CanaryAttackFacts, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, attacks, columns, report_rows, result_files, statement
-from fedgraph.worlds.world import trusting
+from fedgraph.report import answer, attack_bounds, report_rows, result_files, statement, table_columns
+from fedgraph.worlds.world import world_of_trust
 
 
-def entry(right: int | None, seed: int = 0, **changes: Any) -> Entry:
-    attack = None if right is None else CanaryAttack(((500, 100, right),), "canaries, seen somewhere", "counting")
-    measured = None if right is None else one_run.epsilon_lower(one_run.Count(500, 100, right), 1e-5)
+def entry(right: int | None, seed: int = 0, **changes: Any) -> CellEntry:
+    attack = None if right is None else CanaryAttackFacts(((500, 100, right),), "canaries, seen somewhere", "counting")
+    measured = None if right is None else one_run.one_run_epsilon(one_run.OneRunCount(500, 100, right), 1e-5)
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
-    made = Entry(
-        "t", "d", "m", "v", trusting(Trust.OWN_CLIENT),
+    made = CellEntry(
+        "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
         "provable", 1.0, seed, {"accuracy": 0.5}, NodeClassificationFacts(attack=attack),
         protection, 1e-5, None, 1.0, measured, "theorem", {"model": 1.0}, (), 0.1, (),
     )  # fmt: skip
     return replace(made, **changes)
 
 
-def row(*entries: Entry) -> report_rows.Row:
-    (found,) = report_rows.group_rows(entries)
+def row(*entries: CellEntry) -> report_rows.ReportRow:
+    (found,) = report_rows.group_report_rows(entries)
     return found
 
 
 def test_seeds_are_added_up_and_those_without_attack_left_out() -> None:
     found = row(entry(60, 0), entry(70, 1), entry(None, 2))
-    assert found.attacked == [one_run.Count(1000, 200, 130)]
-    assert found.measured == one_run.epsilon_lower(one_run.Count(1000, 200, 130), 1e-5) > 0
-    assert found.ceiling == one_run.epsilon_lower(one_run.Count(1000, 200, 200), 1e-5)
+    assert found.attacked == [one_run.OneRunCount(1000, 200, 130)]
+    assert found.measured == one_run.one_run_epsilon(one_run.OneRunCount(1000, 200, 130), 1e-5) > 0
+    assert found.ceiling == one_run.one_run_epsilon(one_run.OneRunCount(1000, 200, 200), 1e-5)
     assert row(entry(None)).measured is None
 
 
 def test_a_bound_is_printed_rounded_down_with_what_it_rests_on() -> None:
     found = row(entry(65))
     assert found.measured is not None
-    assert found.measured - 0.01 < float(attacks.printed_bound(found)) <= found.measured
-    said = " ".join(statement.describe_row(found).sentences)
-    for part in (f"ε ≥ {attacks.printed_bound(found)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
+    assert found.measured - 0.01 < float(attack_bounds.format_attack_bound(found)) <= found.measured
+    said = " ".join(statement.make_statement(found).sentences)
+    for part in (f"ε ≥ {attack_bounds.format_attack_bound(found)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
         assert part in said
-    (about,) = attacks.describe_attacks([found])
+    (about,) = attack_bounds.explain_attack_bounds([found])
     assert "a low value proves nothing" in about
     assert "canaries, seen somewhere" in about
 
 
 def test_rows_that_were_not_attacked_show_a_dash_and_say_nothing() -> None:
     found = row(entry(None))
-    assert attacks.printed_bound(found) == "—"
-    assert attacks.describe_attacks([found]) == []
-    assert "measured by an attack: —" in " ".join(statement.describe_row(found).sentences)
+    assert attack_bounds.format_attack_bound(found) == "—"
+    assert attack_bounds.explain_attack_bounds([found]) == []
+    assert "measured by an attack: —" in " ".join(statement.make_statement(found).sentences)
 
 
 def test_more_than_was_proven_is_shouted_first() -> None:
-    assert attacks.contradictions([row(entry(65))]) == []
-    said = attacks.describe_attacks([row(entry(95))])
+    assert attack_bounds.find_contradicting_attack_bounds([row(entry(65))]) == []
+    said = attack_bounds.explain_attack_bounds([row(entry(95))])
     assert said[0].startswith("CONTRADICTION")
     assert "provable ε = 1" in said[0]
 
@@ -71,24 +71,24 @@ def test_more_than_was_proven_is_shouted_first() -> None:
 def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction() -> None:
     """Alone it would be one; among forty attacked rows a bound like this is to be expected."""
     above = entry(83, variant="above")
-    assert attacks.contradictions([row(above)])[0].startswith("CONTRADICTION")
+    assert attack_bounds.find_contradicting_attack_bounds([row(above)])[0].startswith("CONTRADICTION")
     others = [row(entry(50, variant=f"{i}")) for i in range(39)]
-    (said,) = attacks.contradictions([row(above), *others])
+    (said,) = attack_bounds.find_contradicting_attack_bounds([row(above), *others])
     assert said.startswith("Canaries contradict no proven ε. More was measured than proven, but chance explains it")
-    assert attacks.summary([row(above), *others])[0] == f"Attacks: {said}"
+    assert attack_bounds.summarise_attack_bounds([row(above), *others])[0] == f"Attacks: {said}"
     answered = answer.find_answer([row(above), *others])
     assert not any("measured" in sentence for sentence in answered.sentences[: answered.warnings]), "no warning"
-    (still,) = attacks.contradictions([row(entry(95)), *others])
+    (still,) = attack_bounds.find_contradicting_attack_bounds([row(entry(95)), *others])
     assert still.startswith("CONTRADICTION")
 
 
 def test_more_than_was_published_is_said() -> None:
     found = row(entry(95, epsilon_published=0.5, epsilon_provable=math.inf))
-    (said,) = attacks.contradictions([found])
+    (said,) = attack_bounds.find_contradicting_attack_bounds([found])
     assert "published ε = 0.5" in said
 
 
 def test_every_row_of_the_table_has_the_measured_value() -> None:
-    numbers = columns.numbers_of_cells("s", "real", [entry(80), entry(None, 1)])
-    rows = result_files.read_columns(numbers)
+    numbers = table_columns.column_numbers_of_cells("s", "real", [entry(80), entry(None, 1)])
+    rows = result_files.read_result_columns(numbers)
     assert [r["epsilon_measured"] for r in rows] == [pytest.approx(entry(80).epsilon_measured), None]

@@ -11,7 +11,7 @@ import time
 import pytest
 from matplotlib.axes import Axes
 
-from fedgraph.report import beside, plots
+from fedgraph.report import plots
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every figure is drawn in one process")
 
@@ -22,12 +22,12 @@ def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_copy_makes_one_and_this_process_the_next() -> None:
-    with beside.on_all_cores():
-        first, second = beside.made_beside(os.getpid), beside.made_beside(os.getpid)
+    with plots.plot_on_all_cores():
+        first, second = plots._draw_in_copy(os.getpid), plots._draw_in_copy(os.getpid)
         assert second() == os.getpid()
         assert first() != os.getpid()
     assert first() != os.getpid(), "what a copy made is kept"
-    assert beside.made_beside(os.getpid)() == os.getpid(), "a copy beside other work"
+    assert plots._draw_in_copy(os.getpid)() == os.getpid(), "a copy beside other work"
 
 
 def test_what_a_copy_cannot_make_is_made_here() -> None:
@@ -41,17 +41,17 @@ def test_what_a_copy_cannot_make_is_made_here() -> None:
     def fails() -> int:
         raise ValueError("no picture")
 
-    with beside.on_all_cores():
-        asked = beside.made_beside(dies)
+    with plots.plot_on_all_cores():
+        asked = plots._draw_in_copy(dies)
         assert asked() == own
-        asked = beside.made_beside(fails)
+        asked = plots._draw_in_copy(fails)
         with pytest.raises(ValueError, match="no picture"):
             asked()
 
 
 def test_a_copy_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread of this process may have held a lock when it was copied."""
-    monkeypatch.setattr(beside, "SECONDS_TO_DRAW", 0.3)
+    monkeypatch.setattr(plots, "_SECONDS_TO_DRAW", 0.3)
     own = os.getpid()
 
     def waits() -> int:
@@ -59,10 +59,10 @@ def test_a_copy_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatc
             time.sleep(1)
         return own
 
-    with beside.on_all_cores():
-        asked = beside.made_beside(waits)
+    with plots.plot_on_all_cores():
+        asked = plots._draw_in_copy(waits)
         assert asked() == own
-        forgotten = beside.made_beside(waits)
+        forgotten = plots._draw_in_copy(waits)
     assert forgotten() == own
 
 
@@ -77,10 +77,10 @@ def test_where_endings_of_processes_are_ignored() -> None:
 
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        with beside.on_all_cores():
-            first = beside.made_beside(os.getpid)
+        with plots.plot_on_all_cores():
+            first = plots._draw_in_copy(os.getpid)
             assert first() != own
-            second = beside.made_beside(half)
+            second = plots._draw_in_copy(half)
             assert second() == "whole"
     finally:
         signal.signal(signal.SIGCHLD, before)
@@ -91,15 +91,15 @@ def test_no_room_for_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
         raise BlockingIOError("no more processes")
 
     for module, name in ((os, "fork"), (tempfile, "TemporaryFile")):
-        with monkeypatch.context() as patched, beside.on_all_cores():
+        with monkeypatch.context() as patched, plots.plot_on_all_cores():
             patched.setattr(module, name, refused)
-            asked = beside.made_beside(os.getpid)
+            asked = plots._draw_in_copy(os.getpid)
             assert asked() == os.getpid()
 
 
 def test_a_copy_makes_no_copies() -> None:
-    with beside.on_all_cores():
-        asked = beside.made_beside(lambda: (os.getpid(), beside.made_beside(os.getpid)()))
+    with plots.plot_on_all_cores():
+        asked = plots._draw_in_copy(lambda: (os.getpid(), plots._draw_in_copy(os.getpid)()))
         assert len(set(asked())) == 1
 
 
@@ -107,7 +107,7 @@ def test_figures_are_equal() -> None:
     def paint(axes: list[Axes]) -> None:
         axes[0].plot([1, 2, 3], [2, 1, 3])
 
-    here = plots.draw("a", "A line.", 1, paint, None)
-    with beside.on_all_cores():
-        there = plots.draw("a", "A line.", 1, paint, None)
+    here = plots.draw_plot("a", "A line.", 1, paint, None)
+    with plots.plot_on_all_cores():
+        there = plots.draw_plot("a", "A line.", 1, paint, None)
     assert (there.png, there.svg) == (here.png, here.svg)

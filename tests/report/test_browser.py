@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from fedgraph import report
-from fedgraph.cells.entry import Entry
+from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.environment import Environment
-from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
+from fedgraph.cells.task_facts import CanaryAttackFacts, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.report.sections.base import Records
-from fedgraph.worlds.world import trusting
+from fedgraph.report.sections.base import SectionRecords
+from fedgraph.worlds.world import world_of_trust
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the extra 'browser' (Selenium) is not installed")
 CHROMIUM, DRIVER = (
@@ -41,7 +41,7 @@ FLAGS = (
 SUMS = (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
 
 
-def cells(dataset: str, lift: float) -> list[Entry]:
+def cells(dataset: str, lift: float) -> list[CellEntry]:
     """Two methods at node and at edge level, three settings, two budgets and none, two seeds."""
     found = []
     for seed in range(2):
@@ -53,14 +53,14 @@ def cells(dataset: str, lift: float) -> list[Entry]:
                 edge = method == "gap_edge"
                 assumed = (*((Assumption.FEATURES_LABELS_PUBLIC,) if edge else ()), *(SUMS if trust is Trust.SUMS else ()))
                 relation = Relation.EDGE_UNDIRECTED if edge else Relation.NODE_ZERO_OUT
-                attack = CanaryAttack(((500, 100, 70),), "a likelihood ratio of all released sums", "counting")
+                attack = CanaryAttackFacts(((500, 100, 70),), "a likelihood ratio of all released sums", "counting")
                 facts = NodeClassificationFacts(
                     clients=10, partition="louvain", train_nodes=2396, protocol="inductive", split="random", cut_edges=100,
                     attack=attack if method == "features" else None,
                 )  # fmt: skip
                 reading, measured = "provable" if math.isfinite(epsilon) else "none", 0.4 if method == "features" else None
-                found.append(Entry(
-                    "price-of-trust", dataset, method, "default", trusting(trust), reading, epsilon, seed,
+                found.append(CellEntry(
+                    "price-of-trust", dataset, method, "default", world_of_trust(trust), reading, epsilon, seed,
                     {"accuracy": accuracy + lift - loss + seed / 100}, facts, Protection(relation, trust.viewer, assumed),
                     1e-5, epsilon, epsilon, measured, "composition of Gaussian releases", {"model": epsilon},
                     ("A note of the plan.",), 1.5, (),
@@ -83,12 +83,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ("embedded/library", "embedded/another")
     params = {"methods": [], "map": "tsne"}
     records = [
-        Records(f"price-{i}", "node_classification", "price-of-trust", name, params, tuple(made), ({},) * len(made))
+        SectionRecords(f"price-{i}", "node_classification", "price-of-trust", name, params, tuple(made), ({},) * len(made))
         for i, name in enumerate(names)
         for made in [cells(name, i / 20)]
     ]
     made = Environment(seed=1, platform="Linux", devices=("cpu",))
-    report.write(out, "tiny", "Which method shall I use?", "name: tiny\n", records, {}, made, Quiet())
+    report.write_report(out, "tiny", "Which method shall I use?", "name: tiny\n", records, {}, made, Quiet())
     return out / "report.html"
 
 

@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import NodeClassificationFacts, pack_right
-from fedgraph.report import answer, chance, first_screen, report_rows
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import NodeClassificationFacts, pack_answer_facts
+from fedgraph.report import answer, cards, chance, report_rows
 from tests.report.test_answer import cell
 
 
-def graded(method: str, right: np.ndarray, *, least: int = 200, **rest: Any) -> Entry:
+def graded(method: str, right: np.ndarray, *, least: int = 200, **rest: Any) -> CellEntry:
     """A cell whose answers are right where ``right`` says so."""
-    facts = NodeClassificationFacts(tested=right.size, least_class=least, right=pack_right(right))
+    facts = NodeClassificationFacts(tested=right.size, least_class=least, right=pack_answer_facts(right))
     return cell(method, float(right.mean()), facts=facts, **rest)
 
 
-def said(*cells: Entry) -> tuple[str, ...]:
-    return answer.find_answer(report_rows.group_rows(list(cells))).sentences
+def said(*cells: CellEntry) -> tuple[str, ...]:
+    return answer.find_answer(report_rows.group_report_rows(list(cells))).sentences
 
 
 @pytest.mark.parametrize(("share", "number"), [(0.5, 100), (1.0, 7), (0.0, 12), (0.93, 640)])
 def test_the_interval_is_where_the_share_is_two_standard_errors_away(share: float, number: int) -> None:
-    low, high = chance.wilson(share, number)
+    low, high = chance.wilson_chance_interval(share, number)
     assert 0 <= low <= share <= high <= 1
     for end in {low, high} - {share}:
         assert abs(share - end) == pytest.approx(2 * math.sqrt(end * (1 - end) / number), abs=1e-9)
@@ -48,12 +48,12 @@ def test_small_classes_and_a_large_delta_conclude_nothing(change: dict[str, Any]
 
 def test_where_nothing_can_be_concluded_no_row_is_named() -> None:
     rows = [graded("one", np.ones(7, bool)), graded("two", np.arange(7) % 2 > 0)]
-    answered = answer.find_answer(report_rows.group_rows(rows))
+    answered = answer.find_answer(report_rows.group_report_rows(rows))
     text = " ".join(answered.sentences)
-    low, high = chance.wilson(3 / 7, 7)[0], chance.wilson(1.0, 7)[1]
+    low, high = chance.wilson_chance_interval(3 / 7, 7)[0], chance.wilson_chance_interval(1.0, 7)[1]
     assert f"what keeps it has 0.43 to 1.00, and by chance alone anything from {low:.2f} to {high:.2f}" in text
     assert not any(word in text for word in ("reaches", "one has", "two has", "Within two standard errors"))
-    (card,) = first_screen.make_cards(answered)
+    (card,) = cards.make_cards(answered)
     assert (card.use, card.prices) == ((), ())
     assert card.right.startswith("Nothing can be concluded.")
 
@@ -81,10 +81,10 @@ def test_paired_answers_tell_apart_what_unpaired_ones_cannot() -> None:
     first = np.arange(1000) % 3 > 0
     second = first.copy()
     second[np.flatnonzero(first)[:20]] = False
-    rows = report_rows.group_rows([graded("one", first), graded("two", second)])
-    assert chance.error_of_difference(rows[0], rows[1], "accuracy") < 0.005
-    alone = report_rows.group_rows([cell("two", float(second.mean()), facts=NodeClassificationFacts(tested=1000))])[0]
-    assert chance.error_of_difference(rows[0], alone, "accuracy") > 0.02
+    rows = report_rows.group_report_rows([graded("one", first), graded("two", second)])
+    assert chance._error_of_difference(rows[0], rows[1], "accuracy") < 0.005
+    alone = report_rows.group_report_rows([cell("two", float(second.mean()), facts=NodeClassificationFacts(tested=1000))])[0]
+    assert chance._error_of_difference(rows[0], alone, "accuracy") > 0.02
 
 
 def test_no_more_than_the_largest_class_is_not_reached() -> None:

@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodeClassificationFacts, NodesAtRisk
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import EveryNamedAttackFacts, NamedAttackFacts, NodeClassificationFacts, NodeRiskFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, report_rows
 from fedgraph.report.sections import named_attacks
-from fedgraph.report.sections.base import Records
-from fedgraph.worlds.world import trusting
+from fedgraph.report.sections.base import SectionRecords
+from fedgraph.worlds.world import world_of_trust
 
 
-def entry(facts: NodeClassificationFacts) -> Entry:
+def entry(facts: NodeClassificationFacts) -> CellEntry:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
-    return Entry(
-        "t", "d", "m", "v", trusting(Trust.OWN_CLIENT),
+    return CellEntry(
+        "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
         "provable", 1.0, 0, {"accuracy": 0.5}, facts, protection, 1e-5, None, 1.0, None, "theorem",
         {"model": 1.0}, (), 0.1, (),
     )  # fmt: skip
 
 
-def verdict(right: int, **changes: Any) -> NamedAttack:
+def verdict(right: int, **changes: Any) -> NamedAttackFacts:
     found: dict[str, Any] = {
         "attack": "lira", "reference": "somebody 2022", "needs": "the plan", "viewer": "server", "what": "one from the other",
         "auc": 0.7, "advantage": 0.3, "tpr": (0.01, 0.05), "positives": 250, "negatives": 250, "relation": "node-zero-out",
         "epsilon": 0.5, "comparable": True, "why": "", "estimator": "counting-tight",
         "counts": ((500, 100, right),) * 2, "limit": 0.46, "answers": "viewer", "more": {},
     }  # fmt: skip
-    return NamedAttack(**{**found, **changes})
+    return NamedAttackFacts(**{**found, **changes})
 
 
-def row(*verdicts: NamedAttack, risk: NodesAtRisk | None = None) -> report_rows.Row:
-    named = NamedAttacks(verdicts, {"linkteller": "it says nothing here"}, risk)
-    (found,) = report_rows.group_rows([entry(NodeClassificationFacts(named=named))])
+def row(*verdicts: NamedAttackFacts, risk: NodeRiskFacts | None = None) -> report_rows.ReportRow:
+    named = EveryNamedAttackFacts(verdicts, {"linkteller": "it says nothing here"}, risk)
+    (found,) = report_rows.group_report_rows([entry(NodeClassificationFacts(named=named))])
     return found
 
 
-def section(found: report_rows.Row) -> Any:
-    records = Records("r", "node_classification", "t", "d", {}, found.entries, ({},) * len(found.entries))
+def section(found: report_rows.ReportRow) -> Any:
+    records = SectionRecords("r", "node_classification", "t", "d", {}, found.entries, ({},) * len(found.entries))
     return named_attacks.build(records, None)
 
 
@@ -54,8 +54,8 @@ def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
 
 
 def test_many_bounds_share_the_error() -> None:
-    alone = named_attacks.contradictions([row(verdict(84))])
-    among = named_attacks.contradictions([row(verdict(84), *(verdict(50, attack=f"a{k}") for k in range(200)))])
+    alone = named_attacks.contradict_named_attacks([row(verdict(84))])
+    among = named_attacks.contradict_named_attacks([row(verdict(84), *(verdict(50, attack=f"a{k}") for k in range(200)))])
     assert alone
     assert not among
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() ->
 
 
 def test_no_attack_by_name_no_section() -> None:
-    (plain,) = report_rows.group_rows([entry(NodeClassificationFacts())])
+    (plain,) = report_rows.group_report_rows([entry(NodeClassificationFacts())])
     assert section(plain) == named_attacks.Section((), (), ())
 
 
@@ -80,7 +80,7 @@ def test_needs_reference_and_reasons_are_shown() -> None:
 
 
 def test_who_is_at_risk_is_a_distribution() -> None:
-    risk = NodesAtRisk(
+    risk = NodeRiskFacts(
         runs=3, nodes=10, histogram=(1, 2, 3, 4), luck=(1.2, 3.8, 3.8, 1.2), mean=0.66, always_found=0.4, always_by_luck=0.125,
         by_degree=((0.0, 2.0, 5, 0.7),), by_rarity=((1.0, 1.0, 10, 0.66),), by_unlike=((0.0, 1.0, 10, 0.66),),
         rank_degree=-0.2, rank_rarity=0.1, rank_unlike=0.0,

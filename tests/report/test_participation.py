@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import ClientResult, ParticipationFacts, pack_right
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import ClientResultFacts, ParticipationFacts, pack_answer_facts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import choices, columns, owner_letters, page, result_files
+from fedgraph.report import client_choices, owner_letters, page, result_files, table_columns
 from fedgraph.report.sections import participation
-from fedgraph.report.sections.base import Records
-from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
+from fedgraph.report.sections.base import SectionRecords
+from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
-SUMS = trusting(Trust.SUMS)
+SUMS = world_of_trust(Trust.SUMS)
 
 ACCOUNTS = {"alerts": 0.1, "called": ("account", "accounts")}
 
@@ -41,11 +41,11 @@ def entry(world: World, epsilon: float, records: list[dict[str, Any]], method: s
 
 def entries() -> list[dict[str, Any]]:
     return [
-        entry(ALONE, math.inf, [record("alone", c, v, math.inf) for c, v in (("all", 0.55), ("a", 0.5), ("b", 0.6))]),
-        entry(ALONE, 4.0, [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.3), ("b", 0.4))]),
+        entry(ALONE_WORLD, math.inf, [record("alone", c, v, math.inf) for c, v in (("all", 0.55), ("a", 0.5), ("b", 0.6))]),
+        entry(ALONE_WORLD, 4.0, [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.3), ("b", 0.4))]),
         entry(SUMS, 4.0, [record("federated", c, v, 3.9) for c, v in (("all", 0.65), ("a", 0.7), ("b", 0.55))]
               + [record("personalised", c, v, 3.9) for c, v in (("all", 0.7), ("a", 0.72), ("b", 0.61))]),
-        entry(World(Kind.TOGETHER, Trust.SUMS, LeftOut(0, "a")), 4.0, [record("left-out", "a", 0.45, 0.0)]),
+        entry(World(WorldKind.TOGETHER, Trust.SUMS, LeftOutOfWorld(0, "a")), 4.0, [record("left-out", "a", 0.45, 0.0)]),
         entry(SUMS, 4.0, [record("federated", c, 0.99, math.inf) for c in ("all", "a", "b")], method="leaky"),
     ]  # fmt: skip
 
@@ -55,17 +55,17 @@ def seeded(given: list[dict[str, Any]], seeds: int = 3) -> list[dict[str, Any]]:
     return [one | {"seed": seed} for seed in range(seeds) for one in given]
 
 
-def of(given: list[dict[str, Any]], params: dict[str, Any] | None = None, short: bool = False) -> Records:
-    return Records("n", "participation", "t", "d", params or {}, tuple(finished(e) for e in given), short=short)
+def of(given: list[dict[str, Any]], params: dict[str, Any] | None = None, short: bool = False) -> SectionRecords:
+    return SectionRecords("n", "participation", "t", "d", params or {}, tuple(finished(e) for e in given), short=short)
 
 
-def finished(given: dict[str, Any]) -> Entry:
-    facts = given["facts"] | {"results": tuple(ClientResult(**r) for r in given["facts"]["results"])}
-    return Entry(**given | {"facts": ParticipationFacts(**facts)})
+def finished(given: dict[str, Any]) -> CellEntry:
+    facts = given["facts"] | {"results": tuple(ClientResultFacts(**r) for r in given["facts"]["results"])}
+    return CellEntry(**given | {"facts": ParticipationFacts(**facts)})
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
-    letter = owner_letters.write_letters(choices.read_choices(of(seeded(entries()))), "d")[0]
+    letter = owner_letters.write_owner_letters(client_choices.read_client_choices(of(seeded(entries()))), "d")[0]
     text = " ".join(letter.sentences)
     assert letter.client == "a"
     assert "counted on 25 people" in text
@@ -84,7 +84,7 @@ def test_the_letter_says_what_the_owner_asked() -> None:
 
 def test_a_difference_that_chance_may_make_is_none() -> None:
     """25 tested nodes three times: two standard errors of two shares near .6 are 16 of 100."""
-    letter = owner_letters.write_letters(choices.read_choices(of(seeded(entries()))), "d")[1]
+    letter = owner_letters.write_owner_letters(client_choices.read_client_choices(of(seeded(entries()))), "d")[1]
     assert "Differences below 16 may be chance." in letter.sentences[0]
     assert "joining brings you nothing that can be told from chance. With ε = 4 it is about as good" in letter.answer
     assert "55 of 100 (5 fewer than alone, which may be chance)" in " ".join(letter.sentences)
@@ -101,7 +101,7 @@ def test_fewer_than_three_seeds_give_no_advice(seeds: int) -> None:
 
 def right(shift: int, of: int = 60) -> str:
     """Answers of 100 people, of whom ``of`` are answered rightly; ``shift`` moves whom."""
-    return pack_right(np.roll(np.arange(100) < of, shift))
+    return pack_answer_facts(np.roll(np.arange(100) < of, shift))
 
 
 @pytest.mark.parametrize(("shift", "gains"), [(0, True), (40, False)])
@@ -111,7 +111,7 @@ def test_answers_are_compared_person_by_person(shift: int, gains: bool) -> None:
     for one, of_100, moved in ((given[0], 60, 0), (given[1], 50, 0), (given[2], 68, shift)):
         for found in one["facts"]["results"]:
             found |= {"tested": 100, "metrics": {"accuracy": of_100 / 100}, "right": right(moved, of_100)}
-    gain = owner_letters.joining_gain(choices.read_choices(of(seeded(given))), "a", 4.0)
+    gain = owner_letters.measure_owner_gain(client_choices.read_client_choices(of(seeded(given))), "a", 4.0)
     assert gain == pytest.approx(0.08 if gains else 0.0)
 
 
@@ -119,10 +119,10 @@ def test_both_sides_are_the_clients_own_best() -> None:
     """Client a keeps a noised model of its own that is better than the one that is best for everybody: that is its base."""
     given = entries()
     given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.8), ("b", 0.1))]
-    found = choices.read_choices(of(seeded(given)))
-    letter = owner_letters.write_letters(found, "d")[0]
+    found = client_choices.read_client_choices(of(seeded(given)))
+    letter = owner_letters.write_owner_letters(found, "d")[0]
     assert "a model that you keep to yourself: 80 of 100" in " ".join(letter.sentences)
-    assert (owner_letters.joining_gain(found, "a", 4.0) or 0.0) <= 0.0
+    assert (owner_letters.measure_owner_gain(found, "a", 4.0) or 0.0) <= 0.0
     assert "joining helps" not in letter.answer
 
 
@@ -166,13 +166,13 @@ def test_alerts_that_find_nothing_were_measured() -> None:
     """Ten alerts, twenty that are looked for, none found: that is a result, and chance has its width there."""
     given = entries()
     sought(given, 100, 20, 0)
-    found = choices.read_choices(of(given, ACCOUNTS))
+    found = client_choices.read_client_choices(of(given, ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (20, 0.5)
-    letter = owner_letters.write_letters(found, "d")[0]
+    letter = owner_letters.write_owner_letters(found, "d")[0]
     assert not any("Nothing was measured" in s for s in letter.sentences)
     for record in (r for one in given for r in one["facts"]["results"] if r["client"] == "a"):
         record |= {"sought": 0, "metrics": {"accuracy": 0.9}}
-    (silent, _) = owner_letters.write_letters(choices.read_choices(of(given, ACCOUNTS)), "d")
+    (silent, _) = owner_letters.write_owner_letters(client_choices.read_client_choices(of(given, ACCOUNTS)), "d")
     assert "none of your accounts that were tested is of the kind that is looked for" in " ".join(silent.sentences)
 
 
@@ -183,16 +183,16 @@ def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
     sought(two, 5, 2, 1)
     for entry_ in two:
         entry_["seed"] = 1
-    found = choices.read_choices(of([*one, *two], ACCOUNTS))
+    found = client_choices.read_client_choices(of([*one, *two], ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (3, 0.75)
-    text = " ".join(owner_letters.write_letters(found, "d")[0].sentences)
+    text = " ".join(owner_letters.write_owner_letters(found, "d")[0].sentences)
     assert "No model can find more than 75 of 100" in text
     assert "Alone, with a model that you keep to yourself: 75 of 100" in text
 
 
 @pytest.mark.parametrize("tested", [1, 2, 3, 8, 50, 400])
 def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
-    found = choices.read_choices(of(entries()))
+    found = client_choices.read_client_choices(of(entries()))
     found.tested["a"] = tested
     assert owner_letters._alike(found, "a", 1.0 - 1 / tested, 1.0)
     assert owner_letters._alike(found, "a", 1 / tested, 0.0)
@@ -200,8 +200,8 @@ def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
 
 
 def test_an_owner_who_asked_for_more_protection_reads_it() -> None:
-    found = choices.read_choices(of(entries(), {"client_epsilons": {"b": 1.0}, "alerts": None}))
-    asked, other = (" ".join(letter.sentences) for letter in owner_letters.write_letters(found, "d")[::-1])
+    found = client_choices.read_client_choices(of(entries(), {"client_epsilons": {"b": 1.0}, "alerts": None}))
+    asked, other = (" ".join(letter.sentences) for letter in owner_letters.write_owner_letters(found, "d")[::-1])
     assert "You asked for more protection: your own people have ε = 1." in asked
     assert "asked for more" not in other
 
@@ -226,7 +226,10 @@ def test_one_person_is_not_people() -> None:
     for one in given:
         for found in one["facts"]["results"]:
             found["nodes"] = 1
-    assert "you bring 1 person of d." in owner_letters.write_letters(choices.read_choices(of(given)), "d")[0].sentences[0]
+    assert (
+        "you bring 1 person of d."
+        in owner_letters.write_owner_letters(client_choices.read_client_choices(of(given)), "d")[0].sentences[0]
+    )
 
 
 def test_owners_whose_names_are_alike_get_a_page_each() -> None:
@@ -248,9 +251,9 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
     given = entries()
     given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.6), ("a", 0.65), ("b", 0.55))]
     given[2]["protection"] = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.FEATURES_FROM_EDGES,))
-    found = choices.read_choices(of(given))
-    assert found.inside() == ("features", 4.0, choices.ALONE)
-    letter = owner_letters.write_letters(found, "d")[0]
+    found = client_choices.read_client_choices(of(given))
+    assert found.inside() == ("features", 4.0, client_choices.ALONE_CHOICE)
+    letter = owner_letters.write_owner_letters(found, "d")[0]
     assert "keep to yourself: 65 of 100" in " ".join(letter.sentences)
     assert any("What the rows of others say of this person" in s for s in letter.last)
 
@@ -260,7 +263,7 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
 )
 def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
     free = entry(SUMS, math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
-    letter = owner_letters.write_letters(choices.read_choices(of(seeded([*entries(), free]))), "d")[0]
+    letter = owner_letters.write_owner_letters(client_choices.read_client_choices(of(seeded([*entries(), free]))), "d")[0]
     assert f"If nothing were protected, joining would give {100 * most:.0f} of 100: at ε = 4 protection {says}" in " ".join(
         letter.sentences
     )
@@ -279,14 +282,14 @@ def test_who_loses_is_named_and_what_is_not_private_wins_nothing() -> None:
 def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None:
     """Randomised response is ε-DP, and the best guess from it is right with probability e^ε / (1 + e^ε): the bound is tight."""
     right = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert owner_letters.right_at_most(epsilon, 0.0) == pytest.approx(right)
-    assert owner_letters.right_at_most(epsilon, 0.01) > right
-    assert owner_letters.right_at_most(math.inf, 0.0) == 1.0
+    assert owner_letters._right_at_most(epsilon, 0.0) == pytest.approx(right)
+    assert owner_letters._right_at_most(epsilon, 0.01) > right
+    assert owner_letters._right_at_most(math.inf, 0.0) == 1.0
 
 
 def test_every_client_has_its_rows_in_the_table() -> None:
-    numbers = columns.numbers_of_cells("s", "real", [finished(e) for e in entries()])
-    rows = result_files.read_columns(numbers)
+    numbers = table_columns.column_numbers_of_cells("s", "real", [finished(e) for e in entries()])
+    rows = result_files.read_result_columns(numbers)
     assert {(r["participation"], r["client"]) for r in rows if r["trust"] == "sums"} >= {
         ("federated", "all"), ("federated", "a"), ("personalised", "b"),
     }  # fmt: skip
@@ -299,8 +302,11 @@ def test_trainings_on_the_same_people_are_counted_and_composed() -> None:
     (said,) = [s for s in participation.build(of(entries()), None).sentences if s.startswith("To compare")]
     assert said.startswith("To compare, each row trains up to 2 times")
     assert "up to 2 times that ε, at 2 times the δ" in said
-    alone = [entry(ALONE, 4.0, [record("alone", c, 0.5, 4.0) for c in ("all", "a", "b")])]
+    alone = [entry(ALONE_WORLD, 4.0, [record("alone", c, 0.5, 4.0) for c in ("all", "a", "b")])]
     assert not [s for s in participation.build(of(alone), None).sentences if s.startswith("To compare")]
-    both = [*entries(), entry(World(Kind.TOGETHER, Trust.SUMS, LeftOut(1, "b")), 4.0, [record("left-out", "b", 0.4, 0.0)])]
+    both = [
+        *entries(),
+        entry(World(WorldKind.TOGETHER, Trust.SUMS, LeftOutOfWorld(1, "b")), 4.0, [record("left-out", "b", 0.4, 0.0)]),
+    ]
     (said,) = [s for s in participation.build(of(both), None).sentences if s.startswith("To compare")]
     assert "up to 2 times" in said, "each client's people are in the joint training and in the one without the other client"

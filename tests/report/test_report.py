@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from matplotlib.axes import Axes
 
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import NodeClassificationFacts
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import columns, phrases, plots, references, report_rows, result_files, statement
+from fedgraph.report import phrases, plots, references, report_rows, result_files, statement, table_columns
 from fedgraph.report.sections import node_classification
-from fedgraph.worlds.world import trusting
+from fedgraph.worlds.world import world_of_trust
 
 
-def entry(**changes: Any) -> Entry:
+def entry(**changes: Any) -> CellEntry:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
-    made = Entry(
-        "t", "d", "m", "v", trusting(Trust.OWN_CLIENT),
+    made = CellEntry(
+        "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
         "provable", 1.0, 0, {"accuracy": 0.5}, NodeClassificationFacts(), protection, 1e-5, None,
         1.0, None, "theorem", {"model": 1.0}, (), 0.1, (),
     )  # fmt: skip
@@ -34,28 +34,28 @@ def entry(**changes: Any) -> Entry:
     [(None, "—"), (math.inf, "∞"), (math.nan, "—"), (1.0, "1"), (0.12345, "0.123"), (0.00012345, "0.000123"), (0.0, "0")],
 )
 def test_numbers(value: float | None, text: str) -> None:
-    assert phrases.rounded(value) == text
+    assert phrases.phrase_number(value) == text
 
 
 def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:
     entries = [entry(seed=s, metrics={"accuracy": a}, epsilon_provable=e) for s, a, e in ((0, 0.4, 1.0), (1, 0.6, 2.0))]
-    (row,) = report_rows.group_rows(entries)
+    (row,) = report_rows.group_report_rows(entries)
     assert row.mean("accuracy") == pytest.approx(0.5)
     assert row.deviation("accuracy") == pytest.approx(0.1414, abs=1e-3)
     assert row.provable == 2.0
-    assert report_rows.mean_spread(row, "accuracy") == "0.500 ± 0.141"
+    assert report_rows.format_row_mean(row, "accuracy") == "0.500 ± 0.141"
 
 
 def test_seeds_that_chose_otherwise_are_one_row_with_all_their_paths() -> None:
     other = entry(seed=1, paths={"meetings": 0.2, "labels": 0.7})
-    row = report_rows.group_rows([entry(paths={"meetings": 0.2, "rows": 0.9}), other])[0]
+    row = report_rows.group_report_rows([entry(paths={"meetings": 0.2, "rows": 0.9}), other])[0]
     assert row.paths == ("meetings", "rows", "labels")
     assert row.path("labels") == 0.7
-    assert all(f"“{path}”" in " ".join(statement.describe_row(row).sentences) for path in row.paths)
+    assert all(f"“{path}”" in " ".join(statement.make_statement(row).sentences) for path in row.paths)
 
 
 def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
-    said = statement.describe_row(report_rows.group_rows([entry()])[0])
+    said = statement.make_statement(report_rows.group_report_rows([entry()])[0])
     text = " ".join(said.sentences)
     for part in (
         "each node",
@@ -70,24 +70,24 @@ def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
 
 
 def test_an_open_path_is_said_to_protect_nothing() -> None:
-    row = report_rows.group_rows([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
-    text = " ".join(statement.describe_row(row).sentences)
+    row = report_rows.group_report_rows([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
+    text = " ".join(statement.make_statement(row).sentences)
     assert "protects nothing" in text
     assert "“model” is sent in clear" in text
     assert "“embedding” alone" in text
 
 
 def test_rows_on_raw_data_are_not_called_public() -> None:
-    raw = report_rows.Row((entry(paths={}, epsilon_provable=math.inf, epsilon=math.inf),))
-    assert "raw data" in " ".join(statement.describe_row(raw).sentences)
-    assert "ε = ∞" in " ".join(statement.describe_row(raw).sentences)
-    sizes = report_rows.Row((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),))
-    assert "only public sizes" in " ".join(statement.describe_row(sizes).sentences)
+    raw = report_rows.ReportRow((entry(paths={}, epsilon_provable=math.inf, epsilon=math.inf),))
+    assert "raw data" in " ".join(statement.make_statement(raw).sentences)
+    assert "ε = ∞" in " ".join(statement.make_statement(raw).sentences)
+    sizes = report_rows.ReportRow((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),))
+    assert "only public sizes" in " ".join(statement.make_statement(sizes).sentences)
 
 
 def test_csv_writes_infinity_and_leaves_none_empty() -> None:
-    numbers = columns.numbers_of_cells("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
-    text = result_files.as_csv(result_files.read_columns(numbers))
+    numbers = table_columns.column_numbers_of_cells("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
+    text = result_files.format_result_csv(result_files.read_result_columns(numbers))
     assert text.startswith("scenario,dataset,source,")
     assert ",inf," in text
     assert len(text.splitlines()) == 2
@@ -95,7 +95,8 @@ def test_csv_writes_infinity_and_leaves_none_empty() -> None:
 
 def test_bibliography_reads_the_methods_own_bibtex() -> None:
     lines = [
-        r.text for r in references.collect_papers(["features", "local_dp", "graph size"], ["planetoid/citeseer"], geometry=True)
+        r.text
+        for r in references.collect_references(["features", "local_dp", "graph size"], ["planetoid/citeseer"], geometry=True)
     ]
     assert any("Abadi et al. Deep Learning with Differential Privacy" in line for line in lines)
     assert any("Gromov-Wasserstein Discrepancy with Local Differential Privacy" in line for line in lines)
@@ -105,21 +106,21 @@ def test_bibliography_reads_the_methods_own_bibtex() -> None:
 def test_published_numbers_are_found_and_compared() -> None:
     from fedgraph.report import printed_numbers
 
-    printed = printed_numbers.find("coauthor/cs", "dpar", "gm", 8.0, "accuracy")
+    printed = printed_numbers.find_printed_number("coauthor/cs", "dpar", "gm", 8.0, "accuracy")
     assert printed is not None
     assert printed.value == 0.9063
-    assert printed_numbers.find("coauthor/cs", "dpar", "gm", 2.0, "accuracy") is None
-    assert printed_numbers.find("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "node") is not None
-    assert printed_numbers.find("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "edge") is None, (
+    assert printed_numbers.find_printed_number("coauthor/cs", "dpar", "gm", 2.0, "accuracy") is None
+    assert printed_numbers.find_printed_number("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "node") is not None
+    assert printed_numbers.find_printed_number("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "edge") is None, (
         "DPAR's table is at node level"
     )
-    assert printed_numbers.in_standard_errors(0.9, 0.02, 4, 0.88) == pytest.approx(2.0)
-    assert printed_numbers.in_standard_errors(0.9, 0.0, 1, 0.88) is None
+    assert printed_numbers._in_standard_errors(0.9, 0.02, 4, 0.88) == pytest.approx(2.0)
+    assert printed_numbers._in_standard_errors(0.9, 0.0, 1, 0.88) is None
 
 
 def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
 
-    def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> Entry:
+    def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> CellEntry:
         relation = Relation.EDGE_UNDIRECTED if unit == "edge" else Relation.NODE_ZERO_OUT
         known = (Assumption.FEATURES_LABELS_PUBLIC,) if unit == "edge" else ()
         assumed = (*known, Assumption.OWN_EDGES_KNOWN) if own else known
@@ -128,14 +129,16 @@ def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
             variant=variant,
             metrics={"accuracy": accuracy},
             epsilon_provable=provable,
-            world=trusting(Trust.CURATOR),
+            world=world_of_trust(Trust.CURATOR),
             protection=protection,
         )
 
     cells = [cell("own", 0.9, 1.0, own=True), cell("sound", 0.8, 0.0), cell("weak", 0.7, 1.0), cell("claims", 0.95, 1.45)]
-    (table,) = node_classification._best_edge_level(report_rows.group_rows([*cells, cell("node", 0.99, 1.0, unit="node")]))
+    (table,) = node_classification._best_edge_level(
+        report_rows.group_report_rows([*cells, cell("node", 0.99, 1.0, unit="node")])
+    )
     assert table.rows == ((Trust.CURATOR.title, "1", "m · own", "0.900", "1", "m · sound", "0.800", "0"),)
-    assert node_classification._best_edge_level(report_rows.group_rows(cells[:1])) == []
+    assert node_classification._best_edge_level(report_rows.group_report_rows(cells[:1])) == []
 
 
 def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_noise() -> None:
@@ -149,7 +152,7 @@ def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_no
             (math.inf, "none", 0.9),
         ]
     ]
-    first, second = node_classification._lines(report_rows.group_rows(cells))
+    first, second = node_classification._lines(report_rows.group_report_rows(cells))
     assert (list(first.x), list(first.y)) == ([1.0, 8.0, math.inf], [0.5, 0.6, 0.9])
     assert (list(second.x), list(second.y)) == ([1.0, 8.0, math.inf], [0.3, 0.4, 0.9])
     assert first.label != second.label
@@ -158,7 +161,9 @@ def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_no
 def test_every_note_of_a_plan_reaches_results_json() -> None:
     """One line for each row and sentence, seeds together; nothing that a plan says is dropped."""
     both = entry(method="x", notes=("first", "second"))
-    found = result_files.notes_of_rows([both, entry(method="x", seed=1, notes=("first",)), entry(method="y", notes=("first",))])
+    found = result_files.collect_result_notes(
+        [both, entry(method="x", seed=1, notes=("first",)), entry(method="y", notes=("first",))]
+    )
     assert [(line["method"], line["note"]) for line in found] == [("x", "first"), ("x", "second"), ("y", "first")]
 
 
@@ -168,7 +173,7 @@ def test_a_shorter_picture_keeps_every_number_that_is_written() -> None:
         axes[0].set_xticks([0.00125, 0.00375], ["0.00125", "ε = 0.00375"])
         axes[0].set_title("0.68421")
 
-    svg = plots.draw("one", "a line", 1, paint, None).svg
+    svg = plots.draw_plot("one", "a line", 1, paint, None).svg
     for written in (">0.68421<", ">0.00125<", ">ε = 0.00375<"):
         assert written in svg
     assert not re.search(r' d="[^"]*\.\d\d', svg), "positions are finer than the eye"
@@ -180,12 +185,12 @@ def test_a_row_that_cannot_be_private_says_what_it_is() -> None:
     told = NodeClassificationFacts(broken_promise="degree 9 > 5")
     broken = entry(epsilon=8.0, epsilon_provable=math.inf, paths={"model": math.inf}, facts=told)
     free = entry(epsilon=math.inf, calibrated_by="none", epsilon_provable=math.inf, paths={"model": math.inf})
-    rows = result_files.read_columns(columns.numbers_of_cells("s", "real", [clear, broken, free, entry()]))
+    rows = result_files.read_result_columns(table_columns.column_numbers_of_cells("s", "real", [clear, broken, free, entry()]))
     assert [(row["calibrated_by"], row["status"]) for row in rows] == [
         ("provable (embedding alone)", "not private: ε = ∞ (model)"),
         ("provable", "not private: the promise is broken: degree 9 > 5"),
         ("none", "ok"),
         ("provable", "ok"),
     ]
-    assert result_files.identity_in(rows[0]) == result_files.identity_of(clear)
+    assert result_files.identify_result_row(rows[0]) == result_files.identify_result_cell(clear)
     assert clear.row_key.calibrated_by == "provable", "streams and rows keep their names"

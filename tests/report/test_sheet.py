@@ -14,31 +14,31 @@ import pytest
 import yaml
 
 import fedgraph
-from fedgraph.cells.entry import Entry, portable, to_json
-from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
+from fedgraph.cells.entry import CellEntry, entry_to_json, make_entry_portable
+from fedgraph.cells.task_facts import CanaryAttackFacts, NodeClassificationFacts
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.privacy.events import PureDP, Unprotected
-from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.lines import Line
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import columns, result_files, saved_run, sheet
-from fedgraph.report.report_rows import Row
-from fedgraph.worlds.world import trusting
+from fedgraph.report import privacy_sheet, result_files, saved_run, table_columns
+from fedgraph.report.report_rows import ReportRow
+from fedgraph.worlds.world import world_of_trust
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJOINT)
 
 
-def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> Entry:
+def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> CellEntry:
     price = epsilon if provable is None else provable
     held = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ASSUMED)
     event = Unprotected("clear") if math.isinf(price) else PureDP(price / 2)
-    lines = [Line("c", "model", ((0, 2),), ((0, 1),), 1, "Gaussian noise, σ = 3", event)]
-    ledger = tuple(Ledger([Account("c", held, 1e-5)], lines).lines())
-    return Entry(
-        "t", "embedded/library", method, "v", trusting(Trust.OWN_CLIENT), "provable", epsilon, seed, {"accuracy": accuracy},
+    lines = [LedgerLine("c", "model", ((0, 2),), ((0, 1),), 1, "Gaussian noise, σ = 3", event)]
+    ledger = tuple(Ledger([LedgerAccount("c", held, 1e-5)], lines).lines())
+    return CellEntry(
+        "t", "embedded/library", method, "v", world_of_trust(Trust.OWN_CLIENT), "provable", epsilon, seed,
+        {"accuracy": accuracy},
         NodeClassificationFacts(clients=3, train_nodes=2000), held, 1e-5, None, price, None, "a theorem", {"model": price},
         ("a note of the plan",), 0.1, ledger,
     )  # fmt: skip
@@ -52,18 +52,18 @@ def folder(tmp_path: Path) -> Path:
     cells = [cell("sound", 1.2345678, 0.6 + s / 10, s) for s in range(2)]
     cells += [cell("claims", 1.0, 0.9, 0, math.inf), cell("clear", math.inf, 0.95, 0)]
     for i, entry in enumerate(cells):
-        (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(to_json(entry)).encode()))
-    rows = result_files.read_columns(columns.numbers_of_cells("tiny", "embedded", cells))
-    (run / "results.json").write_text(json.dumps(portable({"rows": rows})), encoding="utf-8")
+        (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(entry_to_json(entry)).encode()))
+    rows = result_files.read_result_columns(table_columns.column_numbers_of_cells("tiny", "embedded", cells))
+    (run / "results.json").write_text(json.dumps(make_entry_portable({"rows": rows})), encoding="utf-8")
     environment = {"seed": 7, "versions": {"torch": "2"}, "data": [{"name": "embedded/library", "source": "embedded"}]}
     (run / "environment.json").write_text(json.dumps(environment), encoding="utf-8")
     (run / "scenario.yaml").write_text("name: tiny\ntitle: A <tiny> run\n", encoding="utf-8")
     return run
 
 
-def made(folder: Path, name: str | None = None) -> sheet.Sheet:
-    run = saved_run.load_run(folder)
-    return sheet.sheet(run, None if name is None else run.find(name))
+def made(folder: Path, name: str | None = None) -> privacy_sheet.PrivacySheet:
+    run = saved_run.load_saved_run(folder)
+    return privacy_sheet.make_privacy_sheet(run, None if name is None else run.find(name))
 
 
 def test_the_sheet_of_the_answer_states_everything_in_the_order_of_the_pyramid(folder: Path) -> None:
@@ -121,11 +121,11 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(
 def test_a_measured_epsilon_says_which_bound_it_is() -> None:
     """The same guesses refute more where curves of Gaussian noise are taken for granted."""
     counts = ((1000, 200, 195),)
-    attack = CanaryAttack(counts, "what", "curve", None)
+    attack = CanaryAttackFacts(counts, "what", "curve", None)
     entry = replace(cell("sound", 8.0, 0.5, 0), epsilon_measured=3.0, facts=NodeClassificationFacts(attack=attack))
-    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", sheet.measured(Row((entry,)))))
+    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", privacy_sheet._measured(ReportRow((entry,)))))
     assert curve > plain > 0
-    assert "refutes curves of Gaussian noise only" in sheet.measured(Row((entry,)))
+    assert "refutes curves of Gaussian noise only" in privacy_sheet._measured(ReportRow((entry,)))
 
 
 def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> 
 def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
     record = made(folder).record
     assert record is not None
-    text = sheet.as_yaml(record)
+    text = privacy_sheet._as_yaml(record)
     read = yaml.safe_load(text)
     assert (read["status"], read["tier"]) == ("Draft", 3)
     loss = read["deployment"]["privacy_loss"]
@@ -145,7 +145,7 @@ def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
     assert loss["privacy_parameters"]["delta"] == 1e-5
     assert read["deployment"]["deployment_model"]["model_name"] == "Federated"
     for blank in (read["deployment"]["basic"]["data_curators"][0], read["deployment"]["basic"]["intended_use"]):
-        assert blank == sheet.BLANK
+        assert blank == privacy_sheet._BLANK
     assert read["url_slug"] == "sound-v-on-embedded-library-node-level--blank-to-be-filled-in-by-whoever-publishes--1900"
     styles = {getattr(token, "style", None) for token in yaml.scan(text, Loader=yaml.SafeLoader)}
     assert styles <= {None, "|", '"', "'"}, "the registry refuses folded text"
@@ -154,7 +154,7 @@ def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
 
 def test_an_infinite_epsilon_is_never_registered() -> None:
     with pytest.raises(ValueError, match="no finite"):
-        sheet.round_up(math.inf)
+        privacy_sheet._round_up(math.inf)
 
 
 @pytest.mark.skipif(not os.environ.get(SCHEMA), reason=f"{SCHEMA} names no copy of the registry's schema")
@@ -164,16 +164,16 @@ def test_the_registrys_own_schema_finds_no_error(folder: Path) -> None:
     check = jsonschema.Draft7Validator(schema, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
     record = made(folder).record
     assert record is not None
-    read = yaml.safe_load(sheet.as_yaml(record))
+    read = yaml.safe_load(privacy_sheet._as_yaml(record))
     assert [e.message for e in check.iter_errors(read)] == []
     assert list(check.iter_errors(read | {"tier": 0})), "the schema would object"
 
 
 @pytest.mark.parametrize("value", [1.0, 1.2345678, 0.00012345678, 377.787969, 1e-300, 0.0])
 def test_a_registered_epsilon_is_never_below_the_proven_one(value: float) -> None:
-    from fedgraph.report.sheet import round_up
+    from fedgraph.report.privacy_sheet import _round_up
 
-    assert value <= round_up(value) <= value * 1.0001
+    assert value <= _round_up(value) <= value * 1.0001
 
 
 def test_the_command_writes_both_files_and_overwrites_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,7 +208,7 @@ def test_bad_input_is_one_line(folder: Path, change: list[str], told: str, capsy
 def test_a_damaged_run_is_one_line(folder: Path) -> None:
     (folder / "results.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match="not the folder of a run"):
-        saved_run.load_run(folder)
+        saved_run.load_saved_run(folder)
 
 
 def test_a_cell_that_was_damaged_or_edited_is_named_with_what_disagrees(

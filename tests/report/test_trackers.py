@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_every_row_has_a_line_and_infinity_is_no_metric(run: Run) -> None:
-    found = list(trackers.lines(run.answered.scores))
+    found = list(trackers._lines(run.answered.scores))
     assert len(found) == 2
     assert len({line.name for line in found}) == 2
     open_row = next(line for line in found if line.params["epsilon"] == "inf")
@@ -53,7 +53,7 @@ def test_every_row_has_a_line_and_infinity_is_no_metric(run: Run) -> None:
         float(run.table().set_index("epsilon").loc[1.0, "mean"])
     )
     failed = [dataclasses.replace(s, status="failed") for s in run.answered.scores]
-    assert not list(trackers.lines(failed))
+    assert not list(trackers._lines(failed))
 
 
 def test_tensorboard_reads_every_row_back(run: Run, tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_tensorboard_reads_every_row_back(run: Run, tmp_path: Path) -> None:
     hparams: Any = pytest.importorskip("tensorboard.plugins.hparams.plugin_data_pb2", reason=reason)
     assert run.to_tensorboard(tmp_path / "logs") == 2
     folders = {path.parent.name: path.parent for path in (tmp_path / "logs").rglob("events.out.*")}
-    for line in trackers.lines(run.answered.scores):
+    for line in trackers._lines(run.answered.scores):
         found = readers.EventAccumulator(str(folders[line.name])).Reload()
         metrics = {tag: found.Scalars(tag)[-1].value for tag in found.Tags()["scalars"]}
         assert metrics == pytest.approx(line.metrics, rel=1e-6)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fedgraph import run
-from fedgraph.privacy import budget_book, budget_charges
+from fedgraph.privacy import budget_book
 from fedgraph.privacy.units import Unit
 from fedgraph.runs import experiment
 
@@ -32,7 +32,7 @@ tasks:
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    budget_charges.create(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-5, PEOPLE)
+    budget_book.create_budget_book(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-5, PEOPLE)
     (tmp_path / "s.yaml").write_text(TEXT, encoding="utf-8")
     return tmp_path / "s.yaml"
 

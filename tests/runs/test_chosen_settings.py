@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from fedgraph import run
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import NodeClassificationFacts
-from fedgraph.privacy import budget_book, budget_charges
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import NodeClassificationFacts
+from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Selected
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.units import Assumption, Unit
-from fedgraph.report.saved_run import load_run
+from fedgraph.report.saved_run import load_saved_run
 
 ROW = "{method: features, select: {over: {steps: [2, 6], clip: [0.25, 0.5]}, among: 3}}"
 TEXT = """name: small
@@ -34,8 +34,8 @@ def written(folder: Path, text: str = TEXT, row: str = ROW) -> Path:
     return folder / "s.yaml"
 
 
-def entries(out: Path) -> list[Entry]:
-    (row,) = load_run(out).rows
+def entries(out: Path) -> list[CellEntry]:
+    (row,) = load_saved_run(out).rows
     return sorted(row.entries, key=lambda e: e.seed)
 
 
@@ -88,7 +88,7 @@ def test_a_run_that_goes_on_chooses_the_same(done: Path, tmp_path: Path) -> None
 
 def test_a_budget_pays_for_the_choice(tmp_path: Path) -> None:
     people = [str(k) for k in range(800)]
-    budget_charges.create(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-4, people)
+    budget_book.create_budget_book(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-4, people)
     secret = TEXT.replace("seed: 3", "seed: secret\nbudget: people.budget").replace("seeds: 2", "seeds: 1")
     assert run.main([str(written(tmp_path, secret)), "--out", str(tmp_path / "out")]) == 0
     (entry,) = entries(tmp_path / "out")

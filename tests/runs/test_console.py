@@ -15,35 +15,35 @@ from fedgraph.cells.cell import Cell
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import live
 from fedgraph.runs.console import Console
-from fedgraph.worlds.world import trusting
+from fedgraph.worlds.world import world_of_trust
 
-CELL = Cell("price", "planetoid/citeseer", "features", "logistic", trusting(Trust.SUMS), 4.0, "provable", 0)
+CELL = Cell("price", "planetoid/citeseer", "features", "logistic", world_of_trust(Trust.SUMS), 4.0, "provable", 0)
 
 
 def test_a_cell_is_said_in_words() -> None:
     assert CELL.words == "features · logistic, sums, ε = 4.0, seed 0"
-    free = replace(CELL, method="dpar", variant="default", world=trusting(Trust.CURATOR), epsilon=math.inf, seed=2)
+    free = replace(CELL, method="dpar", variant="default", world=world_of_trust(Trust.CURATOR), epsilon=math.inf, seed=2)
     assert free.words == "dpar, curator, ε = ∞, seed 2"
 
 
 def test_a_terminal_gets_the_view_of_watch_and_it_goes_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    store.claim_run_folder(tmp_path, "", "", resume=False)
+    store.claim_store_folder(tmp_path, "", "", resume=False)
     console = Console()
     console._err = RichConsole(force_terminal=True, stderr=True, width=100)
-    monkeypatch.setattr(live, "SECONDS_BETWEEN", 0.0)
-    with runtime.start("serial") as engine, store.lock_run_folder(tmp_path):
+    monkeypatch.setattr(live, "LIVE_SECONDS", 0.0)
+    with runtime.start("serial") as engine, store.lock_store_folder(tmp_path):
         console.plan(2, 0)
         console.follow(tmp_path, engine)
         console.begin(CELL)
         console.wait()
-        state = live.read_state(tmp_path)
+        state = live.read_live_state(tmp_path)
         assert (state.status, state.done, state.total, state.working) == ("running", 0, 2, (CELL.words,))
         console.finish(CELL)
-        assert live.read_state(tmp_path).done == 1
+        assert live.read_live_state(tmp_path).done == 1
         assert console._view is not None
         console.close()
         assert console._view is None
-    assert live.read_state(tmp_path).status == "interrupted"
+    assert live.read_live_state(tmp_path).status == "interrupted"
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ import pytest
 from fedgraph import run
 from fedgraph.commands.base import main as fedgraph
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.report.result_files import WRITTEN
+from fedgraph.report.result_files import _WRITTEN
 from fedgraph.runs import experiment
 
 TINY = """\
@@ -69,7 +69,7 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     for name in ("results.csv", "results.json", "ledger.jsonl", "scenario.yaml", "environment.json", "report.html"):
         assert (out / name).stat().st_size > 100, name
     rows = numbers(out)
-    assert {column.key for column in WRITTEN} - {"seconds"} == set(rows[0])
+    assert {column.key for column in _WRITTEN} - {"seconds"} == set(rows[0])
     assert {r["trust"] for r in rows} == {"curator", "own-client"}
     assert len([r for r in rows if r["metric"] == "accuracy"]) == 2 * 2 * 2
     assert {r["epsilon_provable"] for r in rows if r["epsilon"] == "inf" and r["method"] == "features"} == {"inf"}
@@ -185,7 +185,7 @@ def test_missing_data_says_which_files_to_put_where(
     empty = tmp_path / "empty"
     empty.mkdir()
     scenario_file.write_text(TINY.replace("embedded/library", "planetoid/cora"), encoding="utf-8")
-    monkeypatch.setattr("fedgraph.data.base.files.download_raw_files", lambda *args: "no network")
+    monkeypatch.setattr("fedgraph.data.base.files.download_data_files", lambda *args: "no network")
     assert run.main([str(scenario_file), "--out", str(tmp_path / "o"), "--data-root", str(empty)]) == 2
     message = capsys.readouterr().err
     assert "planetoid/Cora/raw/ind.cora.x" in message
@@ -196,7 +196,7 @@ def test_synthetic_data_is_announced_first_everywhere(
     scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("fedgraph.data.base.files.download_raw_files", lambda *args: "no network")
+    monkeypatch.setattr("fedgraph.data.base.files.download_data_files", lambda *args: "no network")
     empty, out = tmp_path / "empty", tmp_path / "out"
     empty.mkdir()
     text = TINY.replace("- name: embedded/library", "- {name: planetoid/cora, when_unavailable: synthetic}")

@@ -15,16 +15,16 @@ import pytest
 from fedgraph import run
 from fedgraph.errors import DataError
 from fedgraph.privacy.trust import Trust
-from fedgraph.report.saved_run import load_run
+from fedgraph.report.saved_run import load_saved_run
 from fedgraph.runs import experiment, schedule
 from fedgraph.runs.console import Console
-from fedgraph.runtime.base import Dealing
+from fedgraph.runtime.base import RuntimeDealing
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read
 from fedgraph.tasks import graph_metrics, node_classification
-from fedgraph.tasks.base import Cell, Context, Outcome
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome
 from fedgraph.types import Graph
-from fedgraph.worlds.world import trusting
+from fedgraph.worlds.world import world_of_trust
 
 MIXED = """\
 name: mixed
@@ -60,7 +60,7 @@ def numbers(folder: Path) -> list[dict[str, str]]:
 
 def facts(folder: Path) -> dict[tuple[str, ...], object]:
     """What was found beside the numbers by the rows that choose their settings: which settings, and what was tried."""
-    chosen = [entry for row in load_run(folder).rows for entry in row.entries if entry.variant == "chosen"]
+    chosen = [entry for row in load_saved_run(folder).rows for entry in row.entries if entry.variant == "chosen"]
     assert chosen
     return {(entry.method, str(entry.seed)): (entry.facts, entry.ledger) for entry in chosen}
 
@@ -86,7 +86,7 @@ def test_side_by_side_equals_one_after_another(
     mixed.write_text(MIXED.replace("workers: 2", f"workers: 2, spread: {spread}"), encoding="utf-8")
     cut, computed = tmp_path / "cut", node_classification.run
 
-    def only_alone(params: Any, cell: Cell, context: Context) -> object:
+    def only_alone(params: Any, cell: Cell, context: CellContext) -> object:
         assert cell.world.trust.whole, "the driver is no client and no server"
         assert threading.current_thread() is not threading.main_thread()
         return computed(params, cell, context)
@@ -124,7 +124,7 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
     class Later(SerialRuntime):
         name = "later"
 
-    def fails(params: object, cell: Cell, context: Context) -> object:
+    def fails(params: object, cell: Cell, context: CellContext) -> object:
         in_thread = threading.current_thread() is not threading.main_thread()
         by_whom[cell.epsilon] = in_thread
         if in_thread:
@@ -133,11 +133,11 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
         raise DataError(f"cell {cell.epsilon:g}")
 
     monkeypatch.setattr(node_classification, "run", fails)
-    stage = schedule.Stage(_task("node_classification", _params()), _context(library), ())
+    stage = schedule.ScheduledStage(_task("node_classification", _params()), _context(library), ())
     trusts = {1.0: Trust.OWN_CLIENT, 2.0: Trust.CURATOR, 3.0: Trust.CURATOR}
-    cells = [(stage, Cell("t", "d", "m", "v", trusting(trust), e, "provable", 0)) for e, trust in trusts.items()]
+    cells = [(stage, Cell("t", "d", "m", "v", world_of_trust(trust), e, "provable", 0)) for e, trust in trusts.items()]
     found = []
-    for done in schedule.computed_cells(cells, Later, Console(quiet=True), is_up=here.is_set):
+    for done in schedule.compute_scheduled_cells(cells, Later, Console(quiet=True), is_up=here.is_set):
         found.append((done.cell.epsilon, done.outcome))
         if len(found) == 2:
             others.set()
@@ -147,13 +147,13 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
 
 
 def test_who_is_alone() -> None:
-    cell = Cell("t", "d", "m", "v", trusting(Trust.CURATOR), 1.0, "provable", 0)
-    metrics = schedule.Stage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
-    claims = schedule.Stage(_task("claims", None), _context(None), ())
-    assert schedule.is_alone(metrics, cell)
-    assert not schedule.is_alone(claims, cell), "a cell of a task that says nothing is a federation"
+    cell = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), 1.0, "provable", 0)
+    metrics = schedule.ScheduledStage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
+    claims = schedule.ScheduledStage(_task("claims", None), _context(None), ())
+    assert schedule.is_scheduled_alone(metrics, cell)
+    assert not schedule.is_scheduled_alone(claims, cell), "a cell of a task that says nothing is a federation"
     for trust in Trust:
-        asked = Cell("t", "d", "m", "v", trusting(trust), 1.0, "provable", 0)
+        asked = Cell("t", "d", "m", "v", world_of_trust(trust), 1.0, "provable", 0)
         assert node_classification.alone(_params(), asked) is trust.whole
 
 
@@ -168,7 +168,7 @@ def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time
         def open(self, *kinds: str) -> None:
             self.opened = kinds
 
-        def as_done(self, function: object, dealing: Dealing) -> Any:
+        def as_done(self, function: object, dealing: RuntimeDealing) -> Any:
             own, led = (
                 [[t[0].cell.world.trust for t in queue] for queue in queues] for queues in (dealing.queues, dealing.led)
             )
@@ -178,12 +178,12 @@ def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time
                 dealt.append((dealing.most, own, led))
             return iter(())
 
-    def deal(spread: schedule.Spread, data: Graph | None, *trusts: Trust) -> tuple[str, ...]:
+    def deal(spread: schedule._Spread, data: Graph | None, *trusts: Trust) -> tuple[str, ...]:
         dealt.clear()
-        stage = schedule.Stage(_task("node_classification", _params()), _context(data), ())
+        stage = schedule.ScheduledStage(_task("node_classification", _params()), _context(data), ())
         engine = Deals()
-        cells = [(stage, Cell("t", "d", "m", "v", trusting(trust), 1.0, "provable", 0)) for trust in trusts]
-        list(schedule.computed_cells(cells, lambda: engine, Console(quiet=True), spread))
+        cells = [(stage, Cell("t", "d", "m", "v", world_of_trust(trust), 1.0, "provable", 0)) for trust in trusts]
+        list(schedule.compute_scheduled_cells(cells, lambda: engine, Console(quiet=True), spread))
         return engine.opened
 
     dealt: list[tuple[int | None, list[list[Trust]], list[list[Trust]]]] = []
@@ -193,7 +193,7 @@ def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time
     assert dealt == [(None, [[Trust.OWN_CLIENT, Trust.CURATOR]], [])]
     size = schedule._bytes(library)
     for light, most in ((3 * size, None), (2 * size, 2), (0.5 * size, 1)):
-        monkeypatch.setattr(schedule, "LIGHT", light)
+        monkeypatch.setattr(schedule, "_LIGHT", light)
         assert deal("clients", library, Trust.OWN_CLIENT, Trust.CURATOR)
         alone, federated = (None, [[Trust.CURATOR]]), (most, [[Trust.OWN_CLIENT]])
         assert dealt == ([(None, alone[1], federated[1])] if most is None else [(*alone, []), (most, [], federated[1])])
@@ -201,19 +201,19 @@ def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time
 
 
 def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Context] = []
+    found: list[CellContext] = []
 
-    outcome = Outcome({"accuracy": 1.0}, {}, None, (), None, 1.0, "none", {})
+    outcome = CellOutcome({"accuracy": 1.0}, {}, None, (), None, 1.0, "none", {})
 
-    def looks(params: object, cell: Cell, context: Context) -> Outcome:
+    def looks(params: object, cell: Cell, context: CellContext) -> CellOutcome:
         found.append(context)
         context.cached("split", lambda: np.zeros(3))
         return outcome
 
-    def met(groups: str) -> list[Context]:
+    def met(groups: str) -> list[CellContext]:
         found.clear()
         schedule._kept.clear()
-        assert [schedule.compute(SerialRuntime, _order(group), library)[0] for group in groups] == [outcome] * len(groups)
+        assert [schedule._compute(SerialRuntime, _order(group), library)[0] for group in groups] == [outcome] * len(groups)
         return found
 
     monkeypatch.setattr(node_classification, "run", looks)
@@ -225,34 +225,34 @@ def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: G
     assert known[4] is not known[0], "a fourth group was begun, and there are three lanes"
     assert [group for group, _ in schedule._kept.idle] == ["c", "d", "a"]
     with monkeypatch.context() as heavy:
-        heavy.setattr(schedule, "LIGHT", schedule._bytes(library))
+        heavy.setattr(schedule, "_LIGHT", schedule._bytes(library))
         known = met("aaba")
         assert known[0] is known[1]
         assert known[3] is not known[0], "the first group was kept while the second ran"
 
     order, nested = _order("a"), []
 
-    def leads(params: object, cell: Cell, context: Context) -> Outcome:
+    def leads(params: object, cell: Cell, context: CellContext) -> CellOutcome:
         nested.append(context)
         if len(nested) == 1:
-            schedule.compute(SerialRuntime, order, library)
+            schedule._compute(SerialRuntime, order, library)
         return outcome
 
     monkeypatch.setattr(node_classification, "run", leads)
-    schedule.compute(SerialRuntime, order, library)
+    schedule._compute(SerialRuntime, order, library)
     assert nested[0] is not nested[1], "two cells at once had one context"
 
-    def fails(params: object, cell: Cell, context: Context) -> None:
+    def fails(params: object, cell: Cell, context: CellContext) -> None:
         raise error
 
     monkeypatch.setattr(node_classification, "run", fails)
     error: Exception = DataError("node 3 is missing")
-    assert schedule.compute(SerialRuntime, _order("a"), library)[0] == "node 3 is missing"
+    assert schedule._compute(SerialRuntime, _order("a"), library)[0] == "node 3 is missing"
     error = ValueError("shapes\ndiffer")
-    assert schedule.compute(SerialRuntime, _order("a"), library)[0] == "ValueError: shapes differ"
+    assert schedule._compute(SerialRuntime, _order("a"), library)[0] == "ValueError: shapes differ"
     error = OSError("no space left")  # the machine fails, not the cell
     with pytest.raises(OSError, match="no space left"):
-        schedule.compute(SerialRuntime, _order("a"), library)
+        schedule._compute(SerialRuntime, _order("a"), library)
 
 
 @dataclass(frozen=True)
@@ -289,18 +289,18 @@ def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypat
     ]
 
 
-def _task(kind: str, params: object) -> read.TaskSettings:
-    return read.TaskSettings("t", kind, params)
+def _task(kind: str, params: object) -> read.ScenarioTask:
+    return read.ScenarioTask("t", kind, params)
 
 
 def _params() -> node_classification.Params:
     return node_classification.Params(methods=[{"method": "features"}], trust=["curator"], epsilons=[1.0])
 
 
-def _context(data: Graph | None) -> Context:
-    return Context("t", "d", data, 3, 2, runtime=None)  # type: ignore[arg-type]
+def _context(data: Graph | None) -> CellContext:
+    return CellContext("t", "d", data, 3, 2, runtime=None)  # type: ignore[arg-type]
 
 
-def _order(group: str) -> schedule.Order:
-    cell = Cell("t", "d", "m", "v", trusting(Trust.CURATOR), 1.0, "provable", 0)
-    return schedule.Order(group, _task("node_classification", _params()), 3, 2, cell)
+def _order(group: str) -> schedule._Order:
+    cell = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), 1.0, "provable", 0)
+    return schedule._Order(group, _task("node_classification", _params()), 3, 2, cell)

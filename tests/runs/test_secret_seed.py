@@ -13,7 +13,7 @@ from scipy.stats import kstest
 from fedgraph import seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.federation.messages import Job
-from fedgraph.methods.base.plan import Streams
+from fedgraph.methods.base.plan import PlanStreams
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read
@@ -30,14 +30,14 @@ tasks:
 
 def test_the_key_stream_is_that_of_the_standard() -> None:
     """RFC 8439, section 2.3.2: key 00 … 1f, counter 1, nonce 00:00:00:09:00:00:00:4a:00:00:00:00."""
-    state = chacha.initial(bytes(range(32)), counter=1 | 0x09000000 << 32, nonce=bytes([0, 0, 0, 0x4A, 0, 0, 0, 0]))
-    words = chacha.key_stream(state, 16)
+    state = chacha._initial(bytes(range(32)), counter=1 | 0x09000000 << 32, nonce=bytes([0, 0, 0, 0x4A, 0, 0, 0, 0]))
+    words = chacha._key_stream(state, 16)
     assert [f"{w:08x}" for w in words[:4]] == ["e4e7f110", "15593bd1", "1fdd0f50", "c47120a3"]
     assert f"{words[15]:08x}" == "4e3c50a2"
 
 
 def test_numpy_draws_from_it() -> None:
-    words = chacha.key_stream(chacha.initial(bytes(32)), 4)
+    words = chacha._key_stream(chacha._initial(bytes(32)), 4)
     bits = chacha.ChaCha20(bytes(32))
     assert bits.random_raw(2).tolist() == [int(words[0]) | int(words[1]) << 32, int(words[2]) | int(words[3]) << 32]
     rng = np.random.Generator(chacha.ChaCha20(b"k" * 32))
@@ -51,57 +51,57 @@ def test_numpy_draws_from_it() -> None:
 
 
 def test_keys_are_fresh_private_streams_follow_them_and_public_ones_do_not() -> None:
-    one, two = seeds.root("secret"), seeds.root("secret")
+    one, two = seeds.root_seed("secret"), seeds.root_seed("secret")
     assert int(one) == int(two) == 0
     assert one != two, "nothing that is kept under one secret root may be found under another"
     assert one == pickle.loads(pickle.dumps(one)) != 0
     assert str(one) == repr(one) == f"{one}" == "secret"
-    draw = [seeds.secret_generator(root, "noise", 3).random(4) for root in (one, two, one)]
+    draw = [seeds.secret_seeded_generator(root, "noise", 3).random(4) for root in (one, two, one)]
     assert not np.array_equal(draw[0], draw[1])
     assert np.array_equal(draw[0], draw[2]), "a restarted worker needs the same noise again"
-    assert np.array_equal(draw[0], seeds.secret_generator(pickle.loads(pickle.dumps(one)), "noise", 3).random(4))
-    assert np.array_equal(seeds.generator(one, "split").random(3), seeds.generator(0, "split").random(3))
-    assert np.array_equal(seeds.secret_generator(7, "noise").random(3), seeds.generator(7, "noise").random(3))
+    assert np.array_equal(draw[0], seeds.secret_seeded_generator(pickle.loads(pickle.dumps(one)), "noise", 3).random(4))
+    assert np.array_equal(seeds.seeded_generator(one, "split").random(3), seeds.seeded_generator(0, "split").random(3))
+    assert np.array_equal(seeds.secret_seeded_generator(7, "noise").random(3), seeds.seeded_generator(7, "noise").random(3))
 
 
 @pytest.mark.parametrize("bits", [0, 32, 64, 128, 248, 512])
 def test_a_key_has_256_bits(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=f"256 bits, found {bits}"):
-        seeds.Secret(bytes(bits // 8))
+        seeds.SecretSeed(bytes(bits // 8))
     monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count: bytes(bits // 8))
     with pytest.raises(ValueError, match="256 bits"):
-        seeds.root("secret")
+        seeds.root_seed("secret")
 
 
 def test_no_block_of_the_key_stream_comes_twice() -> None:
     """Block i is that of counter i, also where the lower half of the counter runs over."""
     for first in (0, 2**32 - 3):
-        words = chacha.key_stream(chacha.initial(bytes(32), first), 16 * 80).reshape(80, 16)
-        alone = [chacha.key_stream(chacha.initial(bytes(32), first + block), 16) for block in range(80)]
+        words = chacha._key_stream(chacha._initial(bytes(32), first), 16 * 80).reshape(80, 16)
+        alone = [chacha._key_stream(chacha._initial(bytes(32), first + block), 16) for block in range(80)]
         assert np.array_equal(words, alone)
         assert len(np.unique(words, axis=0)) == 80
 
 
 def test_what_is_pickled_names_the_key_and_never_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever Ray's store spills to disk, e.g. a job, is useless there; a process that was not told the key refuses."""
-    root = seeds.root("secret")
-    assert isinstance(root, seeds.Secret)
-    for holder in (root, {"root": root}, Job("job", root, ("cell",), plan=None), Streams(root, ("cell",))):  # type: ignore[arg-type]
+    root = seeds.root_seed("secret")
+    assert isinstance(root, seeds.SecretSeed)
+    for holder in (root, {"root": root}, Job("job", root, ("cell",), plan=None), PlanStreams(root, ("cell",))):  # type: ignore[arg-type]
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             written = pickle.dumps(holder, protocol)
             assert not any(form in written for form in (root.key, root.key.hex().encode(), repr(root.key).encode()))
     monkeypatch.setattr(seeds, "_held", {})
     with pytest.raises(RuntimeError, match="was not given the key"):
         pickle.loads(written)
-    seeds.hold(root.key)
+    seeds.hold_secret_seed(root.key)
     assert pickle.loads(written).root == root
 
 
 @pytest.mark.parametrize("name", ["noise", "sample", "batch", "batches"])
 def test_every_secret_stream_belongs_to_one_plan(name: str) -> None:
     """Two plans never share noise, samples or batches, with any kind of root; public coins may be shared."""
-    for root in (5, seeds.root("secret")):
-        here, there = Streams(root, ("cell",), "one plan"), Streams(root, ("cell",), "another")
+    for root in (5, seeds.root_seed("secret")):
+        here, there = PlanStreams(root, ("cell",), "one plan"), PlanStreams(root, ("cell",), "another")
         assert not np.array_equal(here.generator(name).random(4), there.generator(name).random(4))
         assert np.array_equal(here.generator("public-coins").random(4), there.generator("public-coins").random(4))
 
@@ -114,10 +114,10 @@ def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
     keys = iter(drawn)
     monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count: next(keys)[:count])
     (tmp_path / "small.yaml").write_text(TEXT, encoding="utf-8")
-    ready = read.load(tmp_path / "small.yaml")
+    ready = read.read_scenario_file(tmp_path / "small.yaml")
     scores = []
     for number, key in enumerate(drawn):
-        out = experiment.run(ready, tmp_path / f"out{number}", None, False, Console())
+        out = experiment.run_experiment(ready, tmp_path / f"out{number}", None, False, Console())
         folder = tmp_path / f"out{number}"
         for path in [p for p in folder.rglob("*") if p.is_file()]:
             held = path.read_bytes()
@@ -136,4 +136,4 @@ def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
 def test_other_words_are_refused(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(TEXT.replace("seed: secret", "seed: hidden"), encoding="utf-8")
     with pytest.raises(FedgraphError, match=r"small\.yaml:2"):
-        read.load(tmp_path / "small.yaml")
+        read.read_scenario_file(tmp_path / "small.yaml")

@@ -18,9 +18,8 @@ from fedgraph import run
 from fedgraph.commands.base import main as fedgraph
 from fedgraph.runs import experiment, live, schedule
 from fedgraph.runs.console import Console
-from fedgraph.runs.live import read_state
-from fedgraph.runtime.counts import Count
-from fedgraph.runtime.counts import Path as CountPath
+from fedgraph.runs.live import read_live_state
+from fedgraph.runtime.counts import CountPath, RuntimeCount
 from fedgraph.runtime.ray import RayRuntime
 from fedgraph.scenario import read
 
@@ -53,7 +52,7 @@ def test_a_run_is_watched_while_it_goes_on_after_a_kill_and_at_its_end(
     scenario.write_text(SCENARIO.replace("STEPS", "5"), encoding="utf-8")
     assert fedgraph(["watch", str(out)]) == 2
     assert "no run was begun here" in capsys.readouterr().err
-    monkeypatch.setattr(live, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(live, "LIVE_SECONDS", 0.0)
     monkeypatch.setenv("COLUMNS", "180")
     said: list[str] = []
 
@@ -79,7 +78,7 @@ def test_a_run_is_watched_while_it_goes_on_after_a_kill_and_at_its_end(
     assert row[:2] == ["nodes", "8"]
     assert row[-2:] == ["8", "0"], "the largest ε, and no row without a guarantee"
     assert int(row[2]) > 0, "rounds since --resume"
-    assert not (out / live.FILE).exists()
+    assert not (out / live.LIVE_FILE).exists()
 
 
 @pytest.mark.slow
@@ -97,9 +96,9 @@ def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_
     ]
     small = tmp_path / "main.yaml"
     small.write_text(yaml.safe_dump({k: v for k, v in asked.items() if k != "quick"}), encoding="utf-8")
-    ready = read.load(small, seeds=1)
+    ready = read.read_scenario_file(small, seeds=1)
     seen: set[str] = set()
-    counted: dict[CountPath, Count] = {}
+    counted: dict[CountPath, RuntimeCount] = {}
     metrics: list[str] = []
     spent, close = RayRuntime.spent, RayRuntime.close
 
@@ -124,14 +123,14 @@ def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_
         monkeypatch.setenv("FEDGRAPH_DASHBOARD", "1")  # as --watch does; a run without it collects nothing
     monkeypatch.setattr(RayRuntime, "spent", looks)
     monkeypatch.setattr(RayRuntime, "close", ends)
-    experiment.run(ready, tmp_path / "out", None, resume=False, console=Console(quiet=True))
+    experiment.run_experiment(ready, tmp_path / "out", None, resume=False, console=Console(quiet=True))
     assert seen == {"client-0", "client-1", "server", "curator-0", "curator-1"}
-    made = read_state(tmp_path / "out").runtime
+    made = read_live_state(tmp_path / "out").runtime
     assert set(made["actors"]) == seen  # type: ignore[call-overload]
     with experiment.runtime.start("serial") as engine:
-        graphs = [experiment.load(d, None, 0) for d in ready.scenario.datasets]
-        (stage,) = experiment.stages_of(ready, graphs, engine, Console(quiet=True))
-    federated = [cell for cell in stage.cells if not schedule.is_alone(stage, cell)]
+        graphs = [experiment.load_experiment_data(d, None, 0) for d in ready.scenario.datasets]
+        (stage,) = experiment.stage_experiment(ready, graphs, engine, Console(quiet=True))
+    federated = [cell for cell in stage.cells if not schedule.is_scheduled_alone(stage, cell)]
     assert len(federated) == 6
     assert len(stage.cells) == 9
     for cell in federated:
@@ -152,5 +151,5 @@ def test_no_title_and_no_number_is_cut_at_eighty_columns() -> None:
     )
     text = console.export_text()
     assert "…" not in text
-    assert all(word in text for title in live.TITLES for word in title.split())
+    assert all(word in text for title in live._TITLES for word in title.split())
     assert text.count("1,234,567") == 3

@@ -11,7 +11,7 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import started_beside
+from fedgraph.runtime import _started_beside
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 
@@ -42,11 +42,11 @@ def test_the_engine_is_closed_also_where_nobody_waited_for_it(alone: bool) -> No
         made.append(Closing())
         return made[-1]
 
-    with started_beside(start, alone) as begun:
+    with _started_beside(start, alone) as begun:
         assert begun.ready() is made[0]
         assert begun.ready() is made[0]
         assert begun.is_up()
-    with pytest.raises(ValueError, match="the data are wrong"), started_beside(start, alone):
+    with pytest.raises(ValueError, match="the data are wrong"), _started_beside(start, alone):
         raise ValueError("the data are wrong")
     assert [m.closed for m in made] == ([1, 1] if alone else [1])
 
@@ -56,14 +56,14 @@ def test_an_engine_that_cannot_start_says_so_when_it_is_asked_for() -> None:
     def start() -> Runtime:
         raise RuntimeFailure("no room")
 
-    with started_beside(start, alone=True) as begun, pytest.raises(RuntimeFailure, match="no room"):
+    with _started_beside(start, alone=True) as begun, pytest.raises(RuntimeFailure, match="no room"):
         begun.ready()
 
 
 @pytest.mark.slow
 @pytest.mark.ray("own")
 def test_ray_beside_its_caller_computes_and_outlives_the_start() -> None:
-    with runtime.beside("ray", workers=1) as begun:
+    with runtime.start_runtime_beside("ray", workers=1) as begun:
         engine = begun.ready()
         assert list(engine.map(abs, [-1, 2, -3])) == [1, 2, 3]
 

@@ -21,14 +21,14 @@ from ray.util import list_named_actors
 
 from fedgraph import run, runtime, seeds
 from fedgraph.comparison import gromov
-from fedgraph.comparison.metric_space import MetricSpace, from_embedding
+from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
 from fedgraph.federation import rounds
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime import watchdog
-from fedgraph.runtime.base import Clients, Dealing, Function, Parties, Runtime
+from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeFunction, RuntimeParties
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -69,16 +69,16 @@ def dies_once(items: range, marker: str) -> None:
         os._exit(1)
 
 
-class Mortal(Clients):
+class Mortal(RuntimeClients):
     """After round ``FATAL``, between its merge and the next broadcast, a client or the server dies, once."""
 
-    def __init__(self, clients: Clients, who: str, marker: str) -> None:
+    def __init__(self, clients: RuntimeClients, who: str, marker: str) -> None:
         self.clients, self.who, self.marker = clients, who, marker
 
     def share(self, key: str, value: object) -> Any:
         return self.clients.share(key, value)
 
-    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         return self.clients.ask(function, num_items, *args)
 
     def seal(self, value: Any) -> Any:
@@ -92,26 +92,30 @@ class Mortal(Clients):
             self.clients.ask(dies_once, 2, self.marker)
 
 
-def led(clients: Clients, who: str, marker: str, function: Function, *args: object) -> Any:
+def led(clients: RuntimeClients, who: str, marker: str, function: RuntimeFunction, *args: object) -> Any:
     return function(Mortal(clients, who, marker), *args)
 
 
 class Led:
     """An engine whose trainings are led among mortals."""
 
-    def __init__(self, engine: Parties, who: str, marker: str) -> None:
+    def __init__(self, engine: RuntimeParties, who: str, marker: str) -> None:
         self.engine, self.who, self.marker = engine, who, marker
 
-    def deal(self, handle: Any, piece: Function, num_items: int) -> Any:
+    def deal(self, handle: Any, piece: RuntimeFunction, num_items: int) -> Any:
         return self.engine.deal(handle, piece, num_items)
 
-    def federate(self, function: Function, *args: object, path: tuple[str, ...], on_round: Callable[[int, int], None]) -> Any:
+    def federate(
+        self, function: RuntimeFunction, *args: object, path: tuple[str, ...], on_round: Callable[[int, int], None]
+    ) -> Any:
         return self.engine.federate(led, self.who, self.marker, function, *args, path=path, on_round=on_round)
 
 
-def cell(make: Callable[[], Parties], name: str, graph: Graph, num_clients: int, who: str, marker: str) -> list[np.ndarray]:
+def cell(
+    make: Callable[[], RuntimeParties], name: str, graph: Graph, num_clients: int, who: str, marker: str
+) -> list[np.ndarray]:
     """Two trainings at a curator, which dies between them where it is to."""
-    partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.generator(0, "deal"))
+    partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER)
     plan = features.plan(features.Params(steps=ROUNDS), facts, Budget(1.0, 1e-3))
@@ -119,8 +123,8 @@ def cell(make: Callable[[], Parties], name: str, graph: Graph, num_clients: int,
     with make() as engine:
         shared = engine.share("partition", partition)
         for part in ("one", "two"):
-            out = rounds.run(
-                Led(engine, who, marker), shared, plan, 0, ("task", name, part), ("task", "common"), rounds.Prefixes()
+            out = rounds.run_rounds(
+                Led(engine, who, marker), shared, plan, 0, ("task", name, part), ("task", "common"), rounds.RoundPrefixes()
             )
             found.append(out.state.model["parameters"])
             if who == "curator" and part == "one" and once(marker, "dead"):
@@ -132,7 +136,7 @@ def cells(engine: Runtime, graph: Graph, num_clients: int, who: str, marker: Pat
     """Four cells on their way, at two curators."""
     queues = [[(name, graph, num_clients, who, str(marker)) for name in names] for names in ("ab", "cd")]
     engine.open("server", "client")
-    return {task[0]: value for task, value in engine.as_done(cell, Dealing([], queues))}
+    return {task[0]: value for task, value in engine.as_done(cell, RuntimeDealing([], queues))}
 
 
 @pytest.mark.parametrize(("who", "num_clients"), [("client", 6), ("server", 6), ("curator", 6), ("client", 1), ("client", 40)])
@@ -171,12 +175,12 @@ def breaks(how: str) -> None:
 
 
 def solved(task: int, spaces: list[MetricSpace]) -> float:
-    return float(gromov.solve_pairs(spaces, np.array([[0, 1]]), gromov.GromovOptions(solver="pot")).value[0])
+    return float(gromov.solve_gromov_pairs(spaces, np.array([[0, 1]]), gromov.GromovOptions(solver="pot")).value[0])
 
 
 def test_a_pot_that_raises_is_an_error_of_its_own_kind_and_the_next_pairs_are_solved(engine: Runtime) -> None:
     rng = np.random.default_rng(0)
-    spaces = [from_embedding(rng.random((n, 2))) for n in (4, 5)]
+    spaces = [space_from_embedding(rng.random((n, 2))) for n in (4, 5)]
     expected = solved(0, spaces)
     engine.tell(breaks, "broken")
     with pytest.raises(ValueError, match="no solution"):
@@ -226,7 +230,7 @@ def test_a_machine_without_its_raylet_is_one_line_and_the_run_is_resumed(tmp_pat
     until = time.monotonic() + 240
     while num_finished(out) < 3 and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.1)
-    family = watchdog.family(driver.pid)
+    family = watchdog.watchdog_family(driver.pid)
     for pid, _ in family:
         if Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0].endswith(b"/raylet"):
             os.kill(pid, signal.SIGKILL)
@@ -237,7 +241,7 @@ def test_a_machine_without_its_raylet_is_one_line_and_the_run_is_resumed(tmp_pat
     assert "core_worker" not in err
     assert "Traceback" not in err
     until = time.monotonic() + 15
-    while (left := [pid for pid, when in family if watchdog.began(pid) == when]) and time.monotonic() < until:
+    while (left := [pid for pid, when in family if watchdog._began(pid) == when]) and time.monotonic() < until:
         time.sleep(0.2)
     assert not left, "a process outlived its driver"
     resumed = [*command, "--resume", str(out), "--runtime", "serial"]

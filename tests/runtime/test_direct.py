@@ -20,9 +20,9 @@ from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime.base import Clients, Runtime
-from fedgraph.runtime.ray import direct
-from fedgraph.runtime.ray.direct import Address, Callers, Door, callers_of
+from fedgraph.runtime.base import Runtime, RuntimeClients
+from fedgraph.runtime.ray import doors
+from fedgraph.runtime.ray.doors import ActorDoor, DoorAddress, DoorCallers, find_door_callers
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -32,13 +32,13 @@ def doubled(values: dict[str, np.ndarray], by: int) -> tuple[dict[str, np.ndarra
 
 
 @pytest.fixture
-def callers(tmp_path: Path) -> Callers:
-    door = Door(doubled, str(tmp_path))
+def callers(tmp_path: Path) -> DoorCallers:
+    door = ActorDoor(doubled, str(tmp_path))
     assert door.address is not None
-    return Callers(door.address)
+    return DoorCallers(door.address)
 
 
-def test_arrays_travel_bit_for_bit_and_nobody_can_write_to_them(callers: Callers) -> None:
+def test_arrays_travel_bit_for_bit_and_nobody_can_write_to_them(callers: DoorCallers) -> None:
     values = {"a": np.arange(50_000.0), "none": np.empty((0, 3)), "turned": np.asfortranarray(np.ones((40, 30)))}
     for by in (2, 3):  # the second call uses the same connection
         call = callers.begin(values, by)
@@ -50,7 +50,7 @@ def test_arrays_travel_bit_for_bit_and_nobody_can_write_to_them(callers: Callers
         )
 
 
-def test_what_raises_is_to_be_asked_again_and_the_next_call_is_answered(callers: Callers) -> None:
+def test_what_raises_is_to_be_asked_again_and_the_next_call_is_answered(callers: DoorCallers) -> None:
     failed = callers.begin(3)
     assert failed is not None
     assert callers.end(failed) is None
@@ -59,17 +59,17 @@ def test_what_raises_is_to_be_asked_again_and_the_next_call_is_answered(callers:
     assert callers.end(good) == ({}, False)
 
 
-def test_calls_on_their_way_at_the_same_time_each_get_their_answer(callers: Callers) -> None:
+def test_calls_on_their_way_at_the_same_time_each_get_their_answer(callers: DoorCallers) -> None:
     calls = [callers.begin({"x": np.full(30_000, 1.0)}, by) for by in range(4)]
     assert [callers.end(call)[0]["x"][0] for call in calls if call is not None] == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_nobody_without_the_key_is_answered_and_a_closed_door_is_asked_otherwise(tmp_path: Path) -> None:
-    door = Door(doubled, str(tmp_path))
+    door = ActorDoor(doubled, str(tmp_path))
     assert door.address is not None
-    assert Callers(replace(door.address, key=b"another")).begin({}, 1) is None
-    assert Callers(replace(door.address, path=str(tmp_path / "nowhere"))).begin({}, 1) is None
-    whole = Callers(door.address).begin({}, 1)
+    assert DoorCallers(replace(door.address, key=b"another")).begin({}, 1) is None
+    assert DoorCallers(replace(door.address, path=str(tmp_path / "nowhere"))).begin({}, 1) is None
+    whole = DoorCallers(door.address).begin({}, 1)
     assert whole is not None, "a stranger has closed the door for everybody"
 
 
@@ -77,27 +77,27 @@ def test_a_folder_that_takes_no_socket_leaves_ordinary_calls(tmp_path: Path) -> 
     long = tmp_path / ("long" * 40)  # a path of a socket has 107 bytes at most
     long.mkdir()
     for folder in (long, tmp_path / "missing"):
-        assert Door(doubled, str(folder)).address is None
-    assert callers_of(None, "here") is None
+        assert ActorDoor(doubled, str(folder)).address is None
+    assert find_door_callers(None, "here") is None
 
 
 def test_who_connects_and_says_nothing_holds_up_nobody(tmp_path: Path) -> None:
-    door = Door(doubled, str(tmp_path))
+    door = ActorDoor(doubled, str(tmp_path))
     assert door.address is not None
     with socket.socket(socket.AF_UNIX) as silent:
         silent.connect(door.address.path)
         found: list[object] = []
-        caller = threading.Thread(target=lambda: found.append(ended(Callers(door.address), {}, 1)), daemon=True)  # type: ignore[arg-type]
+        caller = threading.Thread(target=lambda: found.append(ended(DoorCallers(door.address), {}, 1)), daemon=True)  # type: ignore[arg-type]
         caller.start()
         caller.join(8)
         assert found == [({}, False)]
 
 
 def test_the_key_is_in_no_text() -> None:
-    assert "secret" not in repr(Address("/path", b"secret"))
+    assert "secret" not in repr(DoorAddress("/path", b"secret"))
 
 
-def ended(callers: Callers, *asked: object) -> Any:
+def ended(callers: DoorCallers, *asked: object) -> Any:
     call = callers.begin(*asked)
     assert call is not None
     return callers.end(call)
@@ -118,9 +118,9 @@ class Unsendable:
 
 
 def test_what_cannot_be_sent_or_read_is_to_be_asked_again(tmp_path: Path) -> None:
-    door = Door(lambda kind: (kind(), False), str(tmp_path))
+    door = ActorDoor(lambda kind: (kind(), False), str(tmp_path))
     assert door.address is not None
-    callers = Callers(door.address)
+    callers = DoorCallers(door.address)
     assert callers.begin(Unsendable()) is None
     for kind in (Unreadable, Unsendable):
         assert ended(callers, kind) is None
@@ -136,12 +136,12 @@ def test_an_answer_that_is_cut_is_to_be_asked_again(tmp_path: Path, cut: int) ->
 
         def answers() -> None:
             with listener.accept() as connection:
-                direct.receive(connection)
+                doors._receive(connection)
                 os.write(connection.fileno(), (struct.pack("!i", len(whole)) + whole)[:cut])
 
         thread = threading.Thread(target=answers, daemon=True)
         thread.start()
-        assert ended(Callers(Address(path, b"key")), 1) is None
+        assert ended(DoorCallers(DoorAddress(path, b"key")), 1) is None
         thread.join(20)
 
 
@@ -155,9 +155,9 @@ def test_many_threads_are_answered_each_by_its_own_and_one_computes_at_a_time(tm
         inside[0] -= 1
         return found, False
 
-    door = Door(counted, str(tmp_path))
+    door = ActorDoor(counted, str(tmp_path))
     assert door.address is not None
-    servers = Callers(door.address), Callers(door.address)
+    servers = DoorCallers(door.address), DoorCallers(door.address)
     with ThreadPoolExecutor(24) as pool:
         found = list(pool.map(lambda value: ended(servers[value % 2], value)[0], range(480)))
     assert [set(one.tolist()) for one in found] == [{value} for value in range(480)]
@@ -167,12 +167,12 @@ def test_many_threads_are_answered_each_by_its_own_and_one_computes_at_a_time(tm
 def test_a_connection_to_who_has_died_is_no_answer_and_no_wait(tmp_path: Path) -> None:
     path = str(tmp_path / "dies")
     with Listener(path, "AF_UNIX", 1, authkey=b"key") as listener:
-        callers = Callers(Address(path, b"key"))
+        callers = DoorCallers(DoorAddress(path, b"key"))
 
         def answers() -> None:
             with listener.accept() as connection:
-                direct.receive(connection)
-                direct.send(connection, (1, 0.5))
+                doors._receive(connection)
+                doors._send(connection, (1, 0.5))
 
         thread = threading.Thread(target=answers, daemon=True)
         thread.start()
@@ -188,20 +188,20 @@ def marked(items: range, folder: str, dies: bool) -> int:
     """The first of all calls computes, and its answer is lost: in a process that lives, or with it."""
     first = not os.listdir(folder)
     Path(folder, f"{os.getpid()}-{len(os.listdir(folder))}").touch()
-    send = direct.send
+    send = doors._send
 
     def lost(connection: object, value: object) -> None:
-        direct.send = send
+        doors._send = send
         if dies:
             os._exit(1)
         raise OSError("the connection is gone")
 
     if first:
-        direct.send = lost  # type: ignore[assignment]
+        doors._send = lost  # type: ignore[assignment]
     return 42
 
 
-def asks_one(clients: Clients, *call: Any) -> list[Any]:
+def asks_one(clients: RuntimeClients, *call: Any) -> list[Any]:
     return clients.ask(call[0], 1, *call[1:])
 
 
@@ -213,7 +213,7 @@ def test_an_actor_whose_answer_is_lost_is_asked_again_once(ray_engine: Runtime, 
     assert (len(processes), len(set(processes))) == (2, 2 if dies else 1)
 
 
-_SEND = direct.send
+_SEND = doors._send
 
 
 def lose(every: int) -> None:
@@ -225,7 +225,7 @@ def lose(every: int) -> None:
             raise OSError("the connection is gone")
         _SEND(connection, value)
 
-    direct.send = sometimes if every else _SEND
+    doors._send = sometimes if every else _SEND
 
 
 @pytest.fixture
@@ -237,12 +237,12 @@ def losing(ray_engine: Runtime) -> Iterator[Runtime]:
 
 @pytest.mark.ray
 def test_lost_messages_change_no_number_and_no_line_of_the_ledger(losing: Runtime, library: Graph) -> None:
-    def trained(engine: Runtime) -> rounds.Outcome:
-        partition = uniform.split(library, uniform.Params(clients=4), seeds.generator(0, "deal"))
+    def trained(engine: Runtime) -> rounds.RoundsOutcome:
+        partition = uniform.split(library, uniform.Params(clients=4), seeds.seeded_generator(0, "deal"))
         sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
         facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER, None, None)
         plan, shared = features.plan(features.Params(steps=12), facts, Budget(1.0, 1e-3)), engine.share("lost", partition)
-        out = rounds.run(engine, shared, plan, 0, ("cell", "lost"), ("common",), rounds.Prefixes())
+        out = rounds.run_rounds(engine, shared, plan, 0, ("cell", "lost"), ("common",), rounds.RoundPrefixes())
         engine.forget(shared)
         return out
 

@@ -15,8 +15,8 @@ import ray
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import DataError, RuntimeFailure
-from fedgraph.runtime.base import Clients, Dealing, Queues, Runtime, blocks
-from fedgraph.runtime.serial import SerialRuntime, frozen_copy
+from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeQueues, split_into_runtime_blocks
+from fedgraph.runtime.serial import SerialRuntime, _frozen_copy
 
 
 def whole(array: np.ndarray, items: range) -> np.ndarray:
@@ -68,7 +68,7 @@ def own_sums(items: range, held: np.ndarray, scale: float) -> tuple[float, int]:
     return float(held.sum() * scale), len(held)
 
 
-def two_rounds(clients: Clients, held: object, job: int) -> tuple[list[tuple[float, int]], int]:
+def two_rounds(clients: RuntimeClients, held: object, job: int) -> tuple[list[tuple[float, int]], int]:
     plan = clients.share("job", job)
     asked = [clients.ask(own_sums, 7, held, float(round_)) for round_ in (1, 2)]
     assert clients.ask(least, 7, plan) == [job] * len(asked[0])
@@ -80,11 +80,11 @@ def least(items: range, job: int) -> int:
     return job
 
 
-def asks_two(clients: Clients, function: Callable[..., object], *args: object) -> list[object]:
+def asks_two(clients: RuntimeClients, function: Callable[..., object], *args: object) -> list[object]:
     return clients.ask(function, 2, *args)
 
 
-def asks(clients: Clients, function: Callable[..., object], *args: object) -> list[object]:
+def asks(clients: RuntimeClients, function: Callable[..., object], *args: object) -> list[object]:
     return clients.ask(function, 1, *args)
 
 
@@ -105,7 +105,7 @@ def engine(request: pytest.FixtureRequest) -> Runtime:
 def test_blocks_cover_everything_once() -> None:
     for items in range(12):
         for workers in range(1, 5):
-            dealt = blocks(items, workers)
+            dealt = split_into_runtime_blocks(items, workers)
             assert [i for block in dealt for i in block] == list(range(items))
             assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
 
@@ -122,7 +122,7 @@ def test_clients_hold_their_own_piece_and_answer_in_order(engine: Runtime) -> No
 
 def test_a_curator_leads_a_federation_and_its_rounds_are_counted(engine: Runtime) -> None:
     engine.open("server", "client")
-    [(_, found)] = list(engine.as_done(at_a_curator, Dealing([[("by a curator",)]])))
+    [(_, found)] = list(engine.as_done(at_a_curator, RuntimeDealing([[("by a curator",)]])))
     assert sum(value for value, _ in found) == 42.0
     if engine.name == "ray":  # serially the curator is another engine in this process
         count = engine.counted()["task", "by a curator"]
@@ -156,14 +156,14 @@ def test_queues_deal_every_task_once_and_nobody_is_idle() -> None:
     for lengths in ([], [0], [1], [5], [3, 0, 4], [1, 1, 1, 9]):
         for workers in (1, 2, 3):
             queues = [[(q, i) for i in range(n)] for q, n in enumerate(lengths)]
-            dealt = Queues(queues)
+            dealt = RuntimeQueues(queues)
             found = [dealt.next(i % workers) for i in range(sum(lengths))]
             assert sorted(found) == [task for queue in queues for task in queue], "a task is missing, twice, or held back"
             assert all(dealt.next(worker) is None for worker in range(workers))
 
 
 def test_queues_keep_neighbours_together() -> None:
-    dealt = Queues(["abcdef", "vw"])
+    dealt = RuntimeQueues(["abcdef", "vw"])
     assert [dealt.next(0), dealt.next(1)] == ["a", "v"]
     assert [dealt.next(1), dealt.next(0)] == ["w", "b"]
     assert dealt.next(1) == "e", "the later half of what worker 0 still has"
@@ -172,7 +172,7 @@ def test_queues_keep_neighbours_together() -> None:
 
 
 def test_workers_of_one_place_never_have_the_same_queue() -> None:
-    dealt = Queues(["abcd", "vwx"], place=lambda worker: worker % 2)
+    dealt = RuntimeQueues(["abcd", "vwx"], place=lambda worker: worker % 2)
     assert [dealt.next(worker) for worker in (0, 1)] == ["a", "v"]
     assert [dealt.has(worker) for worker in (2, 3)] == [True, True]
     assert dealt.next(2) == "x", "workers 0 and 2 are of one place, so this one helps worker 1"
@@ -192,7 +192,7 @@ def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> 
     queues = [[(first, "a", scale)], [("", "b", scale), ("", "c", scale)]]
     started: list[str] = []
     found = {}
-    for task, value in engine.as_done(waits_for, Dealing(queues, started=lambda task: started.append(task[1]))):
+    for task, value in engine.as_done(waits_for, RuntimeDealing(queues, started=lambda task: started.append(task[1]))):
         assert task[1] in started
         found[task[1]] = value
         if "b" in found:
@@ -203,7 +203,7 @@ def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> 
 
 def test_as_done_keeps_an_error(engine: Runtime) -> None:
     with pytest.raises(DataError, match="client 3: broken"):
-        list(engine.as_done(fail_at, Dealing([[(range(1),)]])))
+        list(engine.as_done(fail_at, RuntimeDealing([[(range(1),)]])))
 
 
 def test_shared_arrays_are_read_only(engine: Runtime) -> None:
@@ -250,24 +250,24 @@ def test_everybody_is_told_also_who_starts_later(engine: Runtime, tmp_path: Path
 
 
 def test_a_secret_root_reaches_the_workers_and_not_the_store(engine: Runtime) -> None:
-    root = seeds.root("secret")
-    assert isinstance(root, seeds.Secret)
+    root = seeds.root_seed("secret")
+    assert isinstance(root, seeds.SecretSeed)
     handle = engine.share("root", root)
     stored = pickle.dumps(ray.get(handle.shared().refs[0]) if engine.name == "ray" else handle.value)
     assert root.key not in stored
-    engine.tell(seeds.hold, root.key)
-    expected = seeds.secret_generator(root, "noise", 1).random(3).tolist()
+    engine.tell(seeds.hold_secret_seed, root.key)
+    expected = seeds.secret_seeded_generator(root, "noise", 1).random(3).tolist()
     assert all(found == expected for found in engine.federate(asks_two, drawn, handle, path=("task", "drawn")))
     assert list(engine.map(drawn, [range(1)], handle)) == [expected]
 
 
 def drawn(items: range, root: int) -> list[float]:
-    return seeds.secret_generator(root, "noise", 1).random(3).tolist()
+    return seeds.secret_seeded_generator(root, "noise", 1).random(3).tolist()
 
 
 def test_frozen_copies_share_nothing_writable() -> None:
     source = {"a": np.arange(4.0)}
-    copy = frozen_copy(source)
+    copy = _frozen_copy(source)
     assert np.array_equal(copy["a"], source["a"])
     assert not copy["a"].flags.writeable
 

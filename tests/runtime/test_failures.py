@@ -28,9 +28,9 @@ from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime import process, watchdog
-from fedgraph.runtime.base import Clients, Dealing, Parties, Runtime
+from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeParties
 from fedgraph.runtime.ray import seats
-from fedgraph.runtime.ray.seats import MOST_LOSSES
+from fedgraph.runtime.ray.seats import _MOST_LOSSES
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -54,12 +54,12 @@ tasks:
 
 def trained(engine: Runtime, graph: Graph, steps: int) -> tuple[dict[str, np.ndarray], tuple[Any, ...]]:
     """(model, ledger lines) of a federation of six clients."""
-    partition = uniform.split(graph, uniform.Params(clients=6), seeds.generator(0, "deal"))
+    partition = uniform.split(graph, uniform.Params(clients=6), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, None, None)
     plan = features.plan(features.Params(steps=steps), facts, Budget(1.0, 1e-3))
     shared = engine.share(f"p{steps}", partition)
-    out = rounds.run(engine, shared, plan, 0, ("cell", steps), ("common",), rounds.Prefixes())
+    out = rounds.run_rounds(engine, shared, plan, 0, ("cell", steps), ("common",), rounds.RoundPrefixes())
     engine.forget(shared)
     return {k: np.asarray(v) for k, v in out.state.model.items()}, out.releases
 
@@ -67,7 +67,7 @@ def trained(engine: Runtime, graph: Graph, steps: int) -> tuple[dict[str, np.nda
 def actors() -> list[int]:
     """Processes of actors that this process (or its raylet) has started."""
     found = []
-    for pid, _ in watchdog.family(os.getpid()):
+    for pid, _ in watchdog.watchdog_family(os.getpid()):
         try:
             if re.match(rb"ray::(Client|Server|Curator)\b", Path(f"/proc/{pid}/cmdline").read_bytes()):
                 found.append(pid)
@@ -124,11 +124,11 @@ def dies(items: range) -> None:
     os._exit(1)
 
 
-def asks(clients: Clients, function: Callable[..., Any]) -> list[Any]:
+def asks(clients: RuntimeClients, function: Callable[..., Any]) -> list[Any]:
     return clients.ask(function, 2)
 
 
-def dies_of(engine: Callable[[], Parties], task: int) -> int:
+def dies_of(engine: Callable[[], RuntimeParties], task: int) -> int:
     """The others wait for the server when task 2 kills their curator."""
     if task == 2:
         time.sleep(0.5)
@@ -153,10 +153,10 @@ def test_work_that_kills_its_worker_ends_in_one_line() -> None:
     with runtime.start("ray", workers=2) as engine:
         engine.open("server", "client")
         queues = [[(task,)] for task in (1, 2, 3, 4)]
-        found = dict(engine.as_done(dies_of, Dealing([], queues, gone=lambda why: why)))
+        found = dict(engine.as_done(dies_of, RuntimeDealing([], queues, gone=lambda why: why)))
         assert [found[(task,)] for task in (1, 3, 4)] == [1, 3, 4]
-        assert f"{MOST_LOSSES} curator actors died of it" in found[(2,)]
-        with pytest.raises(RuntimeFailure, match=f"{MOST_LOSSES} client actors died of it"):
+        assert f"{_MOST_LOSSES} curator actors died of it" in found[(2,)]
+        with pytest.raises(RuntimeFailure, match=f"{_MOST_LOSSES} client actors died of it"):
             engine.federate(asks, dies, path=("dies",))
 
 
@@ -186,9 +186,9 @@ def test_a_kind_of_actors_that_never_starts_ends_the_run_in_one_line(monkeypatch
     monkeypatch.setattr(ray, "kill", lambda actor, no_restart: None)
     few = seats.Seats(("curator-0", "curator-1"), start)
     few.fill()
-    for _ in range(seats.MOST_FAILED_STARTS - 1):
+    for _ in range(seats._MOST_FAILED_STARTS - 1):
         few.watch()
-    assert started == [0, 1] * seats.MOST_FAILED_STARTS
+    assert started == [0, 1] * seats._MOST_FAILED_STARTS
     with pytest.raises(RuntimeFailure, match=r"no curator is left: .*killed just now; .* kept: --resume goes on"):
         few.watch()
     assert few.lost == 0
@@ -264,8 +264,8 @@ def test_what_cannot_be_placed_is_one_line(cluster: Any, monkeypatch: pytest.Mon
     finally:
         other.kill()
         other.wait()
-    here = process.own_versions()
-    monkeypatch.setattr(process, "own_versions", lambda: process.Versions(here.python, here.packages, "another"))
+    here = process.own_process_versions()
+    monkeypatch.setattr(process, "own_process_versions", lambda: process.ProcessVersions(here.python, here.packages, "another"))
     until = time.monotonic() + 60  # soon after the other driver's death its place is free, and Ray has ended its processes
     said = what_a_start_says()
     while "is not what the driver is" not in said and time.monotonic() < until:
@@ -313,15 +313,15 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def test_what_ray_left_is_ended_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "SECONDS_TO_END_ALONE", 0.1)
+    monkeypatch.setattr(watchdog, "_SECONDS_TO_END_ALONE", 0.1)
     for folder in ("ray", "somebody"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "sleeps.py").write_text("import time; time.sleep(60)", encoding="utf-8")
     rays, other = (subprocess.Popen([sys.executable, str(tmp_path / f / "sleeps.py")]) for f in ("ray", "somebody"))
     try:
-        own = watchdog.rays_own(os.getpid(), str(tmp_path / "ray"))
+        own = watchdog.watched_ray_processes(os.getpid(), str(tmp_path / "ray"))
         assert [pid for pid, _ in own] == [rays.pid]
-        watchdog.end_processes(own)
+        watchdog.end_watched_processes(own)
         assert rays.wait(timeout=10) == -signal.SIGKILL
         assert other.poll() is None
     finally:
@@ -349,15 +349,15 @@ def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: si
     while not ray_computes(out) and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.1)
     time.sleep(random.Random(int(number)).uniform(0, 2))
-    family = watchdog.family(driver.pid)
+    family = watchdog.watchdog_family(driver.pid)
     assert any(b"raylet" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid, _ in family)
     driver.send_signal(number)
     began = time.monotonic()
     _, err = driver.communicate(timeout=30)
-    while any(watchdog.began(pid) == when for pid, when in family) and time.monotonic() - began < 30:
+    while any(watchdog._began(pid) == when for pid, when in family) and time.monotonic() - began < 30:
         time.sleep(0.2)
     took = time.monotonic() - began
-    assert not [pid for pid, when in family if watchdog.began(pid) == when]
+    assert not [pid for pid, when in family if watchdog._began(pid) == when]
     assert took < 10
     if number == signal.SIGTERM:
         assert driver.returncode == 1
@@ -375,7 +375,7 @@ def test_twenty_deaths_of_actors_machines_and_drivers(
 ) -> None:
     """At twenty random moments, five in each part, an actor, a machine or a driver is killed: no result differs, and nothing
     waits for ever."""
-    monkeypatch.setattr(seats, "MOST_FAILED_STARTS", 50)  # it is this test that ends processes which are still starting
+    monkeypatch.setattr(seats, "_MOST_FAILED_STARTS", 50)  # it is this test that ends processes which are still starting
     rng = random.Random(part)
     deaths = [*(["actor"] * 10), *(["machine"] * 6), *(["driver"] * 4)]
     random.Random(1).shuffle(deaths)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.base import LANES, Clients, Dealing, Parties, Runtime
+from fedgraph.runtime.base import RUNTIME_LANES, Runtime, RuntimeClients, RuntimeDealing, RuntimeParties
 
 SECONDS_TO_MEET = 60.0
 
@@ -19,11 +19,11 @@ def nothing(items: range) -> None:
     """What a client is asked."""
 
 
-def asks(clients: Clients) -> None:
+def asks(clients: RuntimeClients) -> None:
     clients.ask(nothing, 1)
 
 
-def meets(engine: Callable[[], Parties], name: str, folder: str, many: int) -> int:
+def meets(engine: Callable[[], RuntimeParties], name: str, folder: str, many: int) -> int:
     """Waits for the server until so many cells are there; gives its process."""
     with engine() as federation:
         (Path(folder) / name).touch()
@@ -35,7 +35,7 @@ def meets(engine: Callable[[], Parties], name: str, folder: str, many: int) -> i
     return os.getpid()
 
 
-def computes(engine: Callable[[], Parties], name: str, folder: str) -> int:
+def computes(engine: Callable[[], RuntimeParties], name: str, folder: str) -> int:
     """Fails where another cell computes in its process at the same time."""
     alone = Path(folder) / f"{os.getpid()}"
     with engine() as federation:
@@ -47,7 +47,7 @@ def computes(engine: Callable[[], Parties], name: str, folder: str) -> int:
     return os.getpid()
 
 
-def goes_alone(engine: Callable[[], Parties], folder: str) -> None:
+def goes_alone(engine: Callable[[], RuntimeParties], folder: str) -> None:
     """Fails where another cell is on its way anywhere."""
     alone = Path(folder) / "alone"
     alone.touch(exist_ok=False)
@@ -59,12 +59,12 @@ def goes_alone(engine: Callable[[], Parties], folder: str) -> None:
 @pytest.mark.ray
 def test_cells_that_wait_for_the_server_are_on_their_way_at_once(ray_engine: Runtime, tmp_path: Path) -> None:
     ray_engine.open("server", "client")
-    many = LANES * ray_engine.num_workers
+    many = RUNTIME_LANES * ray_engine.num_workers
     names = [str(number) for number in range(many)]
-    queues = [[(name, str(tmp_path), many) for name in names[part::LANES]] for part in range(LANES)]
-    found = dict(ray_engine.as_done(meets, Dealing([], queues)))
+    queues = [[(name, str(tmp_path), many) for name in names[part::RUNTIME_LANES]] for part in range(RUNTIME_LANES)]
+    found = dict(ray_engine.as_done(meets, RuntimeDealing([], queues)))
     assert [task[0] for task in sorted(found)] == names
-    assert sorted(found.values()).count(found[min(found)]) == LANES, "one curator had more than its lanes"
+    assert sorted(found.values()).count(found[min(found)]) == RUNTIME_LANES, "one curator had more than its lanes"
 
 
 @pytest.mark.ray
@@ -72,7 +72,7 @@ def test_one_cell_at_a_time_computes_at_a_curator(ray_engine: Runtime, tmp_path:
     ray_engine.open("server", "client")
     own = [[(f"own {number}", str(tmp_path)) for number in range(3)]]
     led = [[(f"led {number}", str(tmp_path)) for number in range(6)]]
-    found = dict(ray_engine.as_done(computes, Dealing(own, led)))
+    found = dict(ray_engine.as_done(computes, RuntimeDealing(own, led)))
     assert len(found) == 9
     assert len(set(found.values())) == ray_engine.num_workers
 
@@ -80,5 +80,5 @@ def test_one_cell_at_a_time_computes_at_a_curator(ray_engine: Runtime, tmp_path:
 @pytest.mark.ray
 def test_at_most_one_at_a_time(ray_engine: Runtime, tmp_path: Path) -> None:
     ray_engine.open("server", "client")
-    found = list(ray_engine.as_done(goes_alone, Dealing([], [[(str(tmp_path),)] * 4], most=1)))
+    found = list(ray_engine.as_done(goes_alone, RuntimeDealing([], [[(str(tmp_path),)] * 4], most=1)))
     assert len(found) == 4

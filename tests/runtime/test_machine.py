@@ -18,16 +18,16 @@ from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
-from fedgraph.runtime.base import Clients
+from fedgraph.runtime.base import RuntimeClients
 from fedgraph.runtime.ray import cluster
-from fedgraph.runtime.ray.curator import Handle
-from fedgraph.runtime.ray.places import Node, choose_workers, room
-from fedgraph.runtime.ray.seats import raise_own
+from fedgraph.runtime.ray.curator import _Handle
+from fedgraph.runtime.ray.places import PlaceNode, _room, choose_places
+from fedgraph.runtime.ray.seats import _raise_own
 
 
 def test_an_address_where_nobody_listens() -> None:
     with pytest.raises(RuntimeFailure, match=r"RAY_ADDRESS=127\.0\.0\.1:1: no Ray cluster answers there"):
-        cluster.require_answer("127.0.0.1:1")
+        cluster._require_answer("127.0.0.1:1")
 
 
 def test_an_address_where_somebody_else_listens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,7 @@ def test_an_address_where_somebody_else_listens(monkeypatch: pytest.MonkeyPatch)
         socket.create_server(("127.0.0.1", 0)) as server,
         pytest.raises(RuntimeFailure, match=r"no Ray cluster answers there \(timed out\)"),
     ):
-        cluster.require_answer(f"127.0.0.1:{server.getsockname()[1]}")
+        cluster._require_answer(f"127.0.0.1:{server.getsockname()[1]}")
 
 
 @pytest.fixture
@@ -65,14 +65,14 @@ def test_the_watchdog_ends_what_a_killed_driver_left(impatient: Path) -> None:
     )
     assert driver.stdout is not None
     left = int(driver.stdout.readline())
-    when = watchdog.began(left)
+    when = watchdog._began(left)
     time.sleep(1)
     driver.kill()
     driver.wait()
     deadline = time.monotonic() + 20
-    while watchdog.began(left) == when and time.monotonic() < deadline:
+    while watchdog._began(left) == when and time.monotonic() < deadline:
         time.sleep(0.2)
-    gone = watchdog.began(left) != when
+    gone = watchdog._began(left) != when
     if not gone:
         os.kill(left, 9)
     assert gone
@@ -99,14 +99,14 @@ time.sleep(600)
         driver = subprocess.Popen([sys.executable, "-c", code, how], stdout=subprocess.PIPE, text=True, cwd=impatient)
         assert driver.stdout is not None
         own, dog = map(int, driver.stdout.readline().split())
-        when, dog_when = watchdog.began(own), watchdog.began(dog)
+        when, dog_when = watchdog._began(own), watchdog._began(dog)
         time.sleep(1)  # so that it has looked
         driver.kill()
         driver.wait()
         deadline = time.monotonic() + 20
-        while dog_when is not None and watchdog.began(dog) == dog_when and time.monotonic() < deadline:
+        while dog_when is not None and watchdog._began(dog) == dog_when and time.monotonic() < deadline:
             time.sleep(0.2)
-        alive = watchdog.began(own) == when and not is_zombie(own)
+        alive = watchdog._began(own) == when and not is_zombie(own)
         if alive:
             os.kill(own, 9)
         assert alive, how
@@ -130,9 +130,9 @@ time.sleep(600)
 def test_workers_and_their_share_of_gpus(
     nodes: list[tuple[int, int]], workers: int | None, gpus: float | None, expected: tuple[int, float]
 ) -> None:
-    there = [Node(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)]
-    assert choose_workers(there, workers, gpus) == expected
-    assert room(there, expected[1]) >= expected[0]
+    there = [PlaceNode(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)]
+    assert choose_places(there, workers, gpus) == expected
+    assert _room(there, expected[1]) >= expected[0]
 
 
 @pytest.mark.parametrize(
@@ -147,17 +147,17 @@ def test_workers_and_their_share_of_gpus(
 )
 def test_more_than_there_is(nodes: list[tuple[int, int]], workers: int, gpus: float | None, words: str) -> None:
     with pytest.raises(RuntimeFailure) as error:
-        choose_workers([Node(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)], workers, gpus)
+        choose_places([PlaceNode(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)], workers, gpus)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_another_version_is_named() -> None:
-    here = process.Versions("3.11.7", (("torch", "2.13.0"), ("numpy", "2.1")), "abc")
-    there = process.Versions("3.12.1", (("torch", "2.12.0"), ("numpy", "2.1")), "abc")
-    process.require_equal_versions(here, [("one", here)])
+    here = process.ProcessVersions("3.11.7", (("torch", "2.13.0"), ("numpy", "2.1")), "abc")
+    there = process.ProcessVersions("3.12.1", (("torch", "2.12.0"), ("numpy", "2.1")), "abc")
+    process.require_equal_process_versions(here, [("one", here)])
     with pytest.raises(RuntimeFailure, match=r"on two is not .* \(python: driver 3.11.7, worker 3.12.1; torch: driver 2"):
-        process.require_equal_versions(here, [("one", here), ("two", there)])
+        process.require_equal_process_versions(here, [("one", here), ("two", there)])
 
 
 def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,10 +168,10 @@ def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(ray, "put", full)
     with pytest.raises(RuntimeFailure, match=r"the graph does not fit into Ray's object store: .*the disk is full") as said:
-        Handle("the graph", 1).shared()
+        _Handle("the graph", 1).shared()
     assert "\n" not in str(said.value)
     with pytest.raises(RuntimeFailure, match="Ray's object store is full") as said:
-        raise_own(OutOfDiskError("no space\nleft"))
+        _raise_own(OutOfDiskError("no space\nleft"))
     assert "\n" not in str(said.value)
 
 
@@ -185,14 +185,14 @@ def test_a_ray_that_does_not_start_is_one_line(error: Exception, monkeypatch: py
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setattr(cluster, "_init", fails)
     with pytest.raises(RuntimeFailure, match=r"a local Ray cannot be used .*or use --runtime serial") as said:
-        cluster.connect(2)
+        cluster.connect_cluster(2)
     assert "\n" not in str(said.value)
     monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")
-    monkeypatch.setattr(cluster, "require_answer", lambda address: None)
+    monkeypatch.setattr(cluster, "_require_answer", lambda address: None)
     for mode, hint in (("", True), ("token", False)):
         monkeypatch.setenv("RAY_AUTH_MODE", mode)
         with pytest.raises(RuntimeFailure, match=r"RAY_ADDRESS=192.0.2.1:6379 cannot be used") as said:
-            cluster.connect(None)
+            cluster.connect_cluster(None)
         assert ("set RAY_AUTH_MODE=token" in str(said.value)) is hint
 
 
@@ -200,7 +200,7 @@ def ones(items: range, count: int) -> np.ndarray:
     return np.ones(count)
 
 
-def large(clients: Clients, values: object) -> list[float]:
+def large(clients: RuntimeClients, values: object) -> list[float]:
     made = [clients.ask(ones, 2, 8_000_000) for _ in range(3)]  # 384 MB in all
     assert [answer.sum() for answers in made for answer in answers] == [8e6] * 6
     return clients.ask(total, 2, values)

@@ -69,13 +69,13 @@ def test_only_children_started_inside_get_the_variables(monkeypatch: pytest.Monk
     names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX")
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    with process.kept_by_children():
+    with process.keep_child_process_memory():
         assert all(name in os.environ for name in names)
     assert not any(name in os.environ for name in names)
 
 
 def test_the_users_own_choice_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    with process.kept_by_children():
+    with process.keep_child_process_memory():
         assert os.environ["MALLOC_ARENA_MAX"] == "4"
         assert "MALLOC_TRIM_THRESHOLD_" not in os.environ

@@ -13,14 +13,14 @@ import yaml
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import probe
 from fedgraph.scenario import draft
-from fedgraph.scenario.wanted import TRUST, Data, Wanted
+from fedgraph.scenario.wanted import TRUST, Wanted, WantedData
 from fedgraph.types import Graph
 
 
 @pytest.mark.parametrize(("people", "ceiling"), [(1_500, True), (200_000, False)])
 def test_quick_leaves_the_row_without_privacy_out_where_it_takes_most_of_the_time(people: int, ceiling: bool) -> None:
     """The draft as a whole has it in both."""
-    data = Data("own/csv", Path("/data/mine"), "mine", "found", people=people)
+    data = WantedData("own/csv", Path("/data/mine"), "mine", "found", people=people)
     text = draft.draft_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
     written = yaml.safe_load(text)
     methods = {row["method"] for row in written["quick"]["tasks.0.methods"]}
@@ -40,7 +40,7 @@ def test_a_hundred_are_tested_where_that_many_have_a_label(library: Graph, label
         labels=np.where(np.arange(1_000) < labelled, library.labels[rows], -1),
         masks=(),
     )
-    data = Data("own/csv", Path("/data/mine"), "mine", "found", graph=graph, people=1_000)
+    data = WantedData("own/csv", Path("/data/mine"), "mine", "found", graph=graph, people=1_000)
     text = draft.draft_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
     assert yaml.safe_load(text)["tasks"][0].get("train_fraction") == trains
     assert trains is None or round((1 - trains) * labelled) >= 110
@@ -48,7 +48,7 @@ def test_a_hundred_are_tested_where_that_many_have_a_label(library: Graph, label
 
 def test_what_fits_of_a_federation_asks_whether_joining_is_worth_it() -> None:
     """Owners get advice from three seeds on, so levels of trust go before seeds, and the curator's first."""
-    data = Data("own/federation", Path("/data/mine"), "mine", "found", clients=5, people=1_500)
+    data = WantedData("own/federation", Path("/data/mine"), "mine", "found", clients=5, people=1_500)
     smaller = [size for size in probe._sizes(3, False, owners=True) if size.trust < 3]
     assert [(size.seeds, size.trust) for size in smaller] == [(3, 2), (3, 1), (1, 2), (1, 1)]
     for size, trust in zip(smaller, (["sums", "own-client"], ["sums"]), strict=False):

@@ -12,27 +12,27 @@ from fedgraph import data, plugins, runtime
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import read
-from fedgraph.scenario.read import TaskSettings
-from fedgraph.tasks.base import Cell, Context
+from fedgraph.scenario.read import ScenarioTask
+from fedgraph.tasks.base import Cell, CellContext
 from fedgraph.types import Graph
-from fedgraph.worlds import public_part
+from fedgraph.worlds import public_set
 
 MAIN = Path(__file__).parents[2] / "scenarios" / "citeseer.yaml"
 NODE = {"Features", "DPAR EM0", "DPAR EM1", "DPAR GM", "GAP-NDP", "SAGE-NDP", "MLP-DP", "GCN, nothing private"}
 EDGE = {"GAP-EDP", "GCON", "SAGE-EDP", "LPGNN", "own edges, nothing released", "MLP, no edges"}
 
 
-def task(label: str) -> TaskSettings:
-    return next(t for t in read.load(MAIN).tasks if t.label == label)
+def task(label: str) -> ScenarioTask:
+    return next(t for t in read.read_scenario_file(MAIN).tasks if t.label == label)
 
 
-def small(settings: TaskSettings, graph: Graph) -> tuple[TaskSettings, list[Cell], Context]:
+def small(settings: ScenarioTask, graph: Graph) -> tuple[ScenarioTask, list[Cell], CellContext]:
     """The task on a small graph: fewer clients, everything else as it is."""
     partition = settings.params.partition | {"clients": 20 if settings.kind == "graph_clustering" else 3}
     given = settings.params.model_copy(update={"partition": partition})
-    context = Context(settings.label, "d", graph, 0, 1, runtime.start("serial"))
+    context = CellContext(settings.label, "d", graph, 0, 1, runtime.start("serial"))
     return (
-        TaskSettings(settings.label, settings.kind, given),
+        ScenarioTask(settings.label, settings.kind, given),
         plugins.load("tasks", settings.kind).cells(given, context),
         context,
     )
@@ -58,8 +58,8 @@ def test_who_trusts_nobody_stands_under_no_curator(library: Graph) -> None:
 
 def test_what_is_public_is_asked_three_times() -> None:
     """The test graph, another set of nodes, nothing."""
-    asked = [t.params.public for t in read.load(MAIN).tasks if t.label.startswith("node-level")]
-    assert [public_part.public_column(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
+    asked = [t.params.public for t in read.read_scenario_file(MAIN).tasks if t.label.startswith("node-level")]
+    assert [public_set.public_set_name(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
 
 
 @pytest.mark.parametrize("label", ["node-level", "node-level, nothing public", "edge-level", "geometry"])
@@ -91,7 +91,7 @@ def test_no_row_rests_on_a_promise_that_the_real_graph_breaks() -> None:
     graph = data.load("planetoid/citeseer")
     assert isinstance(graph, Graph)
     settings = task("node-level")
-    context = Context(settings.label, "planetoid/citeseer", graph, 0, 1, runtime.start("serial"))
+    context = CellContext(settings.label, "planetoid/citeseer", graph, 0, 1, runtime.start("serial"))
     module = plugins.load("tasks", settings.kind)
     for cell in module.cells(settings.params, context):
         if cell.world.trust is Trust.CURATOR and cell.epsilon == 8.0 and cell.method != "nonprivate":

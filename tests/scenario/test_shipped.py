@@ -22,7 +22,7 @@ def test_the_promised_ones_are_there() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 @pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
 def test_parses(path: Path, quick: bool) -> None:
-    ready = read.load(path, quick=quick)
+    ready = read.read_scenario_file(path, quick=quick)
     assert ready.scenario.name == path.stem
     assert ready.scenario.title
 
@@ -31,7 +31,7 @@ def test_scenarios_of_benchmarks_parse() -> None:
     for path in sorted((FOLDER.parent / "benchmarks").glob("*.yaml")):
         if path.name == "tables.yaml":  # documented numbers (``python -m benchmarks.tables``)
             continue
-        assert read.load(path).scenario.name == path.stem
+        assert read.read_scenario_file(path).scenario.name == path.stem
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
@@ -83,5 +83,5 @@ def test_dry_runs_on_a_small_graph(path: Path, capsys: pytest.CaptureFixture[str
     data["quick"] = {**quick, "seeds": 1}
     copy = tmp_path / path.name
     copy.write_text(yaml.safe_dump(data), encoding="utf-8")
-    experiment.dry_run(read.load(copy, quick=True), Console())
+    experiment.dry_run_experiment(read.read_scenario_file(copy, quick=True), Console())
     assert "ε provable" in capsys.readouterr().out

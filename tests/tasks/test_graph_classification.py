@@ -12,25 +12,25 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import GraphClassificationFacts
+from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.store import CellStore
+from fedgraph.cells.task_facts import GraphClassificationFacts
 from fedgraph.comparison import gromov
-from fedgraph.comparison.metric_space import from_topology
+from fedgraph.comparison.metric_space import space_from_topology
 from fedgraph.errors import ScenarioError
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.report.report_rows import Row
+from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.sections import graph_classification as section
-from fedgraph.report.sections.base import Records
+from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_classification as task
-from fedgraph.tasks.base import Cell, Context
+from fedgraph.tasks.base import Cell, CellContext
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.base.graphs import graph_distances
-from fedgraph.tasks.graph_classification import models as graph_models
+from fedgraph.tasks.graph_classification import classified_graphs as graph_models
 from fedgraph.types import Graph, GraphCollection
-from fedgraph.worlds.world import JOINED
+from fedgraph.worlds.world import JOINED_WORLD
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,8 @@ def mutag() -> GraphCollection:
     return found
 
 
-def context(collection: Any, seeds: int = 1, engine: str = "serial") -> Context:
-    return Context("t", "tu/mutag", collection, 0, seeds, runtime.start(engine))
+def context(collection: Any, seeds: int = 1, engine: str = "serial") -> CellContext:
+    return CellContext("t", "tu/mutag", collection, 0, seeds, runtime.start(engine))
 
 
 GCN = {"method": "local_dp", "label": "gcn", "rounds": 2, "hidden": 4}
@@ -66,13 +66,15 @@ def test_each_client_keeps_its_own_tenth_and_fifth(mutag: GraphCollection) -> No
     """Jin & Chen, §4: 10 % of a client's own graphs test, 20 % choose, and nobody else's are among them."""
     rng = np.random.default_rng(0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=4), rng)
-    split = collections.own_parts(shares, 10, 0.2, 0, "x", 0)
+    split = collections.split_collection_by_clients(shares, 10, 0.2, 0, "x", 0)
     assert np.array_equal(np.sort(np.concatenate([split.train, split.validation, split.test])), np.arange(188))
     for members in shares.members:
         assert np.isin(members, split.test).sum() == round(members.size / 10)
         assert np.isin(members, split.validation).sum() == round(0.2 * members.size)
     with pytest.raises(ScenarioError, match="fewer clients"):
-        collections.own_parts(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
+        collections.split_collection_by_clients(
+            replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0
+        )
 
 
 def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
@@ -87,19 +89,19 @@ def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
 
 
 def test_ten_seeds_test_every_graph_once(mutag: GraphCollection) -> None:
-    splits = [collections.fold(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
+    splits = [collections.split_collection_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
     assert np.array_equal(np.sort(np.concatenate([s.test for s in splits])), np.arange(188))
     for s in splits:
         assert np.array_equal(np.sort(np.concatenate([s.train, s.validation, s.test])), np.arange(188))
         assert s.validation.size == 38
-    again = collections.fold(mutag.labels, 10, 0.2, 0, "x", 10)
+    again = collections.split_collection_by_folds(mutag.labels, 10, 0.2, 0, "x", 10)
     assert not np.array_equal(again.test, splits[0].test)
 
 
 def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
-    split = collections.fold(mutag.labels, 10, 0.2, 0, "x", 0)
+    split = collections.split_collection_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=10), np.random.default_rng(0))
-    dealt = collections.deal(mutag, shares, split.train)
+    dealt = collections.deal_collection(mutag, shares, split.train)
     assert sorted(dealt.order.tolist()) == list(range(188))
     at = 0
     for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):
@@ -114,8 +116,8 @@ def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
 
 
 def test_a_client_that_sent_nothing_is_known_by_its_sizes() -> None:
-    dealt = collections.Dealt(None, np.array([2, 0, 1]), ((2, 1), (3,)))  # type: ignore[arg-type]
-    found = graph_models.in_order([np.arange(6.0).reshape(3, 2), None], dealt, 2)
+    dealt = collections.DealtCollection(None, np.array([2, 0, 1]), ((2, 1), (3,)))  # type: ignore[arg-type]
+    found = graph_models.order_classified_graphs([np.arange(6.0).reshape(3, 2), None], dealt, 2)
     assert np.array_equal(found[2], [[0, 1], [2, 3]])
     assert np.array_equal(found[0], [[4, 5]])
     assert np.array_equal(found[1], np.full((3, 2), 0.5))
@@ -137,7 +139,7 @@ def test_every_table_holds_the_rows_that_only_see_sizes(mutag: GraphCollection, 
             assert out.facts.graph_epsilon == pytest.approx([4.0] * 3)
         store.save(cell, out, 0.1)
     found = [store.load(cell) for cell in cells]
-    records = Records("t", "graph_classification", "t", "tu/mutag", given.model_dump(), tuple(f.entry for f in found))
+    records = SectionRecords("t", "graph_classification", "t", "tu/mutag", given.model_dump(), tuple(f.entry for f in found))
     made = section.build(records, None)
     names = [row[0] for row in made.tables[0].rows]
     assert names[:2] == ["graph size", "size and degrees"]
@@ -160,8 +162,8 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     for cell in task.cells(full, where):
         other = task.run(votes, cell, where)
         store.save(cell, other, 0.1)
-        assert (other.facts.solver.asked is not None) == (cell.method not in graph_distances.LEAKS)
-        if cell.method in graph_distances.LEAKS:
+        assert (other.facts.solver.asked is not None) == (cell.method not in graph_distances.LEAKING_DISTANCES)
+        if cell.method in graph_distances.LEAKING_DISTANCES:
             continue
         one = task.run(full, cell, where)
         of_votes = {"accuracy": one.metrics["knn3"], "macro_f1": other.metrics["macro_f1"]}
@@ -171,7 +173,7 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     assert min(spared) >= 0
     assert np.mean(spared) > 0.05
     found = tuple(store.load(cell).entry for cell in task.cells(votes, where))
-    made = section.build(Records("t", "graph_classification", "t", "tu/mutag", votes.model_dump(), found), None)
+    made = section.build(SectionRecords("t", "graph_classification", "t", "tu/mutag", votes.model_dump(), found), None)
     assert made.tables[0].header[2] == "k-NN, k = 3"
     assert [table.title for table in made.tables] == [
         "Accuracy and privacy",
@@ -187,7 +189,7 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
 
 def test_constant_embeddings_release_nothing_but_size(mutag: GraphCollection) -> None:
     where, given = context(mutag), params(baselines=[])
-    cell = next(c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT)
+    cell = next(c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT_EMBEDDING_DISTANCES)
     out = task.run(given, cell, where)
     assert out.epsilon_provable == 0.0
     assert not out.releases
@@ -203,9 +205,13 @@ def test_drop_out_before_any_retrieval_still_gives_a_table(mutag: GraphCollectio
 def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) -> None:
     where, given = context(mutag, seeds=2), params(baselines=[], epsilons_of={"tu/mutag": ["1/n"]})
     cells = [c for c in task.cells(given, where) if c.variant.startswith("gin/multi-bit/")]
-    assert [(c.method, c.seed) for c in cells] == [(m, s) for s in (0, 1) for m in (graph_distances.CONSTANT, "local_dp")]
+    assert [(c.method, c.seed) for c in cells] == [
+        (m, s) for s in (0, 1) for m in (graph_distances.CONSTANT_EMBEDDING_DISTANCES, "local_dp")
+    ]
     other = next(
-        c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT and c.variant.startswith("gin/gauss")
+        c
+        for c in task.cells(given, where)
+        if c.method == graph_distances.CONSTANT_EMBEDDING_DISTANCES and c.variant.startswith("gin/gauss")
     )
 
     def distances(cell: Cell, k: int | None = None) -> np.ndarray:
@@ -227,10 +233,10 @@ def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) 
 
 
 def test_repetitions_on_single_data_sets(mutag: GraphCollection) -> None:
-    where = Context("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
+    where = CellContext("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
     assert {c.seed for c in task.cells(params(), where)} == {0, 1, 2}
     few = params(seeds_of={"tu/mutag": 2, "tu/proteins": 1}, max_graphs_of={"tu/mutag": 24, "tu/proteins": 25})
-    where = Context("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
+    where = CellContext("t", "tu/mutag", mutag, 0, 3, runtime.start("serial"))
     assert {c.seed for c in task.cells(few, where)} == {0, 1}
     assert len(task._collection(few, where).graphs) == 24
 
@@ -247,9 +253,11 @@ def test_tuning_on_the_test_graphs_is_never_worse_and_only_where_asked(mutag: Gr
 def test_printed_spreads_below_chance_are_named() -> None:
     """MUTAG, 19 test graphs: √(.9308 · .0692 / 19) = .0582 by chance; 3.35 points are printed."""
 
-    def row(dataset: str) -> Row:
+    def row(dataset: str) -> ReportRow:
         rest = (GraphClassificationFacts(), None, None, None, math.inf, None, "", {}, (), 0.0, ())
-        return Row((Entry("t", dataset, "GW(A)", "baseline", JOINED, "none", math.inf, 0, {"accuracy": 0.9}, *rest),))
+        return ReportRow(
+            (CellEntry("t", dataset, "GW(A)", "baseline", JOINED_WORLD, "none", math.inf, 0, {"accuracy": 0.9}, *rest),)
+        )
 
     (words,) = section._printed_spreads([row("tu/mutag")])
     assert "0.9308 ± 0.0335 (chance: 0.0582)" in words
@@ -262,7 +270,7 @@ def test_serial_equals_ray(mutag: GraphCollection, ray_engine: Runtime) -> None:
     given = params(epsilons=[4.0], encoders=["multi-bit"], baselines=[])
     numbers = []
     for engine in (runtime.start("serial"), ray_engine):
-        where = Context("t", "tu/mutag", mutag, 0, 1, engine)
+        where = CellContext("t", "tu/mutag", mutag, 0, 1, engine)
         cell = next(c for c in task.cells(given, where) if c.method == "local_dp")
         numbers.append(task.run(given, cell, where))
     assert numbers[0].metrics == numbers[1].metrics
@@ -310,9 +318,9 @@ def test_weights_by_degree_where_degrees_may_be_read(mutag: GraphCollection) -> 
         split = task._dealt(given, 0, where[weights])[0]
         collection = task._collection(given, where[weights])
         wanted = (0.5, gromov.GromovOptions(), where[weights], split, None, given.weights)
-        topology[weights] = graph_distances.distances_of("GW(A)", collection, *wanted)[0]
-        spaces = [from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
-        assert topology[weights][0, 1] == gromov.solve_pairs(spaces, np.array([[0, 1]])).value[0]
+        topology[weights] = graph_distances.measure_graph_distances("GW(A)", collection, *wanted)[0]
+        spaces = [space_from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
+        assert topology[weights][0, 1] == gromov.solve_gromov_pairs(spaces, np.array([[0, 1]])).value[0]
     assert means["uniform"][4.0] == means["degree"][4.0]
     assert means["uniform"][np.inf] != means["degree"][np.inf]
     assert not np.array_equal(topology["uniform"], topology["degree"])
@@ -323,7 +331,7 @@ def test_constant_embeddings_are_compared_as_the_others(mutag: GraphCollection) 
     found = []
     for metric in ("euclidean", "cosine"):
         given, where = params(baselines=[], metric=metric), context(mutag)
-        cell = next(c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT)
+        cell = next(c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT_EMBEDDING_DISTANCES)
         task.run(given, cell, where)
         found.append(where.cache["constant", *cell.path[:-1]][0])
     assert not np.allclose(*found)

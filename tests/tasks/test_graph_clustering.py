@@ -17,12 +17,12 @@ from fedgraph.errors import ScenarioError
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.units import Relation
 from fedgraph.report.sections import graph_clustering as section
-from fedgraph.report.sections.base import Records
+from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_clustering as task
-from fedgraph.tasks.base import Context
-from fedgraph.tasks.graph_clustering import compare
-from fedgraph.types import Graph, Masks
+from fedgraph.tasks.base import CellContext
+from fedgraph.tasks.graph_clustering import compared_clients
+from fedgraph.types import Graph, GraphMasks
 
 
 def params(**changes: Any) -> task.Params:
@@ -37,15 +37,15 @@ def params(**changes: Any) -> task.Params:
     return task.Params(**{key: value for key, value in (given | changes).items() if value is not None})
 
 
-def context(graph: Any, seeds: int = 1, engine: str = "serial") -> Context:
-    return Context("t", "d", graph, 0, seeds, runtime.start(engine))
+def context(graph: Any, seeds: int = 1, engine: str = "serial") -> CellContext:
+    return CellContext("t", "d", graph, 0, seeds, runtime.start(engine))
 
 
 def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
     cells = task.cells(params(), context(library, seeds=2))
     for seed in (0, 1):
         own = [c for c in cells if c.seed == seed]
-        assert [c.method for c in own[:3]] == [task.SIZE, task.DEGREES, task.CONSTANT]
+        assert [c.method for c in own[:3]] == [task.SIZE, task.DEGREES, task.CONSTANT_EMBEDDING_DISTANCES]
         assert [(c.variant, c.epsilon) for c in own[4:]] == [
             ("gaussian-as-coded/1/n", own[3].epsilon),
             ("encoded", 4.0),
@@ -61,7 +61,7 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
 def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_path: Path) -> None:
     where, given = context(library), params()
     store, cells = CellStore(tmp_path), task.cells(given, where)
-    held = task.partition_of(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
+    held = task.deal_held_graphs(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
     assert held > 1, "the sampled ego-networks should overlap"
     for cell in cells:
         out = task.run(given, cell, where)
@@ -77,15 +77,15 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
             assert 4.0 < out.paths["embedding"] <= 4.0 * held * (1 + 1e-9), "more than one client's price, at most their sum"
             assert out.facts.worst_node_clients == held
             assert out.epsilon_published == 4.0
-        if cell.method in (task.SIZE, task.CONSTANT):
+        if cell.method in (task.SIZE, task.CONSTANT_EMBEDDING_DISTANCES):
             assert out.epsilon_provable == 0.0
             assert not out.releases
         if cell.method == task.DEGREES:
             assert out.epsilon_provable == np.inf
     found = [store.load(cell) for cell in cells]
     entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
-    made = section.build(Records("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
-    assert [row[0] for row in made.tables[0].rows][:3] == [task.SIZE, task.DEGREES, task.CONSTANT]
+    made = section.build(SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
+    assert [row[0] for row in made.tables[0].rows][:3] == [task.SIZE, task.DEGREES, task.CONSTANT_EMBEDDING_DISTANCES]
     assert len(made.figures) >= 2
 
 
@@ -106,7 +106,7 @@ def test_constant_embeddings_are_the_same_whatever_the_graph_holds(library: Grap
     found = []
     for graph in (library, blank):
         where = context(graph)
-        cell = next(c for c in task.cells(given, where) if c.method == task.CONSTANT)
+        cell = next(c for c in task.cells(given, where) if c.method == task.CONSTANT_EMBEDDING_DISTANCES)
         found.append(task.run(given, cell, where).metrics["silhouette"])
     assert found[0] == found[1]
 
@@ -115,15 +115,17 @@ def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph,
     """The distances kept for the report are those of a reference solver on what the server received."""
     where, given = context(library), params(epsilons=[np.inf])
     seen: list[Any] = []
-    real = compare.all_pairs
-    monkeypatch.setattr(compare, "all_pairs", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
+    real = compared_clients.solve_all_graph_pairs
+    monkeypatch.setattr(
+        compared_clients, "solve_all_graph_pairs", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c)
+    )
     cell = task.cells(given, where)[-1]
     out = task.run(given, cell, where)
-    which = gromov.pairs(10)
-    reference = gromov.solve_pairs(seen[0], which, gromov.GromovOptions(solver="pot")).value
+    which = gromov.list_gromov_pairs(10)
+    reference = gromov.solve_gromov_pairs(seen[0], which, gromov.GromovOptions(solver="pot")).value
     kept = out.artefacts["distances"][which[:, 0], which[:, 1]]
     assert np.median(np.abs(kept - reference)) < 1e-6
-    truth = [s.graph.labels[s.center] for s in task.partition_of(given, 0, where).subgraphs]
+    truth = [s.graph.labels[s.center] for s in task.deal_held_graphs(given, 0, where).subgraphs]
     assert np.array_equal(out.artefacts["truth"], truth)
 
 
@@ -132,7 +134,7 @@ def test_serial_equals_ray(library: Graph, ray_engine: Runtime) -> None:
     given = params(epsilons=[4.0], encoders=["multi-bit"])
     numbers = []
     for engine in (runtime.start("serial"), ray_engine):
-        where = Context("t", "d", library, 0, 1, engine)
+        where = CellContext("t", "d", library, 0, 1, engine)
         cell = next(c for c in task.cells(given, where) if c.method == "local_dp")
         numbers.append(task.run(given, cell, where))
     assert numbers[0].metrics == numbers[1].metrics
@@ -164,7 +166,7 @@ def test_the_graphs_of_a_collection_are_clients_and_their_labels_are_unseen() ->
     where = context(data.load("tu/mutag", stand_in=True))
     spec = {"method": "local_dp", "training": "none", "hidden": 4, "compare": ["mean"]}
     given = params(methods=[spec], method=None, epsilons=[4.0, np.inf], encoders=["multi-bit"], max_graphs=40)
-    held = task.partition_of(given, 0, where)
+    held = task.deal_held_graphs(given, 0, where)
     assert held.disjoint
     assert all((s.graph.labels == -1).all() for s in held.subgraphs)
     for cell in task.cells(given, where):
@@ -205,17 +207,17 @@ def test_metric_weights_and_map_are_settings(library: Graph, tmp_path: Path) -> 
     store.save(cells[-1], task.run(given, cells[-1], where), 0.1)
     found = store.load(cells[-1])
     made = section.build(
-        Records("t", "graph_clustering", "t", "d", given.model_dump(), (found.entry,), (found.artefacts,)), None
+        SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), (found.entry,), (found.artefacts,)), None
     )
     assert any("t-SNE map" in figure.caption for figure in made.figures)
 
 
 def test_ego_networks_and_five_graphs_stand_beside_what_is_printed(library: Graph, tmp_path: Path) -> None:
     """Table 4 for all training nodes, Figure 4 for five graphs, whose rows at ε = 1/n are one whatever the smallest is."""
-    split = replace(library, masks=(Masks(np.arange(6), np.arange(6, 9), np.arange(9, 12)),))
+    split = replace(library, masks=(GraphMasks(np.arange(6), np.arange(6, 9), np.arange(9, 12)),))
     said = []
     for asked, seeds in (({"centres": "training"}, 1), ({"clients": 5, "min_nodes": 3}, 2)):
-        where = Context("t", "planetoid/citeseer", split, 0, seeds, runtime.start("serial"))
+        where = CellContext("t", "planetoid/citeseer", split, 0, seeds, runtime.start("serial"))
         given = params(partition={"partition": "ego", "hops": 1, **asked}, epsilons=["1/n", 1.0], clusters=2, verify=0)
         store, cells = CellStore(tmp_path / str(seeds)), task.cells(given, where)
         for cell in cells:
@@ -223,7 +225,9 @@ def test_ego_networks_and_five_graphs_stand_beside_what_is_printed(library: Grap
         found = [store.load(cell) for cell in cells]
         entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
         settings = given.model_dump()
-        made = section.build(Records("t", "graph_clustering", "t", "planetoid/citeseer", settings, entries, artefacts), None)
+        made = section.build(
+            SectionRecords("t", "graph_clustering", "t", "planetoid/citeseer", settings, entries, artefacts), None
+        )
         said.append([row for table in made.tables if table.title.startswith("Beside") for row in table.rows])
     assert [(row[0], row[2]) for row in said[0]] == [
         ("mean nodes, 1-hop", "4.61"),

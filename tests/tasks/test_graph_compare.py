@@ -14,13 +14,13 @@ from fedgraph.comparison import gromov
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.report.sections import graph_clustering as section
-from fedgraph.report.sections.base import Records
+from fedgraph.report.sections.base import SectionRecords
 from fedgraph.tasks import graph_clustering as task
-from fedgraph.tasks.base import Cell, Context
-from fedgraph.tasks.base.graphs.graph_distances import embedded_spaces
-from fedgraph.tasks.graph_clustering import compare
+from fedgraph.tasks.base import Cell, CellContext
+from fedgraph.tasks.base.graphs.graph_distances import embedded_distance_spaces
+from fedgraph.tasks.graph_clustering import compared_clients
 from fedgraph.types import Graph
-from fedgraph.worlds.world import trusting
+from fedgraph.worlds.world import world_of_trust
 
 ROWS: list[dict[str, Any]] = [
     {"label": "public", "training": "public", "unit": "graph", "compare": ["gw", "fgw", "mean"], "public_steps": 60},
@@ -43,8 +43,8 @@ def params(**changes: Any) -> task.Params:
     return task.Params(**(given | changes))
 
 
-def context(graph: Graph, seeds: int = 1) -> Context:
-    return Context("t", "d", graph, 0, seeds, runtime.start("serial"))
+def context(graph: Graph, seeds: int = 1) -> CellContext:
+    return CellContext("t", "d", graph, 0, seeds, runtime.start("serial"))
 
 
 def test_every_row_is_private_for_everything_that_it_releases(library: Graph, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_every_row_is_private_for_everything_that_it_releases(library: Graph, tm
     assert max(noisy.paths.values()) < noisy.epsilon_provable
     loaded = [store.load(cell) for cell in cells]
     entries, artefacts = tuple(f.entry for f in loaded), tuple(f.artefacts for f in loaded)
-    made = section.build(Records("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
+    made = section.build(SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
     names = [row[0] for row in made.tables[0].rows]
     assert "public: FGW" in names
     assert "counts: distance of histograms, in clear" in names
@@ -89,18 +89,18 @@ def test_permuting_the_classes_changes_nothing_for_gw_and_everything_for_the_oth
     """Two graphs whose rows point to different classes: at distance 0 for GW only."""
     rows = np.eye(3)[[0, 0, 1]]
     received = [rows, rows[:, [1, 2, 0]]]
-    how_many = compare.Clustering(2, 1, 2)
-    cell = Cell("t", "d", "m", "v", trusting(Trust.OWN_CLIENT), 1.0, "provable", 0)
-    where = Context("t", "d", None, 0, 1, runtime.start("serial"))
+    how_many = compared_clients.ClientClustering(2, 1, 2)
+    cell = Cell("t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT), 1.0, "provable", 0)
+    where = CellContext("t", "d", None, 0, 1, runtime.start("serial"))
     graphs: list[Any] = [None, None]
     found = {}
     for how, alpha in (("gw", None), ("fgw", 0.5)):
-        made = embedded_spaces(received, "euclidean", graphs, "embedding" if how == "fgw" else None)
+        made = embedded_distance_spaces(received, "euclidean", graphs, "embedding" if how == "fgw" else None)
         options = gromov.GromovOptions(alpha=alpha)
-        found[how] = compare.discrepancies(made, options, how_many, cell, where).distances[0, 1]
+        found[how] = compared_clients.compare_client_spaces(made, options, how_many, cell, where).distances[0, 1]
     assert found["gw"] == pytest.approx(0, abs=1e-9)
     assert found["fgw"] > 0.3
-    assert compare.vectors(received, how_many, cell, where).distances[0, 1] > 0.3
+    assert compared_clients.compare_client_vectors(received, how_many, cell, where).distances[0, 1] > 0.3
 
 
 def test_accuracy_needs_labels_that_distances_explain() -> None:
@@ -109,14 +109,14 @@ def test_accuracy_needs_labels_that_distances_explain() -> None:
     apart = apart + apart.T
     np.fill_diagonal(apart, 0)
     noise = rng.random((60, 60))
-    assert compare.accuracy(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
-    assert compare.accuracy(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
-    assert compare.accuracy(apart[:4, :4], truth[:4], rng) == {}
+    assert compared_clients.classify_compared_clients(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
+    assert compared_clients.classify_compared_clients(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
+    assert compared_clients.classify_compared_clients(apart[:4, :4], truth[:4], rng) == {}
 
 
 def test_public_nodes_are_held_by_no_client(library: Graph) -> None:
     given, where = params(), context(library)
-    public, partition = task.public_of(given, 0, where), task.partition_of(given, 0, where)
+    public, partition = task.draw_unheld_public_graph(given, 0, where), task.deal_held_graphs(given, 0, where)
     assert public is not None
     assert public.num_nodes == round(0.1 * library.num_nodes)
     held = np.unique(np.concatenate([s.nodes for s in partition.subgraphs]))

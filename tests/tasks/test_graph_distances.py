@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from fedgraph import data
 from fedgraph.comparison import classify
 from fedgraph.tasks.base.graphs import graph_distances
-from fedgraph.types import Graph, GraphCollection, Provenance
+from fedgraph.types import Graph, GraphCollection, GraphProvenance
 
 
 def test_shortest_path_kernel_takes_isolated_nodes() -> None:
@@ -28,15 +28,15 @@ def test_shortest_path_kernel_takes_isolated_nodes() -> None:
             sp.csr_array((len(a), 1), dtype=np.float32),
             np.full(len(a), -1),
             1,
-            Provenance("own", ""),
+            GraphProvenance("own", ""),
             features_from_edges=False,
             columns_from_rows=False,
             nodes_from_edges=False,
         )
         for a in adjacencies
     )
-    found = graph_distances.shortest_path_distances(
-        GraphCollection("c", graphs, np.zeros(4, np.int64), 1, Provenance("own", ""))
+    found = graph_distances._shortest_path_distances(
+        GraphCollection("c", graphs, np.zeros(4, np.int64), 1, GraphProvenance("own", ""))
     )
     assert found[0, 1] == pytest.approx(0.0, abs=1e-12)
     assert found[0, 2] == found[2, 3] == 2.0
@@ -50,9 +50,11 @@ def test_mutag_size_alone(data_root: Path) -> None:
     """An SVM that sees the number of nodes only: 85.1 % (10-fold, C = 10), above every private row of the paper's GCN."""
     found = data.load("tu/mutag", root=data_root)
     assert isinstance(found, GraphCollection)
-    distances = graph_distances.size_distances(np.array([g.num_nodes for g in found.graphs]))
+    distances = graph_distances._size_distances(np.array([g.num_nodes for g in found.graphs]))
     parts = StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(found.labels.size), found.labels)
-    splits = tuple(classify.Split(train, np.zeros(0, np.int64), test) for train, test in parts)
-    accuracy = classify.svm(distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)).mean
+    splits = tuple(classify.ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in parts)
+    accuracy = classify.classify_by_svm(
+        distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)
+    ).mean
     assert accuracy == pytest.approx(0.851, abs=0.02)
     assert accuracy > 0.7957

@@ -11,9 +11,9 @@ import pytest
 from fedgraph import data, runtime
 from fedgraph.cells.store import CellStore
 from fedgraph.report.sections import graph_metrics as section
-from fedgraph.report.sections.base import Records
+from fedgraph.report.sections.base import SectionRecords
 from fedgraph.tasks import graph_metrics as task
-from fedgraph.tasks.base import Context, Outcome
+from fedgraph.tasks.base import CellContext, CellOutcome
 from fedgraph.types import Graph
 
 
@@ -22,8 +22,8 @@ def params(**changes: Any) -> task.Params:
     return task.Params(**(given | changes))
 
 
-def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[dict[str, Outcome], Records]:
-    where = Context("t", "d", graph, 0, seeds, runtime.start("serial"))
+def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[dict[str, CellOutcome], SectionRecords]:
+    where = CellContext("t", "d", graph, 0, seeds, runtime.start("serial"))
     store, cells = CellStore(folder), task.cells(given, where)
     outcomes = {}
     for cell in cells:
@@ -32,18 +32,18 @@ def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[d
         if cell.seed == 0:
             outcomes[cell.method] = outcome
     found = [store.load(cell) for cell in cells]
-    return outcomes, Records(
+    return outcomes, SectionRecords(
         "t", "graph_metrics", "t", "d", given.model_dump(), tuple(f.entry for f in found), tuple(f.artefacts for f in found)
     )
 
 
 @pytest.fixture(scope="module")
-def plain(library: Graph, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Outcome], Records]:
+def plain(library: Graph, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, CellOutcome], SectionRecords]:
     """What the settings above give."""
     return run(library, params(), tmp_path_factory.mktemp("plain"))
 
 
-def test_topology_cannot_tell_isomorphic_graphs_apart(plain: tuple[dict[str, Outcome], Records]) -> None:
+def test_topology_cannot_tell_isomorphic_graphs_apart(plain: tuple[dict[str, CellOutcome], SectionRecords]) -> None:
     found, records = plain
     assert list(found) == ["graph size", "GED", "GW(A)", "FGW(A, X)", "GW(H)"]
     matrices = {name: out.artefacts["distances"] for name, out in found.items()}
@@ -63,7 +63,7 @@ def test_topology_cannot_tell_isomorphic_graphs_apart(plain: tuple[dict[str, Out
     assert f"{int(alike.sum()) // 2} of 28 pairs are isomorphic" in words
 
 
-def test_one_edit_moves_topology_and_embeddings(plain: tuple[dict[str, Outcome], Records]) -> None:
+def test_one_edit_moves_topology_and_embeddings(plain: tuple[dict[str, CellOutcome], SectionRecords]) -> None:
     found, _ = plain
     for name in ("GW(A)", "GW(H)"):
         out = found[name]
@@ -97,14 +97,16 @@ def test_no_edit_distance_for_large_graphs(tmp_path: Path) -> None:
 
 def test_sampling_respects_sizes_and_repeats(library: Graph) -> None:
     given = params()
-    where = [Context("t", "d", library, 0, 1, runtime.start("serial")) for _ in range(2)]
+    where = [CellContext("t", "d", library, 0, 1, runtime.start("serial")) for _ in range(2)]
     one, two = (task._sampled(given, task.cells(given, w)[0], w) for w in where)
     assert all(3 <= g.num_nodes <= 5 for g in one[0].graphs)
     assert np.array_equal(one[1].parameters, two[1].parameters)
     assert all((a.adjacency != b.adjacency).nnz == 0 for a, b in zip(one[0].graphs, two[0].graphs, strict=True))
 
 
-def test_weights_and_metric_are_settings(library: Graph, plain: tuple[dict[str, Outcome], Records], tmp_path: Path) -> None:
+def test_weights_and_metric_are_settings(
+    library: Graph, plain: tuple[dict[str, CellOutcome], SectionRecords], tmp_path: Path
+) -> None:
     """Weights by degree move every row but GED; the metric moves embeddings alone."""
     found = {0: {m: o.artefacts["distances"] for m, o in plain[0].items()}}
     for number, changes in enumerate(({"weights": "degree"}, {"metric": "correlation"}), 1):

@@ -16,14 +16,14 @@ from fedgraph import data, runtime
 from fedgraph.cells.store import CellStore
 from fedgraph.comparison import classify
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.layers import small_graphs
+from fedgraph.learning.layers import shared_gnn
 from fedgraph.methods.base import State
 from fedgraph.report.sections import graph_classification as section
-from fedgraph.report.sections.base import Records
+from fedgraph.report.sections.base import SectionRecords
 from fedgraph.tasks import graph_classification as task
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_collections as collections
-from fedgraph.tasks.graph_classification import models as graph_models
+from fedgraph.tasks.graph_classification import classified_graphs as graph_models
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -35,8 +35,8 @@ def mutag() -> GraphCollection:
     return found
 
 
-def context(collection: GraphCollection) -> Context:
-    return Context("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
+def context(collection: GraphCollection) -> CellContext:
+    return CellContext("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
 
 
 def params(methods: list[dict[str, Any]], **changes: Any) -> task.Params:
@@ -58,7 +58,7 @@ def test_models_may_train_on_node_labels_and_have_budgets_of_their_own(mutag: Gr
     plan = task.plan(given, cells[0], where)
     assert plan is not None
     collection = task._collection(given, where)
-    kinds, count = collections.node_kinds(collection)
+    kinds, count = collections.collection_node_kinds(collection)
     assert plan.facts.sizes.num_classes == count == 7
     split, dealt = task._dealt(given, 0, where, on_nodes=True)
     shown = np.concatenate([s.graph.labels for s in dealt.partition.subgraphs])
@@ -77,7 +77,7 @@ def test_a_model_may_be_asked_for_its_own_answers_only(mutag: GraphCollection, t
     assert set(found.metrics) == {"model"}
     assert found.epsilon_provable == np.inf
     entries = tuple(store.load(c).entry for c in cells)
-    made = section.build(Records("t", "graph_classification", "t", "tu/mutag", given.model_dump(), entries), None)
+    made = section.build(SectionRecords("t", "graph_classification", "t", "tu/mutag", given.model_dump(), entries), None)
     assert [row[0] for row in made.tables[0].rows][-1] == "alone: the model itself"
     for refused in ({"pooling": "none"}, {"epsilons": [1.0]}):
         with pytest.raises(ValidationError, match="own answers"):
@@ -132,13 +132,13 @@ def test_the_round_may_be_picked_where_copies_are_kept(mutag: GraphCollection) -
 def test_picking_a_round_looks_at_the_right_graphs(mutag: GraphCollection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies that are right on chosen graphs only: the validation graphs pick the first, the test graphs the second."""
     collection = replace(mutag, labels=np.arange(188) % 2)
-    split = classify.Split(np.arange(100), np.arange(100, 150), np.arange(150, 188))
+    split = classify.ClassifySplit(np.arange(100), np.arange(100, 150), np.arange(150, 188))
     right = {
         name: np.isin(np.arange(188), rows) for name, rows in {"a": split.validation, "b": split.test, "c": split.train}.items()
     }
     monkeypatch.setattr(graph_models, "_answers", lambda made, name, dealt: np.where(right[name], collection.labels, 2))
     state: Any = State({"parameters": "c"}, SimpleNamespace(kept=["a", "b"]))  # type: ignore[dict-item]
-    found = graph_models.model_accuracy(None, state, None, collection, split, True)  # type: ignore[arg-type]
+    found = graph_models.measure_classified_graphs(None, state, None, collection, split, True)  # type: ignore[arg-type]
     assert found == {"model": 0.0, "model_on_training": 1.0, "model_by_validation": 0.0, "model_tuned_on_test": 1.0}
 
 
@@ -149,22 +149,24 @@ def test_answers_are_in_the_collections_order(mutag: GraphCollection) -> None:
     made, dealt, _ = task._planned(given, task.cells(given, where)[-1], where)
     collection, net = task._collection(given, where), made.made.network
     parameters = np.random.default_rng(0).normal(size=net.layout.num_parameters)
-    scores = np.concatenate([small_graphs.graph_scores(net, parameters, g, (g.num_nodes,)) for g in collection.graphs])
+    scores = np.concatenate([shared_gnn.score_shared_gnn_graphs(net, parameters, g, (g.num_nodes,)) for g in collection.graphs])
     gaps = scores[:, 1] - scores[:, 0]
     parameters[-1] -= (np.quantile(gaps, 0.4) + np.quantile(gaps, 0.6)) / 2  # the last bias: about half of either answer
-    alone = np.concatenate([small_graphs.graph_scores(net, parameters, g, (g.num_nodes,)) for g in collection.graphs]).argmax(1)
+    alone = np.concatenate(
+        [shared_gnn.score_shared_gnn_graphs(net, parameters, g, (g.num_nodes,)) for g in collection.graphs]
+    ).argmax(1)
     assert not np.array_equal(dealt.order, np.arange(dealt.order.size))
     assert 0 < np.mean(alone) < 1
     assert np.array_equal(graph_models._answers(made, parameters, dealt), alone)
 
 
 def test_degrees_stand_before_the_features(mutag: GraphCollection) -> None:
-    wide = collections.prepared(mutag, None, 4, 0, degrees=True)
+    wide = collections.prepare_collection(mutag, None, 4, 0, degrees=True)
     rows, own = wide.graphs[3].features.toarray(), mutag.graphs[3].features.toarray()
     assert np.array_equal(rows[:, 5:], own)
     assert np.array_equal(rows[:, :5].argmax(axis=1), np.minimum(mutag.graphs[3].degrees, 4))
     assert np.array_equal(rows[:, :5].sum(axis=1), np.ones(len(rows)))
-    assert all(map(np.array_equal, collections.node_kinds(wide)[0], collections.node_kinds(mutag)[0]))
+    assert all(map(np.array_equal, collections.collection_node_kinds(wide)[0], collections.collection_node_kinds(mutag)[0]))
 
 
 def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
@@ -173,7 +175,7 @@ def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
         return replace(graph, features=sp.csr_array(sp.hstack([weights, graph.features], format="csr")))
 
     given = replace(mutag, graphs=tuple(heavier(g) for g in mutag.graphs))
-    left = collections.prepared(given, None, 4, 0, attributes=False)
+    left = collections.prepare_collection(given, None, 4, 0, attributes=False)
     pairs = zip(left.graphs, mutag.graphs, strict=True)
     assert all(np.array_equal(a.features.toarray(), b.features.toarray()) for a, b in pairs)
 
@@ -181,12 +183,12 @@ def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
 def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection) -> None:
     first = replace(mutag.graphs[0], features=sp.csr_array(np.hstack([np.full((mutag.graphs[0].num_nodes, 1), 2.5),
                                                                       mutag.graphs[0].features.toarray()])))  # fmt: skip
-    kinds, count = collections.node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
+    kinds, count = collections.collection_node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
     assert count == 7
     assert np.array_equal(kinds[0], mutag.graphs[0].features.toarray().argmax(axis=1))
     bare = replace(first, features=sp.csr_array(np.full((first.num_nodes, 2), 0.3)))
     with pytest.raises(ScenarioError, match="no node labels"):
-        collections.node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
+        collections.collection_node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from fedgraph import data, runtime
 from fedgraph.cells.store import CellStore
 from fedgraph.errors import DataError
 from fedgraph.report.sections import graph_starts as section
-from fedgraph.report.sections.base import Records
+from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_starts as task
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph
 
 
@@ -25,8 +25,8 @@ def params(**changes: Any) -> task.Params:
     return task.Params(**(given | changes))
 
 
-def run(graph: Any, given: task.Params, tmp_path: Path, seeds: int) -> tuple[list[Any], Records]:
-    where = Context("t", "d", graph, 0, seeds, runtime.start("serial"))
+def run(graph: Any, given: task.Params, tmp_path: Path, seeds: int) -> tuple[list[Any], SectionRecords]:
+    where = CellContext("t", "d", graph, 0, seeds, runtime.start("serial"))
     store, cells = CellStore(tmp_path), task.cells(given, where)
     outcomes = []
     for cell in cells:
@@ -34,7 +34,7 @@ def run(graph: Any, given: task.Params, tmp_path: Path, seeds: int) -> tuple[lis
         outcomes.append(task.run(given, cell, where))
         store.save(cell, outcomes[-1], 0.1)
     found = [store.load(cell) for cell in cells]
-    return outcomes, Records("t", "graph_starts", "t", "d", given.model_dump(), tuple(f.entry for f in found))
+    return outcomes, SectionRecords("t", "graph_starts", "t", "d", given.model_dump(), tuple(f.entry for f in found))
 
 
 def test_gains_and_budgets(library: Graph, tmp_path: Path) -> None:
@@ -76,15 +76,15 @@ def test_the_report_answers(library: Graph, tmp_path: Path) -> None:
     ([0.0, 0.1, -0.1], [0.0, -0.1, 0.1], "no difference"),
 ])  # fmt: skip
 def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
-    from fedgraph.cells.entry import Entry
-    from fedgraph.cells.facts import GraphStartsFacts
-    from fedgraph.report.report_rows import Row
+    from fedgraph.cells.entry import CellEntry
+    from fedgraph.cells.task_facts import GraphStartsFacts
+    from fedgraph.report.report_rows import ReportRow
 
-    def row(name: str, gains: list[float]) -> Row:
+    def row(name: str, gains: list[float]) -> ReportRow:
         facts = GraphStartsFacts(descents=2, noise=0.1 if name.startswith("noise") else None)
         given = ("t", "d", "GW(H)", name, "local", "none", np.inf)
         rest = (facts, None, None, None, np.inf, None, "", {}, (), 0.0, ())
-        return Row(tuple(Entry(*given, i, {"gain": g}, *rest) for i, g in enumerate(gains)))
+        return ReportRow(tuple(CellEntry(*given, i, {"gain": g}, *rest) for i, g in enumerate(gains)))
 
     assert f": {verdict}" in section._against([row("noise 0.1", noise)], row("two random", rival))
 
@@ -94,17 +94,17 @@ def test_serial_equals_ray(library: Graph, ray_engine: Runtime) -> None:
     given = params(noise=[0.1])
     numbers = []
     for engine in (runtime.start("serial"), ray_engine):
-        where = Context("t", "d", library, 0, 1, engine)
+        where = CellContext("t", "d", library, 0, 1, engine)
         numbers.append([task.run(given, c, where).metrics for c in task.cells(given, where)])
     assert numbers[0] == numbers[1]
 
 
 def test_it_takes_collections_and_says_when_graphs_are_missing() -> None:
     mutag = data.load("tu/mutag", stand_in=True)
-    where = Context("t", "tu/mutag", mutag, 0, 1, runtime.start("serial"))
+    where = CellContext("t", "tu/mutag", mutag, 0, 1, runtime.start("serial"))
     given = params(max_nodes=60, pairs=5)
     assert np.isfinite(task.run(given, task.cells(given, where)[0], where).metrics["objective"])
-    few, again = params(min_nodes=500, max_nodes=600), Context("t", "tu/mutag", mutag, 0, 1, runtime.start("serial"))
+    few, again = params(min_nodes=500, max_nodes=600), CellContext("t", "tu/mutag", mutag, 0, 1, runtime.start("serial"))
     with pytest.raises(DataError, match="8 graphs of 500 to 600 nodes were asked for"):
         task.run(few, task.cells(few, again)[0], again)
 
@@ -119,4 +119,4 @@ def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
 
 def test_equal_levels_are_refused(library: Graph) -> None:
     with pytest.raises(ValueError, match="appears twice"):
-        task.cells(params(noise=[0.1, 0.1]), Context("t", "d", library, 0, 1, runtime.start("serial")))
+        task.cells(params(noise=[0.1, 0.1]), CellContext("t", "d", library, 0, 1, runtime.start("serial")))

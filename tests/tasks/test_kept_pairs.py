@@ -13,33 +13,33 @@ import pytest
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
 from fedgraph.cells.store import PairStore
-from fedgraph.comparison.classify import Split
-from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
-from fedgraph.comparison.metric_space import MetricSpace, from_embedding
-from fedgraph.comparison.solving import SolverFacts
-from fedgraph.report.sections.base import describe_solver
+from fedgraph.comparison.classify import ClassifySplit
+from fedgraph.comparison.gromov import GromovOptions, list_gromov_pairs, solve_gromov_pairs
+from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
+from fedgraph.comparison.solver_facts import SolverFacts
+from fedgraph.report.sections.base import describe_section_solver
 from fedgraph.runs.console import Console
-from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.graphs import pairwise
-from fedgraph.worlds.world import JOINED
+from fedgraph.tasks.base import CellContext
+from fedgraph.tasks.base.graphs import graph_pairs
+from fedgraph.worlds.world import JOINED_WORLD
 
 
 def spaces(seed: int = 0) -> list[MetricSpace]:
     rng = np.random.default_rng(seed)
-    return [from_embedding(rng.random((n, 2)), features=rng.random((n, 1))) for n in rng.integers(1, 9, 20)]
+    return [space_from_embedding(rng.random((n, 2)), features=rng.random((n, 1))) for n in rng.integers(1, 9, 20)]
 
 
-def context(folder: Path | None) -> Context:
+def context(folder: Path | None) -> CellContext:
     kept = None if folder is None else PairStore(folder)
     if folder is not None:
         folder.mkdir(exist_ok=True)
-    return Context("t", "none", None, 0, 1, runtime.start("serial"), pairs=kept)
+    return CellContext("t", "none", None, 0, 1, runtime.start("serial"), pairs=kept)
 
 
 def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given, options, real = spaces(), GromovOptions(restarts=1), pairwise._solve_chunk
-    monkeypatch.setattr(pairwise, "PAIRS_PER_CHUNK", (30, 30))
-    whole = pairwise.all_pairs(given, options, context(None))[0]
+    given, options, real = spaces(), GromovOptions(restarts=1), graph_pairs._solve_chunk
+    monkeypatch.setattr(graph_pairs, "_PAIRS_PER_CHUNK", (30, 30))
+    whole = graph_pairs.solve_all_graph_pairs(given, options, context(None))[0]
     calls: list[int] = []
 
     def stops_at_the_fourth(which, *rest):
@@ -48,15 +48,15 @@ def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch:
             raise KeyboardInterrupt
         return real(which, *rest)
 
-    monkeypatch.setattr(pairwise, "_solve_chunk", stops_at_the_fourth)
+    monkeypatch.setattr(graph_pairs, "_solve_chunk", stops_at_the_fourth)
     with pytest.raises(KeyboardInterrupt):
-        pairwise.all_pairs(given, options, context(tmp_path))
+        graph_pairs.solve_all_graph_pairs(given, options, context(tmp_path))
     calls[:] = [0] * 4  # no further stop
-    found, facts = pairwise.all_pairs(given, options, context(tmp_path))
+    found, facts = graph_pairs.solve_all_graph_pairs(given, options, context(tmp_path))
     assert sum(calls) == 190 - 3 * 30, "what was solved before is not solved again"
     assert np.array_equal(found, whole)
     calls[:] = [0] * 4
-    assert np.array_equal(pairwise.all_pairs(given, options, context(tmp_path))[0], whole)
+    assert np.array_equal(graph_pairs.solve_all_graph_pairs(given, options, context(tmp_path))[0], whole)
     assert not sum(calls)
     assert [f"pairs/{f.name}" for f in (tmp_path / "pairs").iterdir()] == [facts.solved.file]
 
@@ -88,11 +88,11 @@ def test_cells_of_several_curators_write_to_one_table(tmp_path: Path) -> None:
 def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: bool, earlier: tuple[int, ...]) -> None:
     """Seeds of one row share a table; which is the first depends on who computes them, and on interruptions."""
     given, options = spaces(), GromovOptions(max_iterations=2)
-    split = {seed: Split(np.arange(5, 20), np.arange(0), np.arange(5) if seed else np.arange(3)) for seed in range(3)}
+    split = {seed: ClassifySplit(np.arange(5, 20), np.arange(0), np.arange(5) if seed else np.arange(3)) for seed in range(3)}
     where = tmp_path if disk else None
 
-    def asked(seed: int, here: Context) -> tuple[np.ndarray, SolverFacts]:
-        return pairwise.kept_pairs(("k",), lambda: given, options, here, split[seed], 2)
+    def asked(seed: int, here: CellContext) -> tuple[np.ndarray, SolverFacts]:
+        return graph_pairs.solve_graph_pairs_once(("k",), lambda: given, options, here, split[seed], 2)
 
     alone, facts = asked(0, context(tmp_path / "alone" if disk else None))
     shared = context(where)
@@ -107,32 +107,32 @@ def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: b
 
 def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) -> None:
     given, options = spaces(), GromovOptions(max_iterations=2)
-    matrix, facts = pairwise.all_pairs(given, options, context(tmp_path))
-    reference = solve_pairs(given, pairs(20), options)
+    matrix, facts = graph_pairs.solve_all_graph_pairs(given, options, context(tmp_path))
+    reference = solve_gromov_pairs(given, list_gromov_pairs(20), options)
     with np.load(tmp_path / facts.solved.file) as kept:
         which = kept["pairs"]
-        assert np.array_equal(which, pairs(20))
+        assert np.array_equal(which, list_gromov_pairs(20))
         assert np.array_equal(kept["value"], matrix[which[:, 0], which[:, 1]])
         assert np.array_equal(kept["converged"], reference.converged)
         assert np.array_equal(kept["steps"], reference.iterations)
     assert facts.solved.pairs == 190
     assert 0 < facts.solved.converged == reference.converged.sum() < 190
-    (words,) = describe_solver([facts, facts], {})
+    (words,) = describe_section_solver([facts, facts], {})
     assert "of 190 pairs" in words, "one table of two seeds counts once"
     assert f"{reference.converged.sum()} ended by the tolerance, the others" in words
-    assert not describe_solver([SolverFacts()], {})
+    assert not describe_section_solver([SolverFacts()], {})
 
 
 def test_only_the_same_question_has_the_same_name() -> None:
     given = spaces()
-    name = pairwise.name_of(given, GromovOptions())
-    assert name == pairwise.name_of(spaces(), GromovOptions())
+    name = graph_pairs._name_of(given, GromovOptions())
+    assert name == graph_pairs._name_of(spaces(), GromovOptions())
     others = [
-        pairwise.name_of(given, GromovOptions(restarts=1)),
-        pairwise.name_of(given, GromovOptions(alpha=0.5)),
-        pairwise.name_of(spaces(1), GromovOptions()),
-        pairwise.name_of(given[::-1], GromovOptions()),
-        pairwise.name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
+        graph_pairs._name_of(given, GromovOptions(restarts=1)),
+        graph_pairs._name_of(given, GromovOptions(alpha=0.5)),
+        graph_pairs._name_of(spaces(1), GromovOptions()),
+        graph_pairs._name_of(given[::-1], GromovOptions()),
+        graph_pairs._name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
     ]
     assert len({name, *others}) == 6
 
@@ -141,10 +141,10 @@ def test_progress_says_what_is_left(capsys: pytest.CaptureFixture[str], monkeypa
     """How much of the cell is done tells what is left of it, whatever its stage."""
     clock = iter(float(s) for s in range(0, 1000, 10))
     monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: next(clock))
-    monkeypatch.setattr("fedgraph.runs.console.SHARE_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("fedgraph.runs.console._SHARE_BETWEEN_LINES", 0.0)
     console = Console()
     console.plan(1, 0)
-    console.begin(Cell("t", "d", "m", "v", JOINED, 1.0, "none", 0))
+    console.begin(Cell("t", "d", "m", "v", JOINED_WORLD, 1.0, "none", 0))
     console.progress("rounds", 1, 2)
     console.progress("GW pairs", 100, 1000)
     console.progress("GW pairs", 600, 1000)
@@ -154,4 +154,4 @@ def test_progress_says_what_is_left(capsys: pytest.CaptureFixture[str], monkeypa
 
 
 def test_tiny_spaces_are_solved_many_at_a_time() -> None:
-    assert [pairwise.chunk_size(np.full(3, n)) for n in (1, 5, 10, 20, 300)] == [20_000, 20_000, 8_000, 2_000, 2_000]
+    assert [graph_pairs._chunk_size(np.full(3, n)) for n in (1, 5, 10, 20, 300)] == [20_000, 20_000, 8_000, 2_000, 2_000]

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import fedgraph
-from fedgraph.cells.facts import LinkPredictionFacts, pack_right, unpack_right
+from fedgraph.cells.task_facts import LinkPredictionFacts, pack_answer_facts, unpack_answer_facts
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
-from fedgraph.report import choices, owner_letters
-from fedgraph.report.choices import ALL, ALONE
-from fedgraph.report.columns import numbers_of_cells
-from fedgraph.report.saved_run import load_run
+from fedgraph.report import client_choices, owner_letters
+from fedgraph.report.client_choices import ALL_CHOICE_CLIENTS, ALONE_CHOICE
+from fedgraph.report.saved_run import load_saved_run
 from fedgraph.report.sections import link_prediction
-from fedgraph.report.sections.base import Records
+from fedgraph.report.sections.base import SectionRecords
+from fedgraph.report.table_columns import column_numbers_of_cells
 from fedgraph.runs.run import Run
 from fedgraph.worlds import world
 from tests.models.test_link_models import write_accounts
@@ -54,9 +54,9 @@ def run(home: Path) -> Run:
     return fedgraph.open_run(home / "run")
 
 
-def records(home: Path) -> Records:
-    entries = load_run(home / "run").entries
-    return Records("n", "link_prediction", "links", "d", {"called": ["account", "accounts"]}, entries)
+def records(home: Path) -> SectionRecords:
+    entries = load_saved_run(home / "run").entries
+    return SectionRecords("n", "link_prediction", "links", "d", {"called": ["account", "accounts"]}, entries)
 
 
 def test_every_owner_is_asked_the_same_in_every_world(home: Path) -> None:
@@ -64,7 +64,7 @@ def test_every_owner_is_asked_the_same_in_every_world(home: Path) -> None:
     worlds = set()
     for entry in records(home).entries:
         worlds.add(entry.world)
-        assert [one.client for one in entry.facts.results] == [ALL, "client 1", "client 2", "client 3"]
+        assert [one.client for one in entry.facts.results] == [ALL_CHOICE_CLIENTS, "client 1", "client 2", "client 3"]
         for one in entry.facts.results:
             asked.setdefault((entry.seed, one.client), set()).add((one.nodes, one.tested))
         everybody, *each = entry.facts.results
@@ -72,10 +72,12 @@ def test_every_owner_is_asked_the_same_in_every_world(home: Path) -> None:
             sum(one.tested * one.metrics["auc"] for one in each) / everybody.tested
         )
         for one in each:
-            assert unpack_right(one.right, one.tested).mean() == pytest.approx(one.metrics["auc"], abs=1e-4)
+            assert unpack_answer_facts(one.right, one.tested).mean() == pytest.approx(one.metrics["auc"], abs=1e-4)
             assert {"auc", "hits_at_50", "mrr"} <= set(one.metrics)
-        assert bool(entry.metrics) == (entry.world != world.ALONE), "scores of models that stay apart are on no common scale"
-    assert world.ALONE in worlds
+        assert bool(entry.metrics) == (entry.world != world.ALONE_WORLD), (
+            "scores of models that stay apart are on no common scale"
+        )
+    assert world.ALONE_WORLD in worlds
     assert all(len(found) == 1 for found in asked.values())
 
 
@@ -85,7 +87,7 @@ def test_what_owners_pay(home: Path) -> None:
         prices = {one.epsilon for one in entry.facts.results}
         if entry.method == "link_clear":
             assert prices == {math.inf}
-        elif entry.world == world.ALONE and entry.protection is not None and entry.protection.unit is Unit.ENTITY:
+        elif entry.world == world.ALONE_WORLD and entry.protection is not None and entry.protection.unit is Unit.ENTITY:
             assert prices == {entry.epsilon_provable}
             assert entry.epsilon_provable > 4 * 1.5, "three models of ε = 4"
         else:
@@ -93,14 +95,14 @@ def test_what_owners_pay(home: Path) -> None:
 
 
 def test_numbers_are_written_for_the_row_and_for_each_owner(home: Path) -> None:
-    entry = next(e for e in records(home).entries if e.world != world.ALONE)
-    numbers = numbers_of_cells("s", "csv", [entry])
+    entry = next(e for e in records(home).entries if e.world != world.ALONE_WORLD)
+    numbers = column_numbers_of_cells("s", "csv", [entry])
     assert [(n.participation, n.client) for n in numbers if n.metric == "auc"][:2] == [("all", "all"), ("curator", "all")]
 
 
 def test_units_are_not_mixed_on_an_owners_page(home: Path) -> None:
     """Where a row protects all records of an owner, an ε of one tie is about less, and stands on no page beside it."""
-    unit, entries = link_prediction.of_one_unit(records(home).entries)
+    unit, entries = link_prediction._of_one_unit(records(home).entries)
     assert unit is Unit.ENTITY
     assert {e.variant for e in entries} == {"owner", "default"}
 
@@ -125,7 +127,9 @@ def test_the_page_says_what_the_owner_asked(home: Path) -> None:
 def test_fewer_than_three_seeds_give_no_advice(home: Path, seeds: int) -> None:
     given = records(home)
     few = tuple(e for e in given.entries if e.seed < seeds)
-    section = link_prediction.build(Records(given.name, given.kind, given.label, given.dataset, given.settings, few), None)
+    section = link_prediction.build(
+        SectionRecords(given.name, given.kind, given.label, given.dataset, given.settings, few), None
+    )
     assert all(letter.answer.startswith(f"No advice: the run was repeated {seeds} time(s)") for letter in section.letters)
     assert not any("joining helps" in cell for letter in section.letters for row in letter.rows for cell in row)
     assert section.first == ()
@@ -135,18 +139,20 @@ def test_a_row_of_fewer_seeds_is_nobodys_base(home: Path) -> None:
     """Beside three seeds of joining, a model of which one was made alone may be good by chance."""
     given = records(home)
     few = tuple(e for e in given.entries if e.method != "link_clear" or not e.seed)
-    every, some = (choices.read_choices(Records("n", given.kind, "l", "d", {}, e)) for e in (given.entries, few))
+    every, some = (
+        client_choices.read_client_choices(SectionRecords("n", given.kind, "l", "d", {}, e)) for e in (given.entries, few)
+    )
     kept = [{key[0] for key in found.kept_by("client 1")} for found in (every, some)]
     assert [("link_clear" in learners) for learners in kept] == [True, False]
 
 
 def test_answers_are_compared_tie_by_tie(home: Path) -> None:
     """The same ties, each a little better: two shares of so few ties would differ by chance, the same ties do not."""
-    found = choices.read_choices(records(home))
-    one = next(key for key in found.answers if key[3] == "client 1" and key[2] == ALONE)
-    base = {seed: unpack_right(*answer) for seed, answer in found.answers[one].items()}
-    other = (one[0], one[1], choices.join(Trust.SUMS), one[3])
-    found.answers[other] = {seed: (pack_right(np.clip(told - 0.03, 0, 1)), told.size) for seed, told in base.items()}
+    found = client_choices.read_client_choices(records(home))
+    one = next(key for key in found.answers if key[3] == "client 1" and key[2] == ALONE_CHOICE)
+    base = {seed: unpack_answer_facts(*answer) for seed, answer in found.answers[one].items()}
+    other = (one[0], one[1], client_choices.make_joined_choice(Trust.SUMS), one[3])
+    found.answers[other] = {seed: (pack_answer_facts(np.clip(told - 0.03, 0, 1)), told.size) for seed, told in base.items()}
     found.values[other] = [value - 0.03 for value in found.values[one]]
     assert found.error(one, other) < 0.01 < found.chance("client 1", found.mean(one)) / 2
 
@@ -154,9 +160,9 @@ def test_answers_are_compared_tie_by_tie(home: Path) -> None:
 def test_the_mean_of_what_is_packed_is_the_auc() -> None:
     rng = np.random.default_rng(0)
     above, below = rng.integers(0, 9, 40) / 3, rng.integers(0, 7, 300) / 3
-    shares = links.shares_below(above, below)
-    assert shares.mean() == pytest.approx(links.measure(above, below)["auc"])
-    assert np.allclose(unpack_right(pack_right(shares), 40), shares, atol=1e-5)
+    shares = links.rank_link_scores(above, below)
+    assert shares.mean() == pytest.approx(links.measure_link_scores(above, below)["auc"])
+    assert np.allclose(unpack_answer_facts(pack_answer_facts(shares), 40), shares, atol=1e-5)
 
 
 def test_clients_that_follow_edges_are_no_owners(home: Path) -> None:
@@ -170,4 +176,4 @@ def test_owner_pages_are_written_beside_the_page(home: Path, run: Run) -> None:
     assert "For the owner of client 2" in (home / "run" / "owners" / pages[1]).read_text(encoding="utf-8")
     facts = run.rows[0].head.facts_as(LinkPredictionFacts)
     assert facts.tested
-    assert not owner_letters.undecided(choices.read_choices(records(home)))
+    assert not owner_letters.is_owner_letter_undecided(client_choices.read_client_choices(records(home)))

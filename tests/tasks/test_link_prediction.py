@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fedgraph
-from fedgraph.cells.cell import Context
-from fedgraph.cells.facts import LinkPredictionFacts
+from fedgraph.cells.cell import CellContext
+from fedgraph.cells.task_facts import LinkPredictionFacts
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.library import Run
@@ -69,7 +69,7 @@ def test_hidden_edges_are_held_by_nobody(library: Graph, monkeypatch: pytest.Mon
     assert facts.tested is not None
     assert len(held[0]) + facts.tested == library.num_edges
     assert facts.tested == round(0.1 * library.num_edges)
-    assert len(np.unique(np.r_[held[0], links.edges_of(library.adjacency)], axis=0)) == library.num_edges
+    assert len(np.unique(np.r_[held[0], links.list_links(library.adjacency)], axis=0)) == library.num_edges
 
 
 def test_a_classifier_scores_no_pairs_and_a_linker_names_no_classes(library: Graph) -> None:
@@ -91,6 +91,6 @@ def test_a_graph_with_too_few_edges_is_refused_in_one_line() -> None:
 def test_owners_of_edges_are_asked_for_before_anything_runs(library: Graph) -> None:
     """``check`` and the dry run make the cells, and a run would fail in each of them."""
     params = link_prediction.Params(trust=["curator"], epsilons=[1], methods=[{"method": "link_owners", "unit": "entity"}])
-    context = Context(label="ties", dataset="mine", data=library, root=0, seeds=1, runtime=None)  # type: ignore[arg-type]
+    context = CellContext(label="ties", dataset="mine", data=library, root=0, seeds=1, runtime=None)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="mine: no edge names an owner; unit: entity needs owners of edges"):
         link_prediction.cells(params, context)

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import fedgraph
-from fedgraph.types import Graph, Provenance
+from fedgraph.types import Graph, GraphProvenance
 
 Likes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # classes at both ends [m] → how likely such an edge is, [m]
 
@@ -35,7 +35,7 @@ def made(labels: np.ndarray, likes: Likes, degree: int, width: int, words: int =
         sp.csr_array(rows.astype(np.float32)),
         labels,
         kinds,
-        Provenance("own", "made here"),
+        GraphProvenance("own", "made here"),
         features_from_edges=False,
         columns_from_rows=False,
         nodes_from_edges=False,

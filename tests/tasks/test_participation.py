@@ -11,22 +11,22 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.privacy.settle import again
+from fedgraph.privacy.ledger import Ledger, LedgerAccount
+from fedgraph.privacy.settle import settle_account
 from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
-from fedgraph.tasks.base import Context, Outcome
-from fedgraph.types import Graph, Masks, Partition
+from fedgraph.tasks.base import CellContext, CellOutcome
+from fedgraph.types import Graph, GraphMasks, Partition
 from fedgraph.worlds import dealt, protocols
-from fedgraph.worlds.world import ALONE
+from fedgraph.worlds.world import ALONE_WORLD
 
 FOUR = {"partition": "uniform", "clients": 4}
 EVERY = ["alone", "federated", "curator", "left-out", "personalised"]
 
 
-def context(graph: Graph) -> Context:
-    return Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+def context(graph: Graph) -> CellContext:
+    return CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
 
 
 def params(**given: Any) -> participation.Params:
@@ -34,13 +34,13 @@ def params(**given: Any) -> participation.Params:
     return participation.Params(**(known | {"trust": ["sums"]} | given))
 
 
-def outcomes(graph: Graph, **given: Any) -> dict[str, Outcome]:
+def outcomes(graph: Graph, **given: Any) -> dict[str, CellOutcome]:
     """Setting → outcome, of one method at one budget."""
     made, where = params(**given), context(graph)
     return {cell.world.words: participation.run(made, cell, where) for cell in participation.cells(made, where)}
 
 
-def prices(outcome: Outcome, kind: str) -> dict[str, float]:
+def prices(outcome: CellOutcome, kind: str) -> dict[str, float]:
     return {r.client: r.epsilon for r in outcome.facts.results if r.participation == kind}
 
 
@@ -65,9 +65,9 @@ def test_every_choice_is_there_and_every_client_is_counted(library: Graph) -> No
 def test_declared_is_spent_and_the_ledger_prices_the_same(library: Graph) -> None:
     for setting, outcome in outcomes(library, participations=EVERY, left_out=1).items():
         assert outcome.account is not None
-        assert isinstance(outcome.account, Account)
+        assert isinstance(outcome.account, LedgerAccount)
         ledger = Ledger([outcome.account], outcome.releases)
-        assert again(outcome.account, ledger.of(outcome.account.cell)).epsilon == outcome.epsilon_provable, setting
+        assert settle_account(outcome.account, ledger.of(outcome.account.cell)).epsilon == outcome.epsilon_provable, setting
         clients = {c for line in outcome.releases for span in line.clients for c in range(span[0], span[1] + 1)}
         assert clients == ({0} if setting == "curator" else set(range(3 if "without" in setting else 4)))
 
@@ -89,7 +89,7 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
     inside = federation.setting.held.owner == 1
     changed = replace(federation.setting.held, labels=np.where(inside, 0, federation.setting.held.labels))
     other = context(library)
-    other.cache[participation._key(made, 0, other)] = dealt.federation_of(
+    other.cache[participation._key(made, 0, other)] = dealt.deal_federation(
         replace(federation.setting, held=changed), federation.names, federation.partition, "dropped"
     )
     two = participation.run(made, cell, other)
@@ -98,17 +98,17 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["inductive", "transductive", "inductive-edges", "asking"])
-def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Protocol) -> None:
+def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.WorldProtocol) -> None:
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
-    setting = protocols.make(graph, protocol, 0.8, np.random.default_rng(0))
+    setting = protocols.make_protocol_setting(graph, protocol, 0.8, np.random.default_rng(0))
     source = Partition((), True, 0, "three", from_edges=False, from_labels=True)
-    federation = dealt.federation_of(setting, ("a", "b", "c"), source, "dropped")
+    federation = dealt.deal_federation(setting, ("a", "b", "c"), source, "dropped")
     assert (federation.partition.description, federation.partition.num_clients) == ("three", 3)
     assert (federation.partition.from_edges, federation.partition.from_labels) == (False, True), "as the owners came to be"
     tested = 0
     for client in range(3):
-        world = dealt.deal(federation, ALONE, "dropped", 1, client)
+        world = dealt.deal_world(federation, ALONE_WORLD, "dropped", 1, client)
         assert world.partition.num_clients == 1
         assert world.setting.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
         tested += int((world.setting.truth >= 0).sum())
@@ -116,7 +116,9 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Pro
         if protocol == "inductive":
             assert world.setting.public_graph is world.setting.asked
     assert tested == int((setting.truth >= 0).sum())
-    assert sum(dealt.deal(federation, ALONE, "dropped", 1, k).setting.num_train for k in range(3)) == setting.num_train
+    assert (
+        sum(dealt.deal_world(federation, ALONE_WORLD, "dropped", 1, k).setting.num_train for k in range(3)) == setting.num_train
+    )
 
 
 def test_edge_level_with_edges_between_clients(library: Graph) -> None:
@@ -186,7 +188,7 @@ def test_a_client_without_a_test_node_stays_alone_and_is_left_out(library: Graph
     """Its nodes all train: it has its price, and no number."""
     rng = np.random.default_rng(0)
     first = np.isin(np.arange(library.num_nodes), rng.permutation(library.num_nodes)[:60])
-    masks = Masks(np.flatnonzero(first | (np.arange(library.num_nodes) % 4 > 0)), np.zeros(0, int), np.zeros(0, int))
+    masks = GraphMasks(np.flatnonzero(first | (np.arange(library.num_nodes) % 4 > 0)), np.zeros(0, int), np.zeros(0, int))
     masks = replace(masks, test=np.setdiff1d(np.arange(library.num_nodes), masks.train))
     graph = replace(library, owner=np.where(first, 0, 1 + np.arange(300) // 4 % 2), owner_names=("a", "b", "c"), masks=(masks,))
     given = {"partition": {"partition": "natural"}, "split": "public", "public": public, "left_out": ["a"]}
@@ -200,7 +202,7 @@ def test_a_client_without_a_test_node_stays_alone_and_is_left_out(library: Graph
 
 def test_a_client_whose_nodes_are_all_tested_gets_a_way_out(library: Graph) -> None:
     half = np.arange(300) < 150
-    masks = Masks(np.flatnonzero(half), np.zeros(0, int), np.flatnonzero(~half))
+    masks = GraphMasks(np.flatnonzero(half), np.zeros(0, int), np.flatnonzero(~half))
     graph = replace(library, owner=(~half).astype(int), owner_names=("a", "b"), masks=(masks,))
     with pytest.raises(DataError, match=r"b has no node on the training side: .* protocol: asking"):
         outcomes(graph, partition={"partition": "natural"}, split="public")

@@ -9,12 +9,12 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_clustering, node_classification
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph
 
 
-def context(graph: Graph, seeds: int) -> Context:
-    return Context("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
+def context(graph: Graph, seeds: int) -> CellContext:
+    return CellContext("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
 
 
 def accuracies(graph: Graph, trust: str, seeds: int) -> np.ndarray:

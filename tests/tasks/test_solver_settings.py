@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from fedgraph import runtime
 from fedgraph.comparison import gromov
-from fedgraph.comparison.metric_space import MetricSpace, from_embedding
+from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
 from fedgraph.tasks import graph_classification, graph_clustering, graph_metrics
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_settings as settings
-from fedgraph.tasks.base.graphs.pairwise import all_pairs
-from fedgraph.tasks.graph_clustering import compare
+from fedgraph.tasks.base.graphs.graph_pairs import solve_all_graph_pairs
+from fedgraph.tasks.graph_clustering import compared_clients
 
 
 def spaces(count: int = 8, fused: bool = False) -> list[MetricSpace]:
@@ -23,7 +23,7 @@ def spaces(count: int = 8, fused: bool = False) -> list[MetricSpace]:
     found = []
     for _ in range(count):
         rows = rng.random((int(rng.integers(3, 8)), 3))
-        found.append(from_embedding(rows, features=rows if fused else None))
+        found.append(space_from_embedding(rows, features=rows if fused else None))
     return found
 
 
@@ -31,8 +31,11 @@ def spaces(count: int = 8, fused: bool = False) -> list[MetricSpace]:
 def test_pot_on_the_pool_agrees_with_the_compiled_default(alpha: float | None) -> None:
     """Pair by pair, as a task solves them. Both descend from p qᵀ; tied optimal vertices may lead them to different minima."""
     made = spaces(fused=alpha is not None)
-    context = Context("t", "d", None, 0, 1, runtime.start("serial"))
-    found = {s: all_pairs(made, settings.Solving(solver=s).options(alpha), context)[0] for s in ("fast", "pot")}
+    context = CellContext("t", "d", None, 0, 1, runtime.start("serial"))
+    found = {
+        s: solve_all_graph_pairs(made, settings.GraphSolverSettings(solver=s).options(alpha), context)[0]
+        for s in ("fast", "pot")
+    }
     upper = np.triu_indices(len(made), 1)
     gaps = np.abs(found["fast"] - found["pot"])[upper]
     assert np.mean(gaps < 1e-6) > 0.9
@@ -41,11 +44,14 @@ def test_pot_on_the_pool_agrees_with_the_compiled_default(alpha: float | None) -
 
 
 def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
-    made, which = spaces(12), gromov.pairs(12)
-    one, best = (gromov.solve_pairs(made, which, settings.Solving(quality=q).options()).value for q in ("fast", "careful"))
+    made, which = spaces(12), gromov.list_gromov_pairs(12)
+    one, best = (
+        gromov.solve_gromov_pairs(made, which, settings.GraphSolverSettings(quality=q).options()).value
+        for q in ("fast", "careful")
+    )
     assert (best <= one + 1e-12).all()
     assert (best < one - 1e-6).any(), "several starts should find a lower minimum somewhere"
-    found = compare.minima_variation(made, settings.Solving().options(), np.random.default_rng(0))
+    found = compared_clients._minima_variation(made, settings.GraphSolverSettings().options(), np.random.default_rng(0))
     assert found.pairs == len(which)
     assert found.lower == pytest.approx(np.mean((one - best) / one > 1e-6))
     assert found.drop == pytest.approx(np.mean((one - best) / one))
@@ -54,15 +60,18 @@ def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
 
 def test_careful_is_the_default_where_it_fits_into_the_time() -> None:
     few, many = [18] * 188, [39] * 1113  # about MUTAG and PROTEINS
-    assert settings.work([2, 3, 5]) == 2 * 3 * 5 / 2 + 2 * 5 * 7 / 2 + 3 * 5 * 8 / 2
-    assert settings.work(few) < settings.CAREFUL_WORK < settings.work(many)
-    careful, fast = settings.Solving(quality="careful").options(), settings.Solving(quality="fast").options()
+    assert settings._work([2, 3, 5]) == 2 * 3 * 5 / 2 + 2 * 5 * 7 / 2 + 3 * 5 * 8 / 2
+    assert settings._work(few) < settings._CAREFUL_WORK < settings._work(many)
+    careful, fast = (
+        settings.GraphSolverSettings(quality="careful").options(),
+        settings.GraphSolverSettings(quality="fast").options(),
+    )
     assert careful != fast
-    assert settings.Solving().options(None, few) == careful
-    assert settings.Solving().options(None, many) == fast
-    assert settings.Solving(quality="fast").options(None, few) == fast
-    assert settings.Solving(restarts=3).options(None, few).restarts == 3
-    assert settings.Solving(solver="pot").options(None, few).solver == "pot"
+    assert settings.GraphSolverSettings().options(None, few) == careful
+    assert settings.GraphSolverSettings().options(None, many) == fast
+    assert settings.GraphSolverSettings(quality="fast").options(None, few) == fast
+    assert settings.GraphSolverSettings(restarts=3).options(None, few).restarts == 3
+    assert settings.GraphSolverSettings(solver="pot").options(None, few).solver == "pot"
 
 
 @pytest.mark.parametrize("bad", [{"solver": "pot", "quality": "careful"}, {"solver": "pot", "restarts": 2}, {"solver": "cuda"}])

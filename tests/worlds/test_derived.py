@@ -13,14 +13,14 @@ import scipy.sparse as sp
 import fedgraph
 from fedgraph import seeds
 from fedgraph.data.base import splits
-from fedgraph.methods.base import Budget, kinds
+from fedgraph.methods.base import Budget, method_kinds
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import trusting
+from fedgraph.worlds.world import world_of_trust
 
 PROTOCOLS = {"features": "inductive", "gap_node": "inductive", "gap_edge": "inductive-edges", "lpgnn": "transductive"}
 PROTECTS_LABELS, PRIVATE_EDGES = {"features", "gap_node", "lpgnn"}, {"features", "gap_node", "gap_edge"}
@@ -28,23 +28,23 @@ PROTECTS_LABELS, PRIVATE_EDGES = {"features", "gap_node", "lpgnn"}, {"features",
 
 def assumed(name: str, graph: Graph, split: str = "random", trust: Trust = Trust.CURATOR) -> tuple[Assumption, ...]:
     """What the plan of the method ``name`` states on ``graph``."""
-    setting = protocols.make(graph, PROTOCOLS[name], 0.8, seeds.generator(0, "s"), split)  # type: ignore[arg-type]
+    setting = protocols.make_protocol_setting(graph, PROTOCOLS[name], 0.8, seeds.seeded_generator(0, "s"), split)  # type: ignore[arg-type]
     held = setting.held
     if trust is Trust.CURATOR:
         whole = Subgraph(0, held, np.arange(held.num_nodes))
         partition = Partition((whole,), True, 0, "one curator", from_edges=False, from_labels=False)
     else:
-        partition = dirichlet.split(held, dirichlet.Params(clients=3), seeds.generator(0, "d"))
-    world = trusting(Trust.NOBODY if name == "lpgnn" and trust is Trust.CURATOR else trust)
+        partition = dirichlet.split(held, dirichlet.Params(clients=3), seeds.seeded_generator(0, "d"))
+    world = world_of_trust(Trust.NOBODY if name == "lpgnn" and trust is Trust.CURATOR else trust)
     facts = DealtWorld(world, setting, partition, "dropped", colluders=1).facts
-    method = kinds.method(name)
+    method = method_kinds.load_method(name)
     return method.plan(method.Params(), facts, Budget(2.0, 1e-4)).guarantee.protection.assumptions
 
 
 def test_a_split_of_so_many_of_each_class_names_every_protected_label(library: Graph) -> None:
     """The attack: everybody else's label, and who trains. The class that lacks one is the label."""
     wanted = 10
-    masks = splits.per_class_split(library, wanted, 5, seeds.generator(0, "split"))
+    masks = splits.split_per_class(library, wanted, 5, seeds.seeded_generator(0, "split"))
     guessed = []
     for node in masks.train:
         others = library.labels[np.setdiff1d(masks.train, [node])]
@@ -60,7 +60,7 @@ def test_such_a_split_is_an_assumption_where_labels_are_protected(name: str, lib
 
 
 def test_a_published_split_counts_as_made_from_labels(library: Graph) -> None:
-    whole = splits.per_class_split(library, 10, 5, seeds.generator(0, "split"))
+    whole = splits.split_per_class(library, 10, 5, seeds.seeded_generator(0, "split"))
     assert Assumption.SPLIT_FROM_LABELS in assumed("features", replace(library, masks=(whole,)), "public")
 
 
@@ -81,7 +81,7 @@ def bridged(library: Graph, there: bool) -> Graph:
 
 
 def test_one_edge_decides_which_nodes_there_are(library: Graph) -> None:
-    whole, cut = (protocols.largest_component(bridged(library, there)) for there in (True, False))
+    whole, cut = (protocols.keep_largest_component(bridged(library, there)) for there in (True, False))
     assert (whole.num_nodes, cut.num_nodes) == (240, 120)
     assert whole.nodes_from_edges
     assert cut.induced(np.arange(10)).nodes_from_edges
@@ -89,7 +89,7 @@ def test_one_edge_decides_which_nodes_there_are(library: Graph) -> None:
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_largest_component_is_an_assumption_where_edges_are_private(name: str, library: Graph) -> None:
-    graph = protocols.largest_component(bridged(library, there=True))
+    graph = protocols.keep_largest_component(bridged(library, there=True))
     assert (Assumption.COMPONENT_FROM_EDGES in assumed(name, graph)) == (name in PRIVATE_EDGES)
     assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
 

@@ -11,30 +11,34 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.layers.matrices import unit_rows
-from fedgraph.learning.propagation.aggregation import hop, with_stand_ins
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregation_with_stand_ins
 from fedgraph.partition import base, uniform
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification, participation
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import missing
+from fedgraph.worlds import missing_neighbours
 
 CLIENTS = {"partition": "uniform", "clients": 3}
 METHOD = {"method": "gap_edge", "epochs": 5, "folds": 1, "depth": "all"}
 
 
 def dealt(graph: Graph) -> Partition:
-    found = base.with_cut_edges(graph, uniform.split(graph, uniform.Params(clients=3), seeds.generator(0, "deal")))
-    return missing.stood_in(found, graph.features)
+    found = base.partition_with_cut_edges(
+        graph, uniform.split(graph, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
+    )
+    return missing_neighbours.generate_missing_neighbours(found, graph.features)
 
 
 def sums(graph: Graph, partition: Partition) -> list[np.ndarray]:
-    rows = unit_rows(graph.features).toarray()[:, :16]
+    rows = unit_matrix_rows(graph.features).toarray()[:, :16]
     parts = []
     for share in partition.subgraphs:
         assert share.cut is not None
-        parts.append(hop(with_stand_ins(share.graph.adjacency, share.nodes, share.cut, graph.num_nodes), rows))
+        parts.append(
+            aggregate_hop(aggregation_with_stand_ins(share.graph.adjacency, share.nodes, share.cut, graph.num_nodes), rows)
+        )
     return parts
 
 
@@ -47,7 +51,9 @@ def without_edge(graph: Graph, one: int, two: int) -> Graph:
 
 
 def test_every_lost_edge_has_one_stand_in_of_the_same_client(library: Graph) -> None:
-    known = base.with_cut_edges(library, uniform.split(library, uniform.Params(clients=3), seeds.generator(0, "deal")))
+    known = base.partition_with_cut_edges(
+        library, uniform.split(library, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
+    )
     for before, after in zip(known.subgraphs, dealt(library).subgraphs, strict=True):
         assert before.cut is not None
         assert after.cut is not None
@@ -77,18 +83,18 @@ def test_one_edge_changes_one_row_at_either_end_by_at_most_one(library: Graph) -
 
 
 def test_stand_ins_do_not_depend_on_edges(library: Graph) -> None:
-    rows = unit_rows(library.features)
-    assert (missing.similar_rows(rows, np.arange(5)) != np.arange(5)[:, None]).all()
+    rows = unit_matrix_rows(library.features)
+    assert (missing_neighbours._similar_rows(rows, np.arange(5)) != np.arange(5)[:, None]).all()
     dense = (rows @ rows.T).toarray()
     np.fill_diagonal(dense, -1)
-    assert dense[0].argmax() == missing.similar_rows(rows, np.arange(1))[0, 0]
+    assert dense[0].argmax() == missing_neighbours._similar_rows(rows, np.arange(1))[0, 0]
 
 
 @pytest.mark.parametrize("task", [node_classification, participation])
 def test_it_is_priced_at_both_ends_and_within_the_budget(task: Any, library: Graph) -> None:
     given = {"methods": [METHOD], "trust": ["sums"], "epsilons": [2.0], "protocol": "transductive", "partition": CLIENTS}
     own = {"participations": ["federated"]} if task is participation else {}
-    where = Context("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
+    where = CellContext("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
     accuracies = {}
     for cut in ("dropped", "protected", "generated"):
         params = task.Params(**given, **own, cut_edges=cut)
@@ -101,7 +107,7 @@ def test_it_is_priced_at_both_ends_and_within_the_budget(task: Any, library: Gra
 
 
 def test_private_rows_are_refused_and_so_are_methods_without_it(library: Graph) -> None:
-    where = Context("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
+    where = CellContext("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
     for method, protocol, words in (
         ({"method": "features"}, "inductive", "must be public"),
         ({"method": "gcon"}, "transductive", "offered by gap_edge"),

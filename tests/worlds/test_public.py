@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph import data, plugins, seeds
-from fedgraph.data.base import Request
+from fedgraph.data.base import PublishedRequest
 from fedgraph.errors import FedgraphError, PrivacyError
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget
@@ -18,15 +18,15 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import node_classification
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.public_part import Public, PublicSet
+from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
 from tests.public_facts import public_facts
 
 
-def made(graph: Graph, public: Public, protocol: protocols.Protocol = "inductive") -> protocols.Setting:
-    return protocols.make(graph, protocol, 0.8, seeds.generator(0, "split"), public=public)
+def made(graph: Graph, public: PublicSetChoice, protocol: protocols.WorldProtocol = "inductive") -> protocols.ProtocolSetting:
+    return protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
 
 
-def planned(setting: protocols.Setting) -> features.Plan:
+def planned(setting: protocols.ProtocolSetting) -> features.Plan:
     held = setting.held
     facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.CURATOR_TRUSTED, None,
@@ -101,7 +101,7 @@ def test_another_data_set_needs_the_same_columns(library: Graph) -> None:
 
 
 @pytest.mark.parametrize("public", ["nothing", PublicSet(share=0.1)])
-def test_a_private_test_node_is_answered_from_its_own_row_alone(library: Graph, public: Public) -> None:
+def test_a_private_test_node_is_answered_from_its_own_row_alone(library: Graph, public: PublicSetChoice) -> None:
     """Change every other test node, and its edges: its answer does not move."""
     setting = made(library, public)
     plan = planned(setting)
@@ -109,7 +109,7 @@ def test_a_private_test_node_is_answered_from_its_own_row_alone(library: Graph, 
     vector = state.memory.average
     average = np.random.default_rng(1).standard_normal(vector.shape).astype(np.float32)
     state = replace(state, memory=features.Memory(vector, average))
-    asked = protocols.question(setting, plan, lambda: 1.0)
+    asked = protocols.protocol_question(setting, plan, lambda: 1.0)
     assert asked.num_edges == 0
     all_together = features.predict(plan, state, asked)
     for node in (0, 7, 30):
@@ -127,7 +127,7 @@ def test_asking_keeps_everything_and_shows_edges_to_nobody_who_did_not_say_so(li
     assert setting.num_train == library.num_nodes - setting.asking.size == 240
     plan = planned(setting)
     assert plan.facts.num_train == 240
-    assert protocols.question(setting, plan, lambda: 1.0).num_edges == 0
+    assert protocols.protocol_question(setting, plan, lambda: 1.0).num_edges == 0
 
 
 def test_edge_level_has_no_asking_nodes() -> None:
@@ -150,14 +150,14 @@ def test_a_public_data_set_is_searched_where_the_run_was_told_to(
     """``--data-root`` was searched for the private graph and not for the public one."""
     asked: list[tuple[Path, ...]] = []
 
-    def searched(name: str, request: Request) -> Graph:
+    def searched(name: str, request: PublishedRequest) -> Graph:
         asked.append(request.roots)
         return library
 
     monkeypatch.setenv("FEDGRAPH_DATA", str(tmp_path / "elsewhere"))
     monkeypatch.setattr(plugins.load("data", "embedded"), "load", searched)
     for root in (tmp_path, None):
-        data.look_in(root)
+        data.set_data_search_root(root)
         assert made(library, PublicSet(dataset="embedded/library")).public_graph is not None
         assert data.data_search_root() == root
     assert asked == [(tmp_path, tmp_path / "elsewhere"), (tmp_path / "elsewhere",)]

@@ -14,22 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedgraph
-from fedgraph.cells.cell import Cell, Outcome
-from fedgraph.cells.entry import Entry, entry_of
-from fedgraph.cells.facts import ClientResult, ParticipationFacts
+from fedgraph.cells.cell import Cell, CellOutcome
+from fedgraph.cells.entry import CellEntry, make_entry
 from fedgraph.cells.store import CellStore
+from fedgraph.cells.task_facts import ClientResultFacts, ParticipationFacts
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.trust import EARLIER, Trust, trust_called
+from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust, trust_called
 from fedgraph.privacy.units import Viewer
-from fedgraph.report import choices, columns, report_rows, result_files
-from fedgraph.report.sections.base import Records
+from fedgraph.report import client_choices, report_rows, result_files, table_columns
+from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
-from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.training import train
+from fedgraph.tasks.base import CellContext
+from fedgraph.tasks.base.cell_training import train_cell
 from fedgraph.types import Graph
 from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import ALONE, PAPER, Kind, LeftOut, World, trusting
+from fedgraph.worlds.world import ALONE_WORLD, PAPER_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 TEXTS = [
     "local", "secure", " without ", "/", ",", "", "🏦", "x" * 300, "local bank", "secure bank", "clients bank", "sums", "alone",
@@ -37,9 +37,9 @@ TEXTS = [
 ]  # fmt: skip
 names = st.sampled_from(TEXTS)
 worlds = st.one_of(
-    st.sampled_from([ALONE, PAPER, *map(trusting, Trust)]),
+    st.sampled_from([ALONE_WORLD, PAPER_WORLD, *map(world_of_trust, Trust)]),
     st.builds(
-        lambda trust, client, name: World(Kind.TOGETHER, trust, LeftOut(client, name)),
+        lambda trust, client, name: World(WorldKind.TOGETHER, trust, LeftOutOfWorld(client, name)),
         st.sampled_from([Trust.SUMS, Trust.OWN_CLIENT, Trust.ACTIVE_SERVER]), st.just(0), names,
     ),
 )  # fmt: skip
@@ -52,28 +52,31 @@ cells = st.builds(
 def test_every_level_of_trust_has_one_word_one_viewer_and_the_streams_it_had() -> None:
     assert [t.value for t in Trust] == ["curator", "sums", "own-client", "active-server", "nobody"]
     assert {Trust.against(viewer).viewer for viewer in Viewer} == set(Viewer)
-    assert [trusting(t).stream_word for t in Trust] == ["central", "secure", "local", "active", "nobody"]
-    assert (ALONE.stream_word, PAPER.stream_word) == ("alone", "claim")
-    assert World(Kind.TOGETHER, Trust.SUMS, LeftOut(3, "X")).stream_word == "secure without X"
+    assert [world_of_trust(t).stream_word for t in Trust] == ["central", "secure", "local", "active", "nobody"]
+    assert (ALONE_WORLD.stream_word, PAPER_WORLD.stream_word) == ("alone", "claim")
+    assert World(WorldKind.TOGETHER, Trust.SUMS, LeftOutOfWorld(3, "X")).stream_word == "secure without X"
     assert sorted(Trust, key=lambda t: t.rank) == list(reversed(Trust))
 
 
-@pytest.mark.parametrize("word", [*EARLIER, "client", ""])
+@pytest.mark.parametrize("word", [*EARLIER_TRUST_WORDS, "client", ""])
 def test_a_word_of_an_earlier_version_is_told_what_to_write(word: str) -> None:
-    with pytest.raises(ScenarioError, match=f"write {EARLIER[word]}" if word in EARLIER else "allowed: curator, sums"):
+    with pytest.raises(
+        ScenarioError, match=f"write {EARLIER_TRUST_WORDS[word]}" if word in EARLIER_TRUST_WORDS else "allowed: curator, sums"
+    ):
         trust_called(word)
 
 
 @pytest.mark.parametrize(
     ("kind", "trust", "left"),
     [
-        (Kind.WHOLE, Trust.SUMS, False), (Kind.TOGETHER, Trust.CURATOR, False), (Kind.ALONE, Trust.CURATOR, False),
-        (Kind.WHOLE, Trust.CURATOR, True), (Kind.ALONE, Trust.OWN_CLIENT, True), (Kind.PAPER, Trust.SUMS, False),
+        (WorldKind.WHOLE, Trust.SUMS, False), (WorldKind.TOGETHER, Trust.CURATOR, False), (WorldKind.ALONE, Trust.CURATOR,
+        False),
+        (WorldKind.WHOLE, Trust.CURATOR, True), (WorldKind.ALONE, Trust.OWN_CLIENT, True), (WorldKind.PAPER, Trust.SUMS, False),
     ],
 )  # fmt: skip
-def test_a_world_that_cannot_be_is_refused(kind: Kind, trust: Trust, left: bool) -> None:
+def test_a_world_that_cannot_be_is_refused(kind: WorldKind, trust: Trust, left: bool) -> None:
     with pytest.raises(ValueError, match="no world is"):
-        World(kind, trust, LeftOut(0, "a") if left else None)
+        World(kind, trust, LeftOutOfWorld(0, "a") if left else None)
 
 
 @given(st.lists(cells, unique=True, max_size=8))
@@ -92,43 +95,43 @@ def test_a_world_is_a_value_that_files_give_back(world: World) -> None:
     assert hash(World.from_dict(world.to_dict())) == hash(world)
 
 
-def entry(cell: Cell, results: list[ClientResult]) -> Entry:
+def entry(cell: Cell, results: list[ClientResultFacts]) -> CellEntry:
     facts = ParticipationFacts(results=tuple(results))
-    return entry_of(cell, Outcome({}, facts, None, (), None, cell.epsilon, "", {}), 1.0)
+    return make_entry(cell, CellOutcome({}, facts, None, (), None, cell.epsilon, "", {}), 1.0)
 
 
-def result(kind: str, client: str, value: float) -> ClientResult:
-    return ClientResult(kind, client, 100, 25, {"accuracy": value}, 1.0, "the server")
+def result(kind: str, client: str, value: float) -> ClientResultFacts:
+    return ClientResultFacts(kind, client, 100, 25, {"accuracy": value}, 1.0, "the server")
 
 
 @given(st.lists(cells, unique=True, min_size=1, max_size=8))
 def test_every_row_of_the_results_finds_its_cell(found: list[Cell]) -> None:
     told = [("left-out", c.world.without.name) if c.world.without else ("all", "all") for c in found]
     entries = [entry(c, [result(*who, i / 10)]) for i, (c, who) in enumerate(zip(found, told, strict=True))]
-    rows = result_files.read_columns(columns.numbers_of_cells("s", "real", entries))
-    identities = [result_files.identity_of(e) for e in entries]
-    assert [result_files.identity_in(row) for row in rows] == identities
-    written = json.loads(result_files.as_json({}, {"rows": result_files.nest_metrics(rows)}))["rows"]
-    assert [result_files.identity_in(row) for row in written] == identities, "and as the file gives them back"
-    assert len(set(identities)) == len(report_rows.group_rows(entries)) == len(found)
+    rows = result_files.read_result_columns(table_columns.column_numbers_of_cells("s", "real", entries))
+    identities = [result_files.identify_result_cell(e) for e in entries]
+    assert [result_files.identify_result_row(row) for row in rows] == identities
+    written = json.loads(result_files.format_result_json({}, {"rows": result_files.nest_result_metrics(rows)}))["rows"]
+    assert [result_files.identify_result_row(row) for row in written] == identities, "and as the file gives them back"
+    assert len(set(identities)) == len(report_rows.group_report_rows(entries)) == len(found)
 
 
-@given(st.lists(names.filter(lambda name: name != choices.ALL), unique=True, min_size=2, max_size=4))
+@given(st.lists(names.filter(lambda name: name != client_choices.ALL_CHOICE_CLIENTS), unique=True, min_size=2, max_size=4))
 def test_every_client_keeps_its_own_numbers(owners: list[str]) -> None:
     """Of being joined and of being left out, under both kinds of trust."""
     entries = []
-    for step, trust in enumerate(choices.SEEN):
-        cell = Cell("t", "d", "features", "default", trusting(trust), 4.0, "provable", 0)
+    for step, trust in enumerate(client_choices.CHOICE_TRUST_WORDS):
+        cell = Cell("t", "d", "features", "default", world_of_trust(trust), 4.0, "provable", 0)
         joined = [result("federated", name, (10 * step + k) / 100) for k, name in enumerate(owners)]
-        entries.append(entry(cell, [result("federated", choices.ALL, 0.9), *joined]))
+        entries.append(entry(cell, [result("federated", client_choices.ALL_CHOICE_CLIENTS, 0.9), *joined]))
         for k, name in enumerate(owners):
-            left = replace(cell, world=World(Kind.TOGETHER, trust, LeftOut(k, name)))
+            left = replace(cell, world=World(WorldKind.TOGETHER, trust, LeftOutOfWorld(k, name)))
             entries.append(entry(left, [result("left-out", name, (50 + 10 * step + k) / 100)]))
-    found = choices.read_choices(Records("n", "participation", "t", "d", {}, tuple(entries)))
-    for step, trust in enumerate(choices.SEEN):
+    found = client_choices.read_client_choices(SectionRecords("n", "participation", "t", "d", {}, tuple(entries)))
+    for step, trust in enumerate(client_choices.CHOICE_TRUST_WORDS):
         for k, name in enumerate(owners):
-            assert found.value("features", 4.0, choices.join(trust), name) == (10 * step + k) / 100
-            assert found.value("features", 4.0, choices.out_of(trust), name) == (50 + 10 * step + k) / 100
+            assert found.value("features", 4.0, client_choices.make_joined_choice(trust), name) == (10 * step + k) / 100
+            assert found.value("features", 4.0, client_choices.make_left_out_choice(trust), name) == (50 + 10 * step + k) / 100
 
 
 def owned(library: Graph, owners: tuple[str, ...]) -> Graph:
@@ -154,10 +157,10 @@ def test_a_client_that_is_left_out_is_never_trained_on(
 
     def told(world: DealtWorld, *rest: Any, **named: Any) -> Any:
         trained.append(world)
-        return train(world, *rest, **named)
+        return train_cell(world, *rest, **named)
 
-    monkeypatch.setattr(participation.training, "train", told)
-    where = Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+    monkeypatch.setattr(participation.cell_training, "train_cell", told)
+    where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     every = participation.cells(params, where)
     left = [c for c in every if c.world.without is not None]
     assert len(left) == 6
@@ -180,13 +183,13 @@ def test_owners_of_any_name_hold_what_their_world_says(owners: list[str]) -> Non
     library = fedgraph.data.load("embedded/library")
     assert isinstance(library, Graph)
     graph, params = owned(library, tuple(owners)), asked(participations=["alone", "federated", "curator", "left-out"])
-    where = Context("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
+    where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     federation = participation._federation(params, 0, where)
     for cell in participation.cells(params, where):
         dealt = participation._dealt(params, cell, federation, where, 1)
         held = set(np.concatenate([s.graph.owner for s in dealt.partition.subgraphs if s.graph.owner is not None]).tolist())
         without = cell.world.without
         everybody = set(range(len(owners)))
-        assert held == ({1} if cell.world == ALONE else everybody if without is None else everybody - {without.client})
+        assert held == ({1} if cell.world == ALONE_WORLD else everybody if without is None else everybody - {without.client})
         assert dealt.world == cell.world
         assert dealt.facts.viewer is cell.world.viewer

@@ -21,10 +21,10 @@ import scipy.sparse as sp
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Partition
 
-Kind = Literal["word", "mislabelled", "full"]
+CanaryKind = Literal["word", "mislabelled", "full"]
 
 
-def canary_places(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
+def place_canaries(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """int64, by global id: the row of each of ``nodes``, −1 for other ids. asked: ids that will be looked up."""
     found = np.full(int(max(nodes.max(initial=0), asked.max(initial=0))) + 1, -1)
     found[nodes] = np.arange(nodes.size)
@@ -32,7 +32,7 @@ def canary_places(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
+class CanaryNodes:
     """Nodes that enter a graph in one of two versions.
 
     Attributes:
@@ -59,7 +59,7 @@ class Nodes:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with each canary in the version that ``versions`` (bool [m]) says."""
-        place = canary_places(nodes, self.nodes)
+        place = place_canaries(nodes, self.nodes)
         rows = place[self.nodes]
         here = np.flatnonzero(rows >= 0)
         rows, labels = rows[here], graph.labels.copy()
@@ -81,7 +81,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
+class CanaryEdges:
     """Edges that are there or not.
 
     Attributes:
@@ -100,7 +100,7 @@ class Edges:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with the edges that ``versions`` (bool [m]) says."""
-        ends = canary_places(nodes, self.pairs)[self.pairs[versions]]
+        ends = place_canaries(nodes, self.pairs)[self.pairs[versions]]
         ends = ends[(ends >= 0).all(axis=1)]
         ends = ends if self.directed else np.concatenate([ends, ends[:, ::-1]])
         ones = np.ones(len(ends), dtype=graph.adjacency.dtype)
@@ -110,15 +110,15 @@ class Edges:
         return replace(graph, adjacency=adjacency)
 
 
-Canaries = Nodes | Edges
+Canaries = CanaryNodes | CanaryEdges
 
 
-def planted_canaries(partition: Partition, canaries: Canaries) -> Partition:
+def plant_canaries(partition: Partition, canaries: Canaries) -> Partition:
     """The partition with every canary in the version of its coin."""
     return partition.with_graphs(lambda s: canaries.planted(s.graph, s.nodes, canaries.coins))
 
 
-def held_together(partition: Partition, held: Graph) -> Graph:
+def join_canary_clients(partition: Partition, held: Graph) -> Graph:
     """What all clients together hold, in the numbering of ``held``."""
     ends = []
     for s in partition.subgraphs:
@@ -131,7 +131,9 @@ def held_together(partition: Partition, held: Graph) -> Graph:
     return replace(held, adjacency=sp.csr_array((ones, (both[:, 0], both[:, 1])), shape=held.adjacency.shape))
 
 
-def canary_nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind, rng: np.random.Generator) -> Nodes:
+def draw_canary_nodes(
+    held: Graph, public: Graph, relation: Relation, count: int, kind: CanaryKind, rng: np.random.Generator
+) -> CanaryNodes:
     """At most ``count`` labelled nodes, and at most half of them all.
 
     kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (its largest value there), each
@@ -146,14 +148,14 @@ def canary_nodes(held: Graph, public: Graph, relation: Relation, count: int, kin
     labels = np.column_stack([other, first]).astype(np.int64)
     if kind == "full" and relation.replaces:
         features = sp.csr_array(np.ones((m, held.num_features), dtype=np.float32))
-        return Nodes(chosen, rng.random(m) < 0.5, labels, features, alone=True, empty=True)
+        return CanaryNodes(chosen, rng.random(m) < 0.5, labels, features, alone=True, empty=True)
     features = sp.csr_array(held.features[chosen])
     if kind != "mislabelled" and public.features.nnz:
         largest = np.asarray(abs(public.features).max(axis=0).todense()).ravel()
         used = rng.permutation(np.flatnonzero(largest))
         columns = np.resize(used, m)
         features = sp.csr_array((largest[columns], (np.arange(m), columns)), shape=(m, held.num_features)).astype(np.float32)
-    return Nodes(chosen, rng.random(m) < 0.5, labels, features, alone=kind != "mislabelled")
+    return CanaryNodes(chosen, rng.random(m) < 0.5, labels, features, alone=kind != "mislabelled")
 
 
 def _other_classes(labels: np.ndarray, num_classes: int, rng: np.random.Generator) -> np.ndarray:
@@ -161,7 +163,9 @@ def _other_classes(labels: np.ndarray, num_classes: int, rng: np.random.Generato
     return np.asarray((labels + rng.integers(1, max(num_classes, 2), size=labels.size)) % num_classes)
 
 
-def canary_edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:
+def draw_canary_edges(
+    held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator
+) -> CanaryEdges:
     """At most ``count`` pairs inside clients, between classes where labels are known, at nodes of few edges.
 
     A client gets its share by nodes. Few edges: whatever averages over neighbours shows a new one best there.
@@ -174,7 +178,7 @@ def canary_edges(held: Graph, partition: Partition, relation: Relation, count: i
         pool = rng.permutation(by_degree[: max(2, 3 * share)])
         found += [s.nodes[list(pair)] for pair in _matched(s.graph, held.labels[s.nodes], pool, share)]
     pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
-    return Edges(pairs, rng.random(len(pairs)) < 0.5, relation is Relation.EDGE_DIRECTED)
+    return CanaryEdges(pairs, rng.random(len(pairs)) < 0.5, relation is Relation.EDGE_DIRECTED)
 
 
 def _matched(graph: Graph, labels: np.ndarray, pool: np.ndarray, count: int) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ trains, is clipped, noised and encoded. The two versions of one canary, the othe
 
 The words and classes are chosen so that the two gradients point away from each other: a class against the mean of the others is
 the opposite direction, as far as the model is undecided. Edges and numbers of nodes stay as they are. How the scores are made
-is the method's own (``of_graphs``): the exact likelihood ratio of every noisy update and bit, for a canary alone.
+is the method's own (``local_dp_graph_evidence``): the exact likelihood ratio of every noisy update and bit, for a canary alone.
 
 **Encoded graphs.** Elsewhere every graph is a canary, read with the exact likelihood ratio of its release. The model is
 given (in clear, made of public nodes, or none), and its path is outside this game. A coin for each graph: its client encodes
@@ -34,22 +34,22 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.attacks.base.whole_run import NOTHING, Measured, of_scores, trained
+from fedgraph.attacks.base.whole_run import NO_WHOLE_RUN_RESULT, WholeRunResult, bound_whole_run_scores, train_whole_run
 from fedgraph.audit import curve
-from fedgraph.cells.cell import Cell, Context
+from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import State, kinds, seen
-from fedgraph.methods.base.kinds import EmbeddingPlan
-from fedgraph.privacy.accounting.accountant import is_gaussian
+from fedgraph.methods.base import State, method_kinds, seen
+from fedgraph.methods.base.method_kinds import EmbedderMethodPlan
+from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.ledger import account_name
-from fedgraph.privacy.mechanisms.ratios import log_ratios
+from fedgraph.privacy.ledger import ledger_account_name
+from fedgraph.privacy.mechanisms.likelihood_ratios import block_likelihood_ratios
 from fedgraph.privacy.units import Relation
-from fedgraph.types import Graph, Partition, Subgraph, with_rows_of
+from fedgraph.types import Graph, Partition, Subgraph, subgraph_with_rows_of
 
 
 @dataclass(frozen=True, eq=False)
-class Canaries:
+class CanaryGraphs:
     """Graphs or nodes of the clients that enter a training in one of two versions.
 
     Attributes:
@@ -69,28 +69,30 @@ class Canaries:
         found = []
         for zero, one, own, rows in zip(self.zero.subgraphs, self.one.subgraphs, self.units, sizes, strict=True):
             with_one = (own >= 0) & self.coins[own]
-            found.append(with_rows_of(zero, one, np.repeat(with_one, rows)))
+            found.append(subgraph_with_rows_of(zero, one, np.repeat(with_one, rows)))
         return replace(self.zero, subgraphs=tuple(found))
 
 
-def measure_updates(guesses: list[float], made: EmbeddingPlan, cell: Cell, context: Context, partition: Partition) -> Measured:
+def _measure_updates(
+    guesses: list[float], made: EmbedderMethodPlan, cell: Cell, context: CellContext, partition: Partition
+) -> WholeRunResult:
     """Attack one cell whose updates are protected; nothing where no canary fits."""
-    rng = seeds.generator(context.root, "attack", *cell.path)
-    found = drawn(made, partition, rng)
+    rng = seeds.seeded_generator(context.root, "attack", *cell.path)
+    found = draw_canary_graphs(made, partition, rng)
     if found is None or found.coins.size < 2:
-        return NOTHING
-    state = trained(made, found.dealt(made.made.sizes), cell, context)
-    evidence = kinds.method(made.method).OFFERS.graph_evidence
+        return NO_WHOLE_RUN_RESULT
+    state = train_whole_run(made, found.dealt(made.made.sizes), cell, context)
+    evidence = method_kinds.load_method(made.method).OFFERS.graph_evidence
     scores = None if evidence is None else evidence(made, state, found.zero, found.one, found.units)
     if scores is None:
-        return NOTHING
+        return NO_WHOLE_RUN_RESULT
     unit = f"{made.guarantee.protection.relation.value} canaries"
     what = f"{unit}, read in the noisy updates of all rounds and in what was released of graphs"
-    by = curve.estimator_of_report(all(is_gaussian(event) for event in made.declared().values()))
-    return of_scores(scores, found.coins, guesses, made.guarantee.delta, what, centred=True, estimator=by)
+    by = curve.choose_curve_or_counting(all(accountant_is_gaussian(event) for event in made.declared().values()))
+    return bound_whole_run_scores(scores, found.coins, guesses, made.guarantee.delta, what, centred=True, estimator=by)
 
 
-def drawn(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries | None:
+def draw_canary_graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs | None:
     """As many canaries as there are units; None where there is one class, or a unit that is not in question here."""
     graphs = [s.graph for s in partition.subgraphs]
     if graphs[0].num_classes < 2:
@@ -102,14 +104,14 @@ def drawn(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -
     return None
 
 
-def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries:
+def _graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs:
     """A coin for each graph of the clients that do not collude: a colluder's own graph is no secret."""
     spread = not made.params.releases_labels  # the farthest histograms are two single classes
     words = _words([s.graph for s in partition.subgraphs], rng)
     parts: list[list[Subgraph]] = [[], []]
     units, count = [], 0
     for place, (subgraph, sizes) in enumerate(zip(partition.subgraphs, made.made.sizes, strict=True)):
-        if place in seen.colluding(made):
+        if place in seen.seen_colluders(made):
             units.append(np.full(len(sizes), -1, dtype=np.int64))
             for version in (0, 1):
                 parts[version].append(subgraph)
@@ -124,10 +126,10 @@ def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator)
             labels = np.concatenate([classes[version] for _, classes in drawn_for])
             parts[version].append(replace(subgraph, graph=replace(subgraph.graph, features=features, labels=labels)))
     made_of = [replace(partition, subgraphs=tuple(p)) for p in parts]
-    return Canaries(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
+    return CanaryGraphs(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
 
 
-def _nodes(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries:
+def _nodes(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs:
     """A coin for each of some nodes, of which no client holds two and no colluder any; centres first, since their networks are
     theirs.
     """
@@ -140,7 +142,7 @@ def _nodes(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) 
     words = _words([s.graph for s in partition.subgraphs], rng)
     units = [np.array([-1], dtype=np.int64) for _ in partition.subgraphs]
     parts: list[list[Subgraph]] = [list(partition.subgraphs), list(partition.subgraphs)]
-    count, known = 0, set(seen.colluding(made))
+    count, known = 0, set(seen.seen_colluders(made))
     for node in sorted(order.tolist(), key=lambda v: (v not in centres, len(holders[v]))):
         if any(units[place][0] >= 0 or place in known for place in holders[node]):
             continue
@@ -152,7 +154,7 @@ def _nodes(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) 
                 parts[version][place] = _with_row(parts[version][place], node, word, int(classes[version][0]))
         count += 1
     made_of = [replace(partition, subgraphs=tuple(p)) for p in parts]
-    return Canaries(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
+    return CanaryGraphs(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
 
 
 def _words(graphs: Sequence[Graph], rng: np.random.Generator) -> Iterator[sp.csr_array]:
@@ -190,10 +192,10 @@ def _with_row(subgraph: Subgraph, node: int, row: sp.csr_array, label: int) -> S
     return replace(subgraph, graph=replace(graph, features=features, labels=labels))
 
 
-PATH = "embedding"
+_PATH = "embedding"
 
 
-class Attack(Settings):
+class CanaryGraphAttack(Settings):
     """How a cell is attacked; its canaries are its graphs, or single nodes where a node is the unit and updates are noisy."""
 
     seeds: int = Field(1, ge=1, description="attack the first so many seeds; their coins are pooled")
@@ -202,9 +204,14 @@ class Attack(Settings):
     )
 
 
-def measure(
-    settings: Attack | None, made: EmbeddingPlan, cell: Cell, context: Context, partition: Partition, state: State
-) -> Measured:
+def measure_canary_graphs(
+    settings: CanaryGraphAttack | None,
+    made: EmbedderMethodPlan,
+    cell: Cell,
+    context: CellContext,
+    partition: Partition,
+    state: State,
+) -> WholeRunResult:
     """Attack one cell of graphs: all that is released where updates are protected, else the embedding path.
 
     Args:
@@ -216,14 +223,15 @@ def measure(
         state: The final state of the run that counts. It is given to the attacker, where updates are not protected.
 
     Returns:
-        What was measured; ``NOTHING`` where the seed is not meant, a degree is promised, or no client sent anything.
+        What was measured; ``NO_WHOLE_RUN_RESULT`` where the seed is not meant, a degree is promised, or no client sent
+        anything.
     """
     if settings is None or cell.seed >= settings.seeds or made.guarantee.protection.promised_degree is not None:
-        return NOTHING
+        return NO_WHOLE_RUN_RESULT
     if made.params.protects:
-        return measure_updates(settings.guesses, made, cell, context, partition)
+        return _measure_updates(settings.guesses, made, cell, context, partition)
     stream, coins, scores = ("attack", *cell.path), [], []
-    rng = seeds.generator(context.root, *stream)
+    rng = seeds.seeded_generator(context.root, *stream)
     for subgraph, sizes in zip(partition.subgraphs, made.made.sizes, strict=True):
         release = made.made.sent[subgraph.client]
         if not release.count:
@@ -233,32 +241,36 @@ def measure(
         tossed = rng.random(len(blocks)) < 0.5
         kept = np.repeat(tossed, blocks)
         entered = np.where(kept if one.ndim == 1 else kept[:, None], one, zero)
-        desk = Desk(account_name(stream), subgraph.client, release.rounds[0], made.schedule.releases, rng)
-        sent = desk.release(PATH, entered).value
+        desk = Desk(ledger_account_name(stream), subgraph.client, release.rounds[0], made.schedule.releases, rng)
+        sent = desk.release(_PATH, entered).value
         coins.append(tossed)
-        scores += log_ratios(release.mechanism, sent, one, zero, blocks)
+        scores += block_likelihood_ratios(release.mechanism, sent, one, zero, blocks)
     if not coins:
-        return NOTHING
-    gaussian = made.made.pooled is not None and all(is_gaussian(r.event) for r in made.made.sent)
+        return NO_WHOLE_RUN_RESULT
+    gaussian = made.made.pooled is not None and all(accountant_is_gaussian(r.event) for r in made.made.sent)
     read = "encoded embeddings" if made.made.pooled is None else "released histograms of classes"
     what = f"graph-replace canaries, read in the {read}; the model path is outside this attack"
-    by = curve.estimator_of_report(gaussian)
+    by = curve.choose_curve_or_counting(gaussian)
     together = (np.array(scores), np.concatenate(coins))
-    return of_scores(*together, settings.guesses, made.guarantee.delta, what, centred=True, estimator=by, path=PATH)
+    return bound_whole_run_scores(
+        *together, settings.guesses, made.guarantee.delta, what, centred=True, estimator=by, path=_PATH
+    )
 
 
-def _versions(made: EmbeddingPlan, state: State, subgraph: Subgraph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _versions(
+    made: EmbedderMethodPlan, state: State, subgraph: Subgraph, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """What a client hands to the desk in version 1 and in version 0."""
     pooled = made.made.pooled
     if pooled is not None:
         first, second = rng.permutation(pooled.width)[:2] if pooled.width > 1 else (0, 0)
         corners = np.eye(pooled.width)
         return pooled.value(corners[first]), pooled.value(corners[second])
-    rows = kinds.embedder(made.method).in_clear(made, state, subgraph)
-    return rows, farthest(rows, made.params.on_simplex)
+    rows = method_kinds.load_embedder_method(made.method).in_clear(made, state, subgraph)
+    return rows, _farthest(rows, made.params.on_simplex)
 
 
-def farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:
+def _farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:
     """The admissible matrix farthest from ``rows``: corners of the simplex, or of the box [0, 1]."""
     if not softmax:
         return np.where(rows < 0.5, 1.0, 0.0)

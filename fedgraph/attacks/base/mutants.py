@@ -11,16 +11,23 @@ one thing (that is what it is priced for) and whose door does another:
                               client takes its own message off the sum, in the sound method as in the broken one
     second colluder           two clients pool what they know, where the plan priced one
 
-**Judged** by ``audit.lower_bound.gaussian``: the score of a sound run is a sum of Gaussian releases along directions of one
-length (gradients that are clipped, rows of norm one), so that the distance in standard deviations, estimated from the runs,
-gives a lower limit of μ. All sound rows together are accused with probability at most ``ERROR_RATE``.
+**Judged** by ``audit.lower_bound.gaussian_lower_bound``: the score of a sound run is a sum of Gaussian releases along
+directions of one length (gradients that are clipped, rows of norm one), so that the distance in standard deviations, estimated
+from the runs, gives a lower limit of μ. All sound rows together are accused with probability at most ``MUTANT_ERROR_RATE``.
 
-``UNSEEN`` (``unseen.toml``) lists what no attack here can tell, and why.
+``UNSEEN_MUTANTS`` (``unseen.toml``) lists what no attack here can tell, and why.
+
+The two neighbouring inputs on which whole methods are run, sound and broken (``mutants``), and how their runs are read.
+
+Nodes and edges: 90 nodes of the graph that is shipped, one canary node or edge. Graphs (``local_dp``): clients of six nodes
+each with two classes, and one canary graph: with two classes the gradients of the two versions point away from each other
+exactly, and a large step makes the clip bind, so that the canary moves an update by all that is priced. The histogram of labels
+that is released beside it moves by all that is priced, too.
 """
 
 import math
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib import resources
 from types import SimpleNamespace
@@ -28,31 +35,146 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedgraph import plugins, seeds
-from fedgraph.attacks.base import mutant_games
+from fedgraph import data, plugins, seeds
+from fedgraph.attacks.base import canaries, canary_graphs
 from fedgraph.audit import lower_bound
-from fedgraph.audit.bench import Case, Claim, sampler
+from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.documents.settings import Spec
-from fedgraph.methods.base import Inbox, Plan, State, Streams
+from fedgraph.errors import DataError
+from fedgraph.methods.base import (
+    NO_DERIVED_FACTS,
+    Budget,
+    MembershipFacts,
+    Plan,
+    PlanInbox,
+    PlanStreams,
+    PublicFacts,
+    PublicFactsPart,
+    SizeFacts,
+    State,
+)
 from fedgraph.methods.base import seen as seen_by
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Viewer
-from fedgraph.types import Partition
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 
-ERROR_RATE = 0.01
-RUNS = 300
+EPSILON, DELTA = 4.0, 1e-3
+_SMALL = {  # one step of a small model, clipped, and a histogram of labels
+    "unit": "graph", "rounds": 2, "hidden": 2, "projection": 4, "local_epochs": 1, "learning_rate": 50.0, "clip": 0.01,
+    "release": "labels", "server_rate": 0.1,
+}  # fmt: skip
+_NODES = 6  # of a client's graph
+
+
+@dataclass(frozen=True, eq=False)
+class _Game:
+    """Two neighbouring inputs of one method, and how a run on one of them is read.
+
+    Attributes:
+        plan: The plan, at ``EPSILON`` and ``DELTA``.
+        worlds: The clients without the canary (or with it in version 0), and with it.
+        read: From (plan, final state) to the score of one run; the plan may be replaced by what a viewer sees of it.
+    """
+
+    plan: Plan
+    worlds: tuple[Partition, Partition]
+    read: Callable[[Any, State], float]
+
+
+def _play(method: Spec, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
+    """The game of one method. method: its settings, ``method`` among them."""
+    module = plugins.load("methods", method["method"])
+    settings = module.Params(**{k: v for k, v in method.items() if k != "method"})
+    if module.OFFERS.kind == "embedder":
+        return _graphs(module, settings, clients, rng)
+    return _units(module, settings, viewer, clients, rng)
+
+
+def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
+    whole = _shipped()
+    held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
+    parts = np.array_split(np.arange(held.num_nodes), clients)
+    dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
+    edge = module.OFFERS.units == (Unit.EDGE,)
+    facts = PublicFacts(
+        SizeFacts(held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts)),
+        viewer,
+        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)),
+        PublicFactsPart("test-graph", None if edge else public, graph_without_edges(held) if edge else None),
+        NO_DERIVED_FACTS,
+        colluders=1,
+    )
+    plan: Plan[Any, Any] = module.plan(settings, facts, Budget(EPSILON, DELTA))
+    known = canaries.join_canary_clients(dealt, held)
+    if plan.guarantee.protection.unit is Unit.NODE:
+        honest = replace(known, labels=np.where(np.isin(np.arange(known.num_nodes), parts[0]), known.labels, -1))
+        found: canaries.Canaries = canaries.draw_canary_nodes(
+            honest, public, plan.guarantee.protection.relation, 1, "word", rng
+        )
+        asked = found.planted(known, np.arange(known.num_nodes), np.ones(1, dtype=bool))
+    else:
+        found = canaries.draw_canary_edges(known, dealt, plan.guarantee.protection.relation, 1, rng)
+        asked = known
+    worlds = [canaries.plant_canaries(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
+
+    def read(seen_as: Any, state: State) -> float:
+        return float(module.OFFERS.evidence(seen_as, state, asked, found.units)[0])
+
+    return _Game(plan, (worlds[0], worlds[1]), read)
+
+
+def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) -> _Game:
+    whole = _shipped()
+    two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
+    parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
+    dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
+    sizes = (_NODES,) * clients
+    facts = PublicFacts(
+        SizeFacts(two.num_nodes, two.num_features, 2, sizes),
+        Viewer.SERVER,
+        MembershipFacts(from_edges=False, from_labels=False, holdings=dealt.holdings(two.num_nodes), cut_edges="dropped"),
+        PublicFactsPart("nothing"),
+        NO_DERIVED_FACTS,
+        colluders=1,
+    )
+    plan: Plan[Any, Any] = module.plan(settings, facts, Budget(EPSILON, DELTA))
+    found = canary_graphs.draw_canary_graphs(plan, dealt, rng)
+    if found is None:
+        raise DataError(f"{plan.method}: no canary graph fits")
+    one = replace(found.zero, subgraphs=(found.one.subgraphs[0], *found.zero.subgraphs[1:]))
+    units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
+
+    def read(seen_as: Any, state: State) -> float:
+        return float(module.OFFERS.graph_evidence(seen_as, state, found.zero, one, units)[0])
+
+    return _Game(plan, (found.zero, one), read)
+
+
+def _dealt(clients: tuple[Subgraph, ...]) -> Partition:
+    return Partition(clients, True, 0, f"{len(clients)} clients", from_edges=False, from_labels=False)
+
+
+def _shipped() -> Graph:
+    whole = data.load("embedded/library")
+    if not isinstance(whole, Graph):
+        raise DataError("embedded/library is not one graph")
+    return whole
+
+
+MUTANT_ERROR_RATE = 0.01
+MUTANT_RUNS = 300
 _READ = ("method", "params", "made", "schedule", "sums", "watch")  # of a plan, what an ``evidence`` reads
-Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
+_Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
 
-UNSEEN: dict[str, str] = tomllib.loads(
+UNSEEN_MUTANTS: dict[str, str] = tomllib.loads(
     resources.files("fedgraph.attacks.base").joinpath("unseen.toml").read_text(encoding="utf-8")
 )
 
 
 @dataclass(frozen=True)
-class Whole:
+class _Whole:
     """A method on the bench, sound or broken.
 
     Attributes:
@@ -67,7 +189,7 @@ class Whole:
     method: Spec
     viewer: Viewer
     clients: int
-    broken: Break = ""
+    broken: _Break = ""
     times: int = 1
     opened: bool = False
 
@@ -78,7 +200,7 @@ class Whole:
         return f"{told}, {self.clients} client{'s'[: self.clients > 1]}"
 
 
-def methods_with_mutants() -> Iterator[Whole]:
+def _methods_with_mutants() -> Iterator[_Whole]:
     """Every sound method that the bench reads, each followed by its mutants."""
     features = {"method": "features", "steps": 2, "projection": "none"}
     together = Viewer.SERVER_SECURE_AGGREGATION
@@ -97,7 +219,7 @@ def methods_with_mutants() -> Iterator[Whole]:
     for method in (two_stages, grown):
         yield from _sound_and_broken(method, Viewer.SERVER, 2, "noise × ⅔", opened=True)
     for training in ("dp_fedavg", "dp_sgd"):
-        each = {"method": "local_dp", "training": training, "updates": "each", **mutant_games.SMALL}
+        each = {"method": "local_dp", "training": training, "updates": "each", **_SMALL}
         summed = {**each, "updates": "sum"}
         yield from _sound_and_broken(each, Viewer.SERVER, 2, "noise × ⅔")
         yield from _sound_and_broken(summed, Viewer.SERVER, 4, "noise × ⅔", "secure sum leaked")
@@ -105,44 +227,44 @@ def methods_with_mutants() -> Iterator[Whole]:
 
 
 def _sound_and_broken(
-    method: Spec, viewer: Viewer, clients: int, *breaks: Break, times: int = 1, opened: bool = False
-) -> Iterator[Whole]:
-    sound = Whole(method, viewer, clients, "", times, opened)
+    method: Spec, viewer: Viewer, clients: int, *breaks: _Break, times: int = 1, opened: bool = False
+) -> Iterator[_Whole]:
+    sound = _Whole(method, viewer, clients, "", times, opened)
     yield sound
     for broken in breaks:
         yield replace(sound, broken=broken)
 
 
-def cases(runs: int = RUNS, seed: int = 0) -> Iterator[Case]:
+def list_mutant_cases(runs: int = MUTANT_RUNS, seed: int = 0) -> Iterator[BenchCase]:
     """All of them, for the bench. runs: per world. seed: of the games."""
-    return (case_of(whole, runs, seed) for whole in methods_with_mutants())
+    return (_case_of(whole, runs, seed) for whole in _methods_with_mutants())
 
 
-def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
+def _case_of(whole: _Whole, runs: int = MUTANT_RUNS, seed: int = 0) -> BenchCase:
     """``whole`` as the bench takes it: the price of its plan, and one run of the method for each score."""
-    played = mutant_games.play(whole.method, whole.viewer, whole.clients, seeds.generator(seed, "mutants", "game"))
+    played = _play(whole.method, whole.viewer, whole.clients, seeds.seeded_generator(seed, "mutants", "game"))
     played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
-    @sampler
+    @bench_sampler
     def scores(count: int, rng: np.random.Generator, world: Partition) -> np.ndarray:
         root = int(rng.integers(2**31))
         return np.array([_score(whole, played, world, (root, "run", run)) for run in range(count)])
 
     absent, present = (scores(world) for world in played.worlds)
-    return Case(
+    return BenchCase(
         whole.name,
         whole.viewer.value,
-        Claim.paid(played.plan.provable(), mutant_games.DELTA),
+        BenchClaim.paid(played.plan.provable(), DELTA),
         present,
         absent,
-        lower_bound.gaussian(),
+        lower_bound.gaussian_lower_bound(),
         runs=runs * whole.times,
         mutant=whole.broken or None,
         counts=False,
     )
 
 
-def _score(whole: Whole, played: mutant_games.Game, world: Partition, path: tuple[int | str, ...]) -> float:
+def _score(whole: _Whole, played: _Game, world: Partition, path: tuple[int | str, ...]) -> float:
     """One run, read by the method's own evidence, as the viewer of the case sees it."""
     plan = played.plan
     state = _trained(whole, plan, world, path)
@@ -163,34 +285,34 @@ def _seen_by_server(plan: Plan) -> Guarantee:
     return replace(plan.guarantee, protection=protection)
 
 
-def _trained(whole: Whole, plan: Plan, world: Partition, path: tuple[int | str, ...]) -> State:
+def _trained(whole: _Whole, plan: Plan, world: Partition, path: tuple[int | str, ...]) -> State:
     """All rounds, by the method's own client and server, through a door that does what the case says."""
     method = plugins.load("methods", plan.method)
     releases = tuple(_as_broken(whole, plan, r) for r in plan.schedule.releases)
-    state: State = method.start(plan, seeds.generator(0, "mutants", "start"))
+    state: State = method.start(plan, seeds.seeded_generator(0, "mutants", "start"))
     works = [method.prepare(plan, s) for s in world.subgraphs]
     seen: list[Any] = []
     digests: list[dict[str, str]] = [{} for _ in works]
     for round_ in range(plan.schedule.rounds):
         sent = []
         for client, work in enumerate(works):
-            streams = Streams(int(path[0]), (*path[1:], client, round_), "")
+            streams = PlanStreams(int(path[0]), (*path[1:], client, round_), "")
             desk = Desk("mutant", client, round_, releases, streams.generator("noise"), released=digests[client])
             sent.append(method.client(plan, work, state.model, round_, streams, desk))
         each = {name: [m[name].value for m in sent] for name in sent[0]}
         sums = {name: np.sum(values, axis=0) for name, values in each.items()}
         hidden = set() if whole.broken == "secure sum leaked" else {name for name, _ in plan.sums.paths}
         told = {name: values for name, values in each.items() if name not in hidden}
-        inbox = Inbox(round_, sums, told if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent))
+        inbox = PlanInbox(round_, sums, told if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent))
         after = method.server(plan, state, inbox)
-        colluders = 2 if whole.broken == "second colluder" else len(seen_by.colluding(plan))
+        colluders = 2 if whole.broken == "second colluder" else len(seen_by.seen_colluders(plan))
         known = {name: np.sum(values[len(works) - colluders :], axis=0) for name, values in each.items() if colluders}
         seen.append((state.model, replace(inbox, each=told if plan.sums.paths else each, colluding=known)))
         state = State(after.model, after.memory, tuple(seen))
     return state
 
 
-def _as_broken(whole: Whole, plan: Plan, release: PlannedRelease) -> PlannedRelease:
+def _as_broken(whole: _Whole, plan: Plan, release: PlannedRelease) -> PlannedRelease:
     """The release as the door really makes it."""
     mechanism = release.mechanism
     if not isinstance(mechanism, GaussianNoise) or not whole.broken:

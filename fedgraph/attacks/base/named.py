@@ -3,11 +3,11 @@
 ``attack: {named: [{attack: lira}], shadows: 8}``: every attack of one game sees the same target run and the same shadows. The
 run that counts (accuracy, ε) is not touched. Everything here has random streams of its own, named by the cell.
 
-**Verdicts** (``judge``): area, TPR at small FPR, advantage, and where a theorem allows a bound.
+**Verdicts** (``_judge``): area, TPR at small FPR, advantage, and where a theorem allows a bound.
 
 A bound on ε is given where truth is a fair coin for each unit and scores were made of the target's release alone. It holds
 under the relation of the two versions, and is held against the provable ε where that is the relation which the row prices. The
-number of guesses is fixed beforehand (``GUESSED``). Each bound
+number of guesses is fixed beforehand (``_GUESSED``). Each bound
 alone is wrong with probability at most 5 %; the counts are kept, so that a report can divide that error among all bounds that
 it shows before it speaks of a contradiction.
 
@@ -29,32 +29,32 @@ from typing import Any, cast
 import numpy as np
 
 from fedgraph import plugins, seeds
-from fedgraph.attacks.base import game
-from fedgraph.attacks.base.game import coins_of_shadows
-from fedgraph.attacks.base.scene import AttackModule, Finding, Scene, log_odds, of_label
-from fedgraph.attacks.base.whole_run import Attack, trained
-from fedgraph.attacks.lira import likelihood_ratios
+from fedgraph.attacks.base import coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding, scene_label_probability, scene_log_odds
+from fedgraph.attacks.base.coin_game import toss_shadow_coins
+from fedgraph.attacks.base.whole_run import WholeRunAttack, train_whole_run
+from fedgraph.attacks.lira import compute_lira_ratios
 from fedgraph.audit import curve, one_run, operating_points
-from fedgraph.cells.cell import Cell, Context
-from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodesAtRisk
+from fedgraph.cells.cell import Cell, CellContext
+from fedgraph.cells.task_facts import EveryNamedAttackFacts, NamedAttackFacts, NodeRiskFacts
 from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.accounting.accountant import is_gaussian
+from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Partition
 
-GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is seen
+_GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is seen
 
 
-def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float) -> NamedAttack:
+def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: float) -> NamedAttackFacts:
     """The numbers of one finding. provable: the ε that the run was worth."""
     points = operating_points.operating_points(found.scores, found.truth)
-    relation = game.relation_of(module.GAME, scene.made)
+    relation = coin_game.coin_game_relation(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
-    gaussian = not why and all(is_gaussian(event) for event in scene.made.declared().values())
+    gaussian = not why and all(accountant_is_gaussian(event) for event in scene.made.declared().values())
     estimator = "curve" if gaussian else "counting-tight"
-    counts = [] if found.units is None else guessed(found.scores, found.truth)
+    counts = [] if found.units is None else _guessed(found.scores, found.truth)
     delta = scene.made.guarantee.delta
-    return NamedAttack(
+    return NamedAttackFacts(
         attack=name,
         reference=module.REFERENCE,
         needs=module.NEEDS,
@@ -66,7 +66,7 @@ def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float)
         positives=points.positives,
         negatives=points.negatives,
         relation=None if relation is None or found.units is None else relation.value,
-        epsilon=curve.estimated_bound(counts, delta, estimator) if counts else None,
+        epsilon=curve.curve_or_counting_bound(counts, delta, estimator) if counts else None,
         comparable=not why,
         why=why,
         estimator=estimator,
@@ -77,15 +77,15 @@ def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float)
     )
 
 
-def guessed(scores: np.ndarray, coins: np.ndarray) -> list[one_run.Count]:
-    """Two ways to guess ``GUESSED`` of the coins, fixed beforehand: the highest scores as 1 and the lowest as 0, half each; and
-    the highest alone, as 1. They share the error probability."""
-    both = one_run.count(scores, coins, GUESSED)
+def _guessed(scores: np.ndarray, coins: np.ndarray) -> list[one_run.OneRunCount]:
+    """Two ways to guess ``_GUESSED`` of the coins, fixed beforehand: the highest scores as 1 and the lowest as 0, half each;
+    and the highest alone, as 1. They share the error probability."""
+    both = one_run.count_one_run(scores, coins, _GUESSED)
     top = np.argsort(-scores, kind="stable")[: both.guesses]
-    return [both, one_run.Count(scores.size, both.guesses, int(np.count_nonzero(coins[top])))]
+    return [both, one_run.OneRunCount(scores.size, both.guesses, int(np.count_nonzero(coins[top])))]
 
 
-def _not_comparable(scene: Scene, found: Finding, relation: Relation | None) -> str:
+def _not_comparable(scene: Scene, found: SceneFinding, relation: Relation | None) -> str:
     """Why a bound cannot be held against the provable ε of the row; empty where it can."""
     own = scene.made.guarantee.protection.relation
     if found.units is None:
@@ -101,10 +101,10 @@ _NUM_GROUPS = 4
 _REDRAWN = 20  # sets of coins that luck is averaged over
 
 
-def _measure_risk(scene: Scene) -> NodesAtRisk:
+def _measure_risk(scene: Scene) -> NodeRiskFacts:
     """The distribution over nodes, and what the nodes found have in common."""
     nodes = scene.game.found.units[:, 0]
-    confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
+    confidence = scene_log_odds(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
     right, counted = _named_right(confidence, coins)
     drawn = [_redrawn(coins, scene.rng) for _ in range(_REDRAWN)]
@@ -113,7 +113,7 @@ def _measure_risk(scene: Scene) -> NodesAtRisk:
     risk = right / np.maximum(counted, 1)
     degrees, rarity = scene.known.degrees[nodes], _rarity(scene.labels, nodes)
     own_way = _unlike(scene, nodes)
-    return NodesAtRisk(
+    return NodeRiskFacts(
         runs=len(coins),
         nodes=int(nodes.size),
         histogram=tuple(np.bincount(np.round(right).astype(int), minlength=len(coins) + 1).tolist()),
@@ -137,7 +137,7 @@ def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray,
         others = np.arange(len(coins)) != run
         known = coins[others]
         both = known.any(axis=0) & ~known.all(axis=0)
-        score = np.where(both, likelihood_ratios(confidence[run], confidence[others], known, each=False), np.nan)
+        score = np.where(both, compute_lira_ratios(confidence[run], confidence[others], known, each=False), np.nan)
         right += np.where(both, (score > 0) == coins[run], 0.0)
         counted += both
     return right, counted
@@ -145,7 +145,7 @@ def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray,
 
 def _redrawn(coins: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Coins that nobody tossed for these runs, with the same structure: the target's, and pairs of opposites."""
-    shadows = coins_of_shadows(len(coins) - 1, coins.shape[1], rng)
+    shadows = toss_shadow_coins(len(coins) - 1, coins.shape[1], rng)
     return np.stack([rng.random(coins.shape[1]) < 0.5, *shadows])
 
 
@@ -188,7 +188,7 @@ def _rank(values: np.ndarray, risk: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class Found:
+class NamedAttackFindings:
     """What all named attacks found on one cell.
 
     Attributes:
@@ -197,9 +197,9 @@ class Found:
         risk: How often single nodes were named right, where a game of nodes was played (``_measure_risk``).
     """
 
-    verdicts: tuple[NamedAttack, ...]
+    verdicts: tuple[NamedAttackFacts, ...]
     refused: dict[str, str]
-    risk: NodesAtRisk | None = None
+    risk: NodeRiskFacts | None = None
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -211,17 +211,18 @@ class Found:
         return found
 
     @property
-    def facts(self) -> NamedAttacks | None:
+    def facts(self) -> EveryNamedAttackFacts | None:
         """What the report reads; None where no attack was asked for."""
         if not self.verdicts and not self.refused:
             return None
-        return NamedAttacks(self.verdicts, self.refused, self.risk)
+        return EveryNamedAttackFacts(self.verdicts, self.refused, self.risk)
 
 
-def measure(
-    asked: Attack | None, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph, public: Graph,
+def measure_named_attacks(
+    asked: WholeRunAttack | None, made: Plan, cell: Cell, context: CellContext, partition: Partition, held: Graph,
+    public: Graph,
     provable: float,
-) -> Found:  # fmt: skip
+) -> NamedAttackFindings:  # fmt: skip
     """All attacks by name on one cell.
 
     Args:
@@ -238,12 +239,12 @@ def measure(
         A verdict or a refusal for each attack. Both are empty where the cell is not attacked, or where it releases nothing.
     """
     if asked is None or not asked.named or not asked.meant_for(cell) or not made.schedule.releases:
-        return Found((), {})
+        return NamedAttackFindings((), {})
     found, refused, scenes = [], {}, {}
     for spec in asked.named:
         settings = {key: value for key, value in spec.items() if key not in ("attack", "label")}
         name = str(spec.get("label") or spec["attack"])
-        module = cast("AttackModule", plugins.load("attacks", spec["attack"]))
+        module = cast("SceneAttack", plugins.load("attacks", spec["attack"]))
         why = module.refuses(made)
         if why is None and module.GAME not in scenes:
             scenes[module.GAME] = _scene(module.GAME, asked, made, cell, context, partition, held, public)
@@ -254,39 +255,42 @@ def measure(
             continue
         scene = scenes[module.GAME]
         assert scene is not None
-        scene.rng = seeds.generator(context.root, "named", name, *cell.path)
+        scene.rng = seeds.seeded_generator(context.root, "named", name, *cell.path)
         told = module.attack(module.Params(**settings), scene)
-        found.append(judge(name, module, scene, told, provable))
+        found.append(_judge(name, module, scene, told, provable))
     of_nodes = scenes.get("nodes")
-    return Found(tuple(found), refused, None if of_nodes is None or not of_nodes.shadows else _measure_risk(of_nodes))
+    return NamedAttackFindings(
+        tuple(found), refused, None if of_nodes is None or not of_nodes.shadows else _measure_risk(of_nodes)
+    )
 
 
 def _scene(
-    kind: game.Kind, asked: Attack, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph,
+    kind: coin_game.CoinGameKind, asked: WholeRunAttack, made: Plan, cell: Cell, context: CellContext, partition: Partition,
+    held: Graph,
     public: Graph,
 ) -> Scene | None:  # fmt: skip
     """The game, its target run and its shadows; None where there is nothing to toss coins for."""
-    rng = seeds.generator(context.root, "game", kind, *cell.path)
+    rng = seeds.seeded_generator(context.root, "game", kind, *cell.path)
 
     def train(dealt: Partition, name: str) -> State:
-        return trained(made, dealt, cell, context, f"{kind}-{name}")
+        return train_whole_run(made, dealt, cell, context, f"{kind}-{name}")
 
     if kind == "clients":
-        target = game.Run(np.zeros(0, dtype=bool), State({}, None))
-        everybody = game.no_coins(partition, held)
+        target = coin_game.CoinGameRun(np.zeros(0, dtype=bool), State({}, None))
+        everybody = coin_game.toss_no_coins(partition, held)
         return Scene(made, everybody, target, (), public, asked.answers, cell.epsilon, rng, train)
     if kind == "nodes":
-        played = game.node_coins(partition, held, asked.units, rng)
+        played = coin_game.toss_node_coins(partition, held, asked.units, rng)
     elif kind == "words":
-        played = game.word_coins(partition, held, public, asked.units, rng)
+        played = coin_game.toss_word_coins(partition, held, public, asked.units, rng)
     else:
-        relation = game.relation_of(kind, made)
+        relation = coin_game.coin_game_relation(kind, made)
         assert relation is not None
-        played = game.edge_coins(partition, held, relation, asked.units, rng)
+        played = coin_game.toss_edge_coins(partition, held, relation, asked.units, rng)
     coins = played.found.coins
     if coins.size < 4 or coins.all() or not coins.any():
         return None
-    target = game.Run(coins, train(played.dealt(coins), "target"))
-    tossed = game.coins_of_shadows(asked.shadows if kind != "edges" else 0, coins.size, rng)
-    shadows = tuple(game.Run(c, train(played.dealt(c), f"shadow-{k}")) for k, c in enumerate(tossed))
+    target = coin_game.CoinGameRun(coins, train(played.dealt(coins), "target"))
+    tossed = coin_game.toss_shadow_coins(asked.shadows if kind != "edges" else 0, coins.size, rng)
+    shadows = tuple(coin_game.CoinGameRun(c, train(played.dealt(c), f"shadow-{k}")) for k, c in enumerate(tossed))
     return Scene(made, played, target, shadows, public, asked.answers, cell.epsilon, rng, train)

@@ -31,21 +31,21 @@ from scipy.special import log_softmax
 from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import curve, one_run, operating_points
-from fedgraph.cells.cell import Cell, Context
-from fedgraph.cells.facts import CanaryAttack
-from fedgraph.documents.settings import Infinite, Says, Settings, Spec, renamed
+from fedgraph.cells.cell import Cell, CellContext
+from fedgraph.cells.task_facts import CanaryAttackFacts
+from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, Spec, renamed_setting
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Plan, State, kinds, seen
-from fedgraph.privacy.accounting.accountant import is_gaussian
-from fedgraph.privacy.ledger import account_name
-from fedgraph.privacy.trust import EARLIER, Trust
+from fedgraph.methods.base import Plan, State, method_kinds, seen
+from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
+from fedgraph.privacy.ledger import ledger_account_name
+from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.types import Graph, Partition, without_labels
+from fedgraph.types import Graph, Partition, graph_without_labels
 
-TINY = 1e-12  # smallest probability that a logarithm is taken of
+_TINY = 1e-12  # smallest probability that a logarithm is taken of
 
 
-class Attack(Settings):
+class WholeRunAttack(Settings):
     """How a cell is attacked."""
 
     canaries: int = Field(500, ge=0, description="coins per run (at most half of the labelled nodes); 0: no canaries")
@@ -53,15 +53,17 @@ class Attack(Settings):
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [0.2], min_length=1, description="share of canaries that is guessed; several share the error probability"
     )
-    trust: Annotated[list[Annotated[Trust, renamed(EARLIER)]] | None, Says(formerly="settings")] = Field(
-        None, description="attack rows with this trust only (default: all)"
+    trust: Annotated[list[Annotated[Trust, renamed_setting(EARLIER_TRUST_WORDS)]] | None, SettingNotes(formerly="settings")] = (
+        Field(None, description="attack rows with this trust only (default: all)")
     )
-    epsilons: Annotated[list[float] | None, Infinite] = Field(None, description="attack these budgets only (default: all)")
+    epsilons: Annotated[list[float] | None, InfiniteSetting] = Field(
+        None, description="attack these budgets only (default: all)"
+    )
     reads: Literal["viewer", "releases"] = Field(
         "viewer",
         description="viewer: what the row's viewer gets; releases: every value that the price counts, at a curator, too",
     )
-    canary: canaries_of.Kind = Field(
+    canary: canaries_of.CanaryKind = Field(
         "word", description="a canary node: word (one public feature, any label), full, or mislabelled"
     )
     named: list[Spec] = Field([], description="attacks by name, attack: a file of fedgraph/attacks, then its settings")
@@ -72,7 +74,7 @@ class Attack(Settings):
     )
 
     @model_validator(mode="after")
-    def _coins_in_pairs(self) -> Attack:
+    def _coins_in_pairs(self) -> WholeRunAttack:
         if self.shadows % 2:
             raise ValueError(f"shadows: found {self.shadows}; their coins come in pairs of opposites, so their number is even")
         if self.canaries == 1:
@@ -88,24 +90,24 @@ class Attack(Settings):
 
 
 @dataclass(frozen=True)
-class Measured:
+class WholeRunResult:
     """What an attack measured on one cell.
 
     Attributes:
         epsilon: The lower bound on ε, which holds with 95 % confidence; None where nothing can be attacked.
-        metrics: As in ``cells.cell.Outcome``.
+        metrics: As in ``cells.cell.CellOutcome``.
         attack: What was guessed, for the report.
     """
 
     epsilon: float | None
     metrics: dict[str, float]
-    attack: CanaryAttack | None
+    attack: CanaryAttackFacts | None
 
 
-NOTHING = Measured(None, {}, None)
+NO_WHOLE_RUN_RESULT = WholeRunResult(None, {}, None)
 
 
-def of_scores(
+def bound_whole_run_scores(
     scores: np.ndarray,
     coins: np.ndarray,
     shares: list[float],
@@ -114,23 +116,23 @@ def of_scores(
     centred: bool = False,
     estimator: str = "counting",
     path: str | None = None,
-) -> Measured:
-    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``. estimator: a name of
-    ``audit.curve``, chosen before any score is seen. path: the attacked path, where it is one.
+) -> WholeRunResult:
+    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count_one_run``. estimator: a
+    name of ``audit.curve``, chosen before any score is seen. path: the attacked path, where it is one.
     """
-    counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
-    bound = curve.estimated_bound(counts, delta, estimator)
-    attack = CanaryAttack(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
+    counts = [one_run.count_one_run(scores, coins, share, centred) for share in dict.fromkeys(shares)]
+    bound = curve.curve_or_counting_bound(counts, delta, estimator)
+    attack = CanaryAttackFacts(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
     first = counts[0]
     metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": operating_points.roc_area(scores, coins)}
-    return Measured(bound, metrics, attack)
+    return WholeRunResult(bound, metrics, attack)
 
 
-def measure(
-    settings: Attack | None, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph,
+def measure_whole_run(
+    settings: WholeRunAttack | None, made: Plan, cell: Cell, context: CellContext, partition: Partition, held: Graph,
     public: Graph,
     ordinary: State,
-) -> Measured:  # fmt: skip
+) -> WholeRunResult:  # fmt: skip
     """Attack one cell by canaries.
 
     Args:
@@ -144,8 +146,8 @@ def measure(
         ordinary: The final state of the run that counts, which has no canaries.
 
     Returns:
-        What was measured; ``NOTHING`` where the cell is not meant, releases nothing, prices whole graphs, or has too few
-        places for canaries.
+        What was measured; ``NO_WHOLE_RUN_RESULT`` where the cell is not meant, releases nothing, prices whole graphs, or has
+        too few places for canaries.
     """
     if (
         settings is None
@@ -154,26 +156,26 @@ def measure(
         or not made.schedule.releases
         or made.guarantee.protection.unit is Unit.GRAPH
     ):
-        return NOTHING
-    rng = seeds.generator(context.root, "attack", *cell.path)
-    known = canaries_of.held_together(partition, held)
+        return NO_WHOLE_RUN_RESULT
+    rng = seeds.seeded_generator(context.root, "attack", *cell.path)
+    known = canaries_of.join_canary_clients(partition, held)
     relation = made.guarantee.protection.relation
     honest, labelled = _of_the_honest(made, partition, known)
     if relation.unit is Unit.NODE:
-        found: canaries_of.Canaries = canaries_of.canary_nodes(
+        found: canaries_of.Canaries = canaries_of.draw_canary_nodes(
             labelled, public, relation, settings.canaries, settings.canary, rng
         )
     else:
-        found = canaries_of.canary_edges(known, honest, relation, settings.canaries, rng)
+        found = canaries_of.draw_canary_edges(known, honest, relation, settings.canaries, rng)
     if found.coins.size < 2:
-        return NOTHING
+        return NO_WHOLE_RUN_RESULT
     opened = _opened(made) if settings.reads == "releases" else made
-    attacked = trained(opened, canaries_of.planted_canaries(partition, found), cell, context)
+    attacked = train_whole_run(opened, canaries_of.plant_canaries(partition, found), cell, context)
     scores, read = _scores(opened, attacked, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
     what += ", more than the viewer gets" if read and opened is not made else ""
-    by = curve.estimator_of_report(all(is_gaussian(event) for event in made.declared().values()))
-    return of_scores(scores, found.coins, settings.guesses, made.guarantee.delta, what, centred=read, estimator=by)
+    by = curve.choose_curve_or_counting(all(accountant_is_gaussian(event) for event in made.declared().values()))
+    return bound_whole_run_scores(scores, found.coins, settings.guesses, made.guarantee.delta, what, centred=read, estimator=by)
 
 
 def _opened(made: Plan) -> Plan:
@@ -190,7 +192,7 @@ def _opened(made: Plan) -> Plan:
 
 def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Partition, Graph]:
     """(clients that do not collude, the graph without the labels of those who do): a colluder's own nodes are no secret."""
-    colluding = seen.colluding(made)
+    colluding = seen.seen_colluders(made)
     if not colluding:
         return partition, known
     labels = known.labels.copy()
@@ -200,34 +202,36 @@ def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Part
     return replace(partition, subgraphs=left), replace(known, labels=labels)
 
 
-def trained(made: Plan, partition: Partition, cell: Cell, context: Context, name: str = "attack") -> State:
+def train_whole_run(made: Plan, partition: Partition, cell: Cell, context: CellContext, name: str = "attack") -> State:
     """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
-    stream, reads_rounds = (name, *cell.path), kinds.method(made.method).OFFERS.reads_rounds
+    stream, reads_rounds = (name, *cell.path), method_kinds.load_method(made.method).OFFERS.reads_rounds
     if reads_rounds is not None and reads_rounds(made):
         made = replace(made, watch=replace(made.watch, keeps_rounds=True))
-    shared = context.runtime.share(account_name(stream), partition)
-    state = rounds.run(context.runtime, shared, made, context.root, stream, stream, rounds.Prefixes(), context.on_round).state
+    shared = context.runtime.share(ledger_account_name(stream), partition)
+    state = rounds.run_rounds(
+        context.runtime, shared, made, context.root, stream, stream, rounds.RoundPrefixes(), context.on_round
+    ).state
     context.runtime.forget(shared)
     return state
 
 
 def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
     """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
-    evidence, asked = kinds.method(made.method).OFFERS.evidence, known
-    if isinstance(found, canaries_of.Nodes):
+    evidence, asked = method_kinds.load_method(made.method).OFFERS.evidence, known
+    if isinstance(found, canaries_of.CanaryNodes):
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(found.coins.size, dtype=bool))
     if evidence is not None:
         read = evidence(made, attacked, asked, found.units)
         if read is not None:
             return read, True
-    alone = without_spread(made)
-    after, before = answers_of(alone, attacked, asked), answers_of(alone, ordinary, asked)
-    if isinstance(found, canaries_of.Nodes):
+    alone = whole_run_without_spread(made)
+    after, before = whole_run_answers(alone, attacked, asked), whole_run_answers(alone, ordinary, asked)
+    if isinstance(found, canaries_of.CanaryNodes):
         return _node_scores(after, before, found), False
     return _edge_scores(after, before, found.pairs), False
 
 
-def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
+def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.CanaryNodes) -> np.ndarray:
     """log P(label of version 1) minus that of version 0 (of the mean class where there is none), less the same before."""
     moved = (after - before)[found.nodes]
     of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]
@@ -242,13 +246,13 @@ def _edge_scores(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np
     return np.asarray(((moved[pairs[:, 0]] - moved[pairs[:, 1]]) * apart).sum(axis=1))
 
 
-def answers_of(made: Plan, state: State, graph: Graph) -> np.ndarray:
+def whole_run_answers(made: Plan, state: State, graph: Graph) -> np.ndarray:
     """What a model says of the nodes of a graph whose labels it is not shown: float64 [n, c], log-probabilities."""
-    found = kinds.classifier(made.method).predict(made, state, without_labels(graph))
-    return log_probabilities(np.asarray(found, dtype=np.float64))
+    found = method_kinds.load_classifier_method(made.method).predict(made, state, graph_without_labels(graph))
+    return whole_run_log_probabilities(np.asarray(found, dtype=np.float64))
 
 
-def without_spread(made: Plan) -> Plan:
+def whole_run_without_spread(made: Plan) -> Plan:
     """The plan whose predictions do not spread over neighbours (``propagation_steps`` is 0, where the method has it)."""
     params = made.params
     if not isinstance(params, Settings) or "propagation_steps" not in type(params).model_fields:
@@ -256,8 +260,8 @@ def without_spread(made: Plan) -> Plan:
     return replace(made, params=params.model_copy(update={"propagation_steps": 0}))
 
 
-def log_probabilities(scores: np.ndarray) -> np.ndarray:
+def whole_run_log_probabilities(scores: np.ndarray) -> np.ndarray:
     """log of rows that are probabilities already, log-softmax of others; [n, c]."""
     if (scores >= 0).all() and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
-        return np.log(np.maximum(scores, TINY))
+        return np.log(np.maximum(scores, _TINY))
     return np.asarray(log_softmax(scores, axis=1))

@@ -16,25 +16,25 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.bench import Case, Claim, Sampler, sampler
-from fedgraph.audit.lower_bound import gaussian
+from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
+from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.accounting.calibrate import gaussian_multiplier, noise_multiplier
+from fedgraph.privacy.accounting.calibrate import calibrate_gaussian, calibrate_noise
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, OneOf, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
-EPSILON, DELTA = 1.0, 1e-3
-_NUM_CLIENTS, COUNT = 4, 8
-BOUND = L2Ball(0.5)
-RELATION = Relation.NODE_ZERO_OUT
+_EPSILON, _DELTA = 1.0, 1e-3
+_NUM_CLIENTS, _COUNT = 4, 8
+_BOUND = L2Ball(0.5)
+_RELATION = Relation.NODE_ZERO_OUT
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[BenchCase]:
     """Clients that overlap; sequences of releases."""
-    each = sensitivity_l2(BOUND, RELATION)
-    multiplier = gaussian_multiplier(1, EPSILON, DELTA)
+    each = sensitivity_l2(_BOUND, _RELATION)
+    multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
     yield from _secure_sum(each, multiplier)
     yield from _own_messages(each, multiplier)
     yield from _equal()
@@ -42,78 +42,78 @@ def cases() -> Iterator[Case]:
     yield from _chosen()
 
 
-def _secure_sum(each: float, multiplier: float) -> Iterator[Case]:
+def _secure_sum(each: float, multiplier: float) -> Iterator[BenchCase]:
     linear, squares = _NUM_CLIENTS * each, math.sqrt(_NUM_CLIENTS) * each
     std = multiplier * linear
     held = sp.csr_array(np.full((_NUM_CLIENTS, 1), each))
-    claim = Claim.paid(composition.overlapping_secure(held, std, 1, DELTA).price, DELTA)
+    claim = BenchClaim.paid(composition.compose_overlapping_secure(held, std, 1, _DELTA).price, _DELTA)
 
-    def release(row: float, share: float) -> Sampler:
-        return lambda runs, rng: messages(row, share, runs, rng).sum(axis=1)
+    def release(row: float, share: float) -> BenchSampler:
+        return lambda runs, rng: _messages(row, share, runs, rng).sum(axis=1)
 
-    def of_total(total: float) -> tuple[Sampler, Sampler]:
+    def of_total(total: float) -> tuple[BenchSampler, BenchSampler]:
         """Every client adds its share of a total noise of this standard deviation."""
         return release(9.0, total / math.sqrt(_NUM_CLIENTS)), release(0.0, total / math.sqrt(_NUM_CLIENTS))
 
-    relation = f"{RELATION.value}, secure sum"
-    sound = Case("overlapping-secure-sum", relation, claim, *of_total(std), gaussian())
+    relation = f"{_RELATION.value}, secure sum"
+    sound = BenchCase("overlapping-secure-sum", relation, claim, *of_total(std), gaussian_lower_bound())
     yield sound
     yield sound.broken("clients added in squares", *of_total(multiplier * squares))
     share = std / _NUM_CLIENTS
     yield sound.broken("noise shares 1/k, not 1/√k", release(9.0, share), release(0.0, share))
 
 
-def _own_messages(each: float, multiplier: float) -> Iterator[Case]:
+def _own_messages(each: float, multiplier: float) -> Iterator[BenchCase]:
     std = multiplier * math.sqrt(_NUM_CLIENTS) * each
     spent = {client: Gaussian(std / each) for client in range(_NUM_CLIENTS)}
     held = sp.csr_array(np.ones((_NUM_CLIENTS, 1)))
-    claim = Claim.paid(composition.overlapping(spent, held, DELTA).price, DELTA)
+    claim = BenchClaim.paid(composition.compose_overlapping(spent, held, _DELTA).price, _DELTA)
 
-    def release(row: float, noise: float) -> Sampler:
-        return lambda runs, rng: messages(row, noise, runs, rng).sum(axis=1)  # sufficient: equal noise, equal shifts
+    def release(row: float, noise: float) -> BenchSampler:
+        return lambda runs, rng: _messages(row, noise, runs, rng).sum(axis=1)  # sufficient: equal noise, equal shifts
 
-    relation = f"{RELATION.value}, every message"
-    sound = Case("overlapping-messages", relation, claim, release(9.0, std), release(0.0, std), gaussian())
+    relation = f"{_RELATION.value}, every message"
+    sound = BenchCase("overlapping-messages", relation, claim, release(9.0, std), release(0.0, std), gaussian_lower_bound())
     yield sound
     alone = multiplier * each
     yield sound.broken("priced as disjoint clients", release(9.0, alone), release(0.0, alone))
 
 
-def messages(row: float, std: float, runs: int, rng: np.random.Generator) -> np.ndarray:
+def _messages(row: float, std: float, runs: int, rng: np.random.Generator) -> np.ndarray:
     """float [runs, clients]: each client bounds its copy of the row and adds its own noise."""
-    bounded = BOUND.enforce(np.array([row]))[0]
+    bounded = _BOUND.enforce(np.array([row]))[0]
     return GaussianNoise(std).apply(np.full((runs, _NUM_CLIENTS), bounded), rng)
 
 
-def _equal() -> Iterator[Case]:
+def _equal() -> Iterator[BenchCase]:
     """The unit adds +1 to every other release and −1 to the rest (a row may change between rounds)."""
-    signs = np.where(np.arange(COUNT) % 2 == 0, 1.0, -1.0)
+    signs = np.where(np.arange(_COUNT) % 2 == 0, 1.0, -1.0)
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: float, multiplier: float, fresh: bool = True) -> np.ndarray:
-        shape = (runs, COUNT if fresh else 1)
+        shape = (runs, _COUNT if fresh else 1)
         seen = GaussianNoise(multiplier).apply(np.zeros(shape), rng) + value * signs
         return seen @ signs
 
-    multiplier = gaussian_multiplier(COUNT, EPSILON, DELTA)
-    claim = Claim.of(Repeated(Gaussian(multiplier), COUNT), DELTA)
+    multiplier = calibrate_gaussian(_COUNT, _EPSILON, _DELTA)
+    claim = BenchClaim.of(Repeated(Gaussian(multiplier), _COUNT), _DELTA)
     there, back = release(1.0, multiplier), release(0.0, multiplier)
-    sound = Case("composition", Relation.NODE_ZERO_OUT.value, claim, there, back, gaussian())
+    sound = BenchCase("composition", Relation.NODE_ZERO_OUT.value, claim, there, back, gaussian_lower_bound())
     yield sound
-    single = gaussian_multiplier(1, EPSILON, DELTA)
+    single = calibrate_gaussian(1, _EPSILON, _DELTA)
     yield sound.broken("count dropped", release(1.0, single), release(0.0, single))
     yield sound.broken("the same noise in every round", release(1.0, multiplier, False), release(0.0, multiplier, False))
 
 
-def _mixed() -> Iterator[Case]:
+def _mixed() -> Iterator[BenchCase]:
     scale, response, delta = 1.5, 0.7, 1e-2
 
     def event(multiplier: float) -> Composed:
         return Composed((Gaussian(multiplier), Laplace(scale), RandomizedResponse(response, 2)))
 
-    multiplier = noise_multiplier(event, 1.5, delta)
+    multiplier = calibrate_noise(event, 1.5, delta)
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: int) -> np.ndarray:
         values = np.full(runs, float(value))
         normal = (GaussianNoise(multiplier).apply(values, rng) - 0.5) / multiplier**2
@@ -121,22 +121,22 @@ def _mixed() -> Iterator[Case]:
         bit = KaryResponse(response, 2).apply(np.full(runs, value), rng)
         return np.asarray(normal + (np.abs(heavy) - np.abs(heavy - 1)) / scale + response * (2 * bit - 1))
 
-    claim = Claim.of(event(multiplier), delta)
-    sound = Case("composition-mixed", Relation.NODE_REPLACE.value, claim, release(1), release(0))
+    claim = BenchClaim.of(event(multiplier), delta)
+    sound = BenchCase("composition-mixed", Relation.NODE_REPLACE.value, claim, release(1), release(0))
     yield sound
-    yield sound.broken("one kind left out of the price", sound.present, claim=Claim.of(Gaussian(multiplier), delta))
+    yield sound.broken("one kind left out of the price", sound.present, claim=BenchClaim.of(Gaussian(multiplier), delta))
 
 
-def _chosen() -> Iterator[Case]:
+def _chosen() -> Iterator[BenchCase]:
     """A noisy test chooses a response or a Gaussian release: the response where the test points to the unit."""
     response, delta, tested = 1.0, 1e-2, 3.0
 
     def event(multiplier: float) -> Composed:
         return Composed((Gaussian(tested), OneOf((PureDP(response), Gaussian(multiplier)))))
 
-    multiplier = noise_multiplier(event, 1.5, delta)
+    multiplier = calibrate_noise(event, 1.5, delta)
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: int, multiplier: float, both: bool = False) -> np.ndarray:
         values = np.full(runs, float(value))
         seen = GaussianNoise(tested).apply(values, rng)
@@ -144,7 +144,7 @@ def _chosen() -> Iterator[Case]:
         normal = (GaussianNoise(multiplier).apply(values, rng) - 0.5) / multiplier**2
         return np.asarray((seen - 0.5) / tested**2 + (bit + normal if both else np.where(seen > 0.5, bit, normal)))
 
-    claim = Claim.of(event(multiplier), delta)
-    sound = Case("choice", Relation.NODE_REPLACE.value, claim, release(1, multiplier), release(0, multiplier))
+    claim = BenchClaim.of(event(multiplier), delta)
+    sound = BenchCase("choice", Relation.NODE_REPLACE.value, claim, release(1, multiplier), release(0, multiplier))
     yield sound
     yield sound.broken("both alternatives released", release(1, multiplier, True), release(0, multiplier, True))

@@ -16,86 +16,86 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, Sampler, sampler
-from fedgraph.audit.lower_bound import gaussian
+from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
+from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.errors import UnboundedValueError
 from fedgraph.privacy.accounting import selection
-from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
+from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, Laplace, Selected
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, LaplaceNoise
-from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, Unbounded, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, SensitivityBound, Unbounded, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
-EPSILON, DELTA = 1.0, 1e-3
-RELATION = Relation.NODE_ZERO_OUT
-RUNS = 4_000  # one call of the desk each
+_EPSILON, _DELTA = 1.0, 1e-3
+_RELATION = Relation.NODE_ZERO_OUT
+_RUNS = 4_000  # one call of the desk each
 _OUT_OF_REACH = 40.0  # standard deviations
 
-Door = Callable[[np.ndarray], np.ndarray]
-Opened = Callable[[int, np.random.Generator], Door]
+_Door = Callable[[np.ndarray], np.ndarray]
+_Opened = Callable[[int, np.random.Generator], _Door]
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[BenchCase]:
     """Bounds enforced; values refused."""
-    multiplier = gaussian_multiplier(1, EPSILON, DELTA)
-    claim = Claim.of(Gaussian(multiplier), DELTA)
+    multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
+    claim = BenchClaim.of(Gaussian(multiplier), _DELTA)
     yield from _bounds(multiplier, claim)
     yield from _refusals(multiplier, claim)
     yield from _selection()
 
 
-def desk(bound: Bound, std: float) -> Opened:
+def _audit_desk(bound: SensitivityBound, std: float) -> _Opened:
     """A desk with ``runs`` planned releases; the way out that the methods have."""
 
-    def opened(runs: int, rng: np.random.Generator) -> Door:
+    def opened(runs: int, rng: np.random.Generator) -> _Door:
         noise = GaussianNoise(std)
-        planned = PlannedRelease("audit", bound, noise, Gaussian(std / sensitivity_l2(bound, RELATION)), range(1), runs)
+        planned = PlannedRelease("audit", bound, noise, Gaussian(std / sensitivity_l2(bound, _RELATION)), range(1), runs)
         through = Desk("audit", 0, 0, (planned,), rng)
         return lambda value: through.release("audit", value).value
 
     return opened
 
 
-def _open_door(std: float) -> Opened:
+def _open_door(std: float) -> _Opened:
     """Noise without a look at the value: what the desk exists to prevent (and the mechanism refuses too)."""
     return lambda runs, rng: lambda value: value + rng.normal(scale=std, size=value.shape)
 
 
-def _bounds(multiplier: float, claim: Claim) -> Iterator[Case]:
+def _bounds(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     bound = L2Ball(0.5)
-    std = multiplier * sensitivity_l2(bound, RELATION)
+    std = multiplier * sensitivity_l2(bound, _RELATION)
 
-    @sampler
-    def release(runs: int, rng: np.random.Generator, opened: Opened, value: float) -> np.ndarray:
+    @bench_sampler
+    def release(runs: int, rng: np.random.Generator, opened: _Opened, value: float) -> np.ndarray:
         door = opened(runs, rng)
         return np.array([door(np.array([value]))[0] for _ in range(runs)])
 
-    there, back = release(desk(bound, std), 50.0), release(desk(bound, std), 0.0)
-    sound = Case("desk-bounds", RELATION.value, claim, there, back, gaussian(), runs=RUNS)
+    there, back = release(_audit_desk(bound, std), 50.0), release(_audit_desk(bound, std), 0.0)
+    sound = BenchCase("desk-bounds", _RELATION.value, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
     yield sound
     yield sound.broken("bound not enforced", release(_open_door(std), 50.0))
 
 
-def _refusals(multiplier: float, claim: Claim) -> Iterator[Case]:
+def _refusals(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     bound = ClippedSum(0.5, 3)
-    std = multiplier * sensitivity_l2(bound, RELATION)
+    std = multiplier * sensitivity_l2(bound, _RELATION)
     forbidden = [np.array([0.2, bad]) for bad in (math.nan, math.inf, -math.inf, 1e9)]
     usual = [np.array([0.2, 0.1])]
 
-    @sampler
-    def release(runs: int, rng: np.random.Generator, opened: Opened, values: list[np.ndarray]) -> np.ndarray:
+    @bench_sampler
+    def release(runs: int, rng: np.random.Generator, opened: _Opened, values: list[np.ndarray]) -> np.ndarray:
         door = opened(runs, rng)
         return np.array([_betrayed(door, values[run % len(values)], std) for run in range(runs)], dtype=float)
 
-    there, back = release(desk(bound, std), forbidden), release(desk(bound, std), usual)
-    sound = Case("desk-refusals", RELATION.value, claim, there, back, runs=RUNS)
+    there, back = release(_audit_desk(bound, std), forbidden), release(_audit_desk(bound, std), usual)
+    sound = BenchCase("desk-refusals", _RELATION.value, claim, there, back, runs=_RUNS)
     yield sound
     yield sound.broken("NaN passed through", release(_open_door(std), forbidden[:1]), release(_open_door(std), usual))
     yield sound.broken("value beyond its bound passed", release(_open_door(std), forbidden[3:]))
 
 
-def _betrayed(door: Door, value: np.ndarray, std: float) -> bool:
+def _betrayed(door: _Door, value: np.ndarray, std: float) -> bool:
     """Whether something left that the noise cannot explain."""
     try:
         left = door(value)
@@ -104,45 +104,47 @@ def _betrayed(door: Door, value: np.ndarray, std: float) -> bool:
     return not bool((np.abs(left) < _OUT_OF_REACH * std).all())
 
 
-SHAPE, AMONG = 0.0, 20
-FEW, CHOICES = 5, 2_000  # trials on average, and choices, at the desk
+_SHAPE, _AMONG = 0.0, 20
+_FEW, _CHOICES = 5, 2_000  # trials on average, and choices, at the desk
 
 
-def _selection() -> Iterator[Case]:
+def _selection() -> Iterator[BenchCase]:
     """A score that is released once; the best of many, priced as such; the same at the desk."""
-    stop = selection.stop_for(SHAPE, AMONG)
-    alone = Case("one score", RELATION.value, Claim.of(Laplace(1.0), 0.0), _best(1.0, 1.0, 1.0), _best(0.0, 1.0, 1.0))
+    stop = selection.stop_for_selection(_SHAPE, _AMONG)
+    alone = BenchCase(
+        "one score", _RELATION.value, BenchClaim.of(Laplace(1.0), 0.0), _best(1.0, 1.0, 1.0), _best(0.0, 1.0, 1.0)
+    )
     yield alone
-    yield alone.broken(f"the best of {AMONG}, selection unpriced", _best(1.0, 1.0, stop), _best(0.0, 1.0, stop))
-    claim = Claim.of(Selected((Laplace(1.0),), SHAPE, stop), DELTA)
-    sound = Case("private selection", RELATION.value, claim, _best(1.0, 1.0, stop), _best(0.0, 1.0, stop))
+    yield alone.broken(f"the best of {_AMONG}, selection unpriced", _best(1.0, 1.0, stop), _best(0.0, 1.0, stop))
+    claim = BenchClaim.of(Selected((Laplace(1.0),), _SHAPE, stop), _DELTA)
+    sound = BenchCase("private selection", _RELATION.value, claim, _best(1.0, 1.0, stop), _best(0.0, 1.0, stop))
     yield sound
     yield sound.broken("scores with a quarter of the noise", _best(1.0, 0.25, stop), _best(0.0, 0.25, stop))
-    claim = Claim.of(Selected((Laplace(1.0),), SHAPE, selection.stop_for(SHAPE, FEW)), DELTA)
-    door = Case("choice at the desk", RELATION.value, claim, _chosen(50.0, 1.0), _chosen(0.0, 1.0), runs=CHOICES)
+    claim = BenchClaim.of(Selected((Laplace(1.0),), _SHAPE, selection.stop_for_selection(_SHAPE, _FEW)), _DELTA)
+    door = BenchCase("choice at the desk", _RELATION.value, claim, _chosen(50.0, 1.0), _chosen(0.0, 1.0), runs=_CHOICES)
     yield door
     yield door.broken("scores with a quarter of the noise", _chosen(1.0, 0.25), _chosen(0.0, 0.25))
     yield door.broken("scores without a bound", _chosen(50.0, 1.0, Unbounded()))
 
 
-def _best(value: float, scale: float, stop: float) -> Sampler:
+def _best(value: float, scale: float, stop: float) -> BenchSampler:
     """The largest of K noisy scores."""
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator) -> np.ndarray:
-        trials = np.array([selection.draw_trials(SHAPE, stop, rng) for _ in range(runs)])
+        trials = np.array([selection.draw_selection_trials(_SHAPE, stop, rng) for _ in range(runs)])
         scores = LaplaceNoise(scale).apply(np.full(int(trials.sum()), value), rng)
         return np.asarray(np.maximum.reduceat(scores, np.cumsum(trials) - trials))
 
     return release()
 
 
-def _chosen(value: float, scale: float, bound: Bound | None = None) -> Sampler:
+def _chosen(value: float, scale: float, bound: SensitivityBound | None = None) -> BenchSampler:
     """The score of the best trial, as ``Desk.choose`` lets it out."""
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator) -> np.ndarray:
-        event, score = Selected((Laplace(1.0),), SHAPE, selection.stop_for(SHAPE, FEW)), np.array([value])
+        event, score = Selected((Laplace(1.0),), _SHAPE, selection.stop_for_selection(_SHAPE, _FEW)), np.array([value])
         planned = PlannedRelease("choice", bound or Box(0.0, 1.0), LaplaceNoise(scale), event, range(1), runs)
         desk = Desk("audit", 0, 0, (planned,), rng)
         return np.array([desk.choose("choice", lambda _: (None, score))[1].value.item() for _ in range(runs)])

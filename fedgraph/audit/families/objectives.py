@@ -11,54 +11,56 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, sampler
-from fedgraph.audit.lower_bound import gaussian
-from fedgraph.privacy.claims.gcon import LossBounds
+from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
+from fedgraph.audit.lower_bound import gaussian_lower_bound
+from fedgraph.privacy.claims.gcon import GconLossBounds
+from fedgraph.privacy.fields import ArrayField
 from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
-from fedgraph.privacy.shapes import Array
 from fedgraph.privacy.units import Relation
 
-EPSILON, DELTA = 2.0, 1e-3
-_LABELLED, _REGULARISER, GRADIENT = 4, 1.0, 1e-9
-RUNS = 10_000
+_EPSILON, _DELTA = 2.0, 1e-3
+_LABELLED, _REGULARISER, _GRADIENT = 4, 1.0, 1e-9
+_RUNS = 10_000
 
 
 @dataclass(frozen=True)
-class Linear:
+class _LinearProblem:
     """F(Θ) = ⟨Σz, Θ⟩/n₁ + Λ‖Θ‖²/2 + ⟨B, Θ⟩/n₁. regulariser: Λ."""
 
     regulariser: float
 
-    def minimise(self, rows: Array, noise: Array) -> Array:
+    def minimise(self, rows: ArrayField, noise: ArrayField) -> ArrayField:
         return -(rows.sum(axis=0)[:, None] + noise) / (len(rows) * self.regulariser)
 
-    def gradient(self, theta: Array, rows: Array, noise: Array) -> Array:
+    def gradient(self, theta: ArrayField, rows: ArrayField, noise: ArrayField) -> ArrayField:
         return (rows.sum(axis=0)[:, None] + noise) / len(rows) + self.regulariser * theta
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[BenchCase]:
     """The price of the whole release, and less noise than it needs."""
-    given = Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 2.0, 1, 1, _LABELLED, per_end=False)
-    made = calibrated(given, _REGULARISER, GRADIENT)
-    sound = Case(
-        "gaussian-objective", Relation.EDGE_UNDIRECTED.value, Claim.of(made.event, DELTA), minimisers(made, 1.0, -1.0),
-        minimisers(made, 1.0, 1.0), gaussian(), runs=RUNS,
+    given = Situation(_EPSILON, _DELTA, 0.9, GconLossBounds(1.0, 0.0, 0.0), 2.0, 1, 1, _LABELLED, per_end=False)
+    made = calibrated(given, _REGULARISER, _GRADIENT)
+    sound = BenchCase(
+        "gaussian-objective", Relation.EDGE_UNDIRECTED.value, BenchClaim.of(made.event, _DELTA), _minimisers(made, 1.0, -1.0),
+        _minimisers(made, 1.0, 1.0), gaussian_lower_bound(), runs=_RUNS,
     )  # fmt: skip
     yield sound
-    yield sound.broken("noise × ⅔", minimisers(made, 2 / 3, -1.0), minimisers(made, 2 / 3, 1.0))
+    yield sound.broken("noise × ⅔", _minimisers(made, 2 / 3, -1.0), _minimisers(made, 2 / 3, 1.0))
     halved = calibrated(
-        Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 1.0, 1, 1, _LABELLED, per_end=False), _REGULARISER, GRADIENT
+        Situation(_EPSILON, _DELTA, 0.9, GconLossBounds(1.0, 0.0, 0.0), 1.0, 1, 1, _LABELLED, per_end=False),
+        _REGULARISER,
+        _GRADIENT,
     )
-    yield sound.broken("Ψ of one end for two", minimisers(halved, 1.0, -1.0), minimisers(halved, 1.0, 1.0))
+    yield sound.broken("Ψ of one end for two", _minimisers(halved, 1.0, -1.0), _minimisers(halved, 1.0, 1.0))
 
 
-@sampler
-def minimisers(runs: int, rng: np.random.Generator, made: Calibrated, factor: float, own: float) -> np.ndarray:
+@bench_sampler
+def _minimisers(runs: int, rng: np.random.Generator, made: Calibrated, factor: float, own: float) -> np.ndarray:
     """Runs of the mechanism with ``factor`` of the noise, on rows of which the first is ``own``."""
-    problem = Linear(made.regulariser)
+    problem = _LinearProblem(made.regulariser)
     mechanism = ObjectivePerturbation(
-        num_columns=1, rate=np.inf, gradient_norm=GRADIENT, output_std=made.output_std, problem=problem,
+        num_columns=1, rate=np.inf, gradient_norm=_GRADIENT, output_std=made.output_std, problem=problem,
         noise_std=made.noise_std * factor,
     )  # fmt: skip
     rows = np.array([[own], [1.0], [-1.0], [0.5]])

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import binom
 
-from fedgraph.audit.bench import Case, Claim, sampler
-from fedgraph.audit.lower_bound import gaussian
+from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
+from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning import pair_scorer
 from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.events import (
@@ -26,10 +26,10 @@ from fedgraph.privacy.events import (
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Relation
 
-_ZERO_OUT, REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
+_ZERO_OUT, _REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[BenchCase]:
     """Poisson, pairs of nodes, fixed, without replacement, changing rows (ε and δ), mentions, one-time samples."""
     yield from _poisson()
     yield from _pairs()
@@ -42,15 +42,15 @@ def cases() -> Iterator[Case]:
     yield from _fixed_sample()
 
 
-@sampler
-def poisson(
+@bench_sampler
+def _poisson_sums(
     runs: int,
     rng: np.random.Generator,
     sigma: float,
     rate: float,
     steps: int,
     rows: tuple[float, ...],
-    read: mixture.Pair,
+    read: mixture.MixturePair,
     drawn: bool = True,
 ) -> np.ndarray:
     """``steps`` noisy sums of ``rows`` (in units of the clip), each row in by its own coin, read through ``read``.
@@ -62,16 +62,16 @@ def poisson(
     return np.asarray(read.loss(seen.ravel())[0].reshape(runs, steps).sum(axis=1))
 
 
-def _poisson() -> Iterator[Case]:
+def _poisson() -> Iterator[BenchCase]:
     sigma, rate, steps, delta = 1.0, 0.1, 10, 1e-2
-    read = mixture.pair(sigma, rate, 1, False)
-    claim = Claim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
-    there, back = (poisson(sigma, rate, steps, rows, read) for rows in ((1.0,), (0.0,)))
-    sound = Case("poisson-gaussian", _ZERO_OUT, claim, there, back)
+    read = mixture.mixture_pair(sigma, rate, 1, False)
+    claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
+    there, back = (_poisson_sums(sigma, rate, steps, rows, read) for rows in ((1.0,), (0.0,)))
+    sound = BenchCase("poisson-gaussian", _ZERO_OUT, claim, there, back)
     yield sound
-    yield sound.broken("sampling claimed but not done", poisson(sigma, rate, steps, (1.0,), read, drawn=False))
+    yield sound.broken("sampling claimed but not done", _poisson_sums(sigma, rate, steps, (1.0,), read, drawn=False))
 
-    @sampler
+    @bench_sampler
     def cached(runs: int, rng: np.random.Generator, value: float) -> np.ndarray:
         """The rows are dealt into 1/q batches once; batch b is used in steps b, b + 1/q, …; which is known."""
         return np.asarray(GaussianNoise(sigma).apply(np.full((runs, round(rate * steps)), value), rng).sum(axis=1))
@@ -79,92 +79,96 @@ def _poisson() -> Iterator[Case]:
     yield sound.broken("fixed batches accounted as Poisson", cached(1.0), cached(0.0))
 
 
-def _pairs() -> Iterator[Case]:
+def _pairs() -> Iterator[BenchCase]:
     """An edge that is drawn gives the clipped gradient of its pair; random pairs are drawn without looking at edges."""
     sigma, rate, steps, delta = 1.5, 0.4, 4, 5e-2
-    nodes, read = np.array([[1.0, 0.0], [-0.6, 0.8]]), mixture.pair(sigma, rate, 1, False)
-    one = pair_scorer.clipped_gradient_sum(pair_scorer.start(1, 2), nodes, np.array([[0, 1]]), 1.0)
+    nodes, read = np.array([[1.0, 0.0], [-0.6, 0.8]]), mixture.mixture_pair(sigma, rate, 1, False)
+    one = pair_scorer.clip_pair_scorer_gradients(pair_scorer.start_pair_scorer(1, 2), nodes, np.array([[0, 1]]), 1.0)
     long = float(np.linalg.norm(one))
-    claim = Claim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
-    there, back = (poisson(sigma, rate, steps, rows, read) for rows in ((long,), (0.0,)))
-    sound = Case("pairs-in-steps", Relation.EDGE_UNDIRECTED.value, claim, there, back)
+    claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
+    there, back = (_poisson_sums(sigma, rate, steps, rows, read) for rows in ((long,), (0.0,)))
+    sound = BenchCase("pairs-in-steps", Relation.EDGE_UNDIRECTED.value, claim, there, back)
     yield sound
     quiet = sigma * 2 / 3
-    yield sound.broken("noise × ⅔", poisson(quiet, rate, steps, (long,), read), poisson(quiet, rate, steps, (0.0,), read))
-    yield sound.broken("a row at each end of an edge", poisson(sigma, rate, steps, (long, long), read))
-    yield sound.broken("a non-edge is a negative", there, poisson(sigma, rate, steps, (-long,), read))
+    yield sound.broken(
+        "noise × ⅔", _poisson_sums(quiet, rate, steps, (long,), read), _poisson_sums(quiet, rate, steps, (0.0,), read)
+    )
+    yield sound.broken("a row at each end of an edge", _poisson_sums(sigma, rate, steps, (long, long), read))
+    yield sound.broken("a non-edge is a negative", there, _poisson_sums(sigma, rate, steps, (-long,), read))
 
 
-def _fixed_batches() -> Iterator[Case]:
+def _fixed_batches() -> Iterator[BenchCase]:
     """A row is in one cached batch, visited a known number of times: μ = √visits / σ."""
     sigma, visits, delta = 3.0, 5, 1e-2
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: float) -> np.ndarray:
         return np.asarray(GaussianNoise(sigma).apply(np.full((runs, visits), value), rng).sum(axis=1))
 
-    claim = Claim.of(Repeated(Gaussian(sigma), visits), delta)
-    sound = Case("fixed-batches", _ZERO_OUT, claim, release(1.0), release(0.0), gaussian())
+    claim = BenchClaim.of(Repeated(Gaussian(sigma), visits), delta)
+    sound = BenchCase("fixed-batches", _ZERO_OUT, claim, release(1.0), release(0.0), gaussian_lower_bound())
     yield sound
-    yield sound.broken("only the first visit counted", sound.present, claim=Claim.of(Gaussian(sigma), delta))
+    yield sound.broken("only the first visit counted", sound.present, claim=BenchClaim.of(Gaussian(sigma), delta))
 
 
-def _without_replacement() -> Iterator[Case]:
+def _without_replacement() -> Iterator[BenchCase]:
     """Two of four rows each step, one replaced; the batch is revealed, as the price allows. Score: Σ ln ratio."""
     sigma, steps, delta = 3.0, 2, 1e-2
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: float, std: float) -> np.ndarray:
         drawn = np.argsort(rng.random((runs, steps, 4)), axis=2)[:, :, :2]
         hit = (drawn == 0).any(axis=2)
         return np.asarray((GaussianNoise(std).apply(hit * value, rng) * hit).sum(axis=1))
 
-    claim = Claim.of(Repeated(FixedSizeGaussian(sigma, 2, 4, touched_rows=1, replaced=True), steps), delta)
-    sound = Case("fixed-size-batches", REPLACE, claim, release(1.0, sigma), release(-1.0, sigma))
+    claim = BenchClaim.of(Repeated(FixedSizeGaussian(sigma, 2, 4, touched_rows=1, replaced=True), steps), delta)
+    sound = BenchCase("fixed-size-batches", _REPLACE, claim, release(1.0, sigma), release(-1.0, sigma))
     yield sound
     yield sound.broken("replace priced as zero-out", release(1.0, sigma / 2), release(-1.0, sigma / 2))
 
 
-def _changing_rows() -> Iterator[Case]:
+def _changing_rows() -> Iterator[BenchCase]:
     """Three rows of one node, all replaced, three steps."""
     sigma, rate, steps, delta = 3.0, 0.3, 3, 5e-2
-    read = mixture.pair(sigma, rate, 3, True)
-    claim = Claim.of(Repeated(PoissonGaussian(sigma, rate, 3, True), steps), delta)
-    there, back = (poisson(sigma, rate, steps, (sign,) * 3, read) for sign in (1.0, -1.0))
-    sound = Case("poisson-changing-rows", REPLACE, claim, there, back)
+    read = mixture.mixture_pair(sigma, rate, 3, True)
+    claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, 3, True), steps), delta)
+    there, back = (_poisson_sums(sigma, rate, steps, (sign,) * 3, read) for sign in (1.0, -1.0))
+    sound = BenchCase("poisson-changing-rows", _REPLACE, claim, there, back)
     yield sound
-    own_only = Claim.of(Repeated(PoissonGaussian(sigma, rate, 1, True), steps), delta)
+    own_only = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, 1, True), steps), delta)
     yield sound.broken("rows of other nodes forgotten", there, claim=own_only)
 
 
-def _one_changing_step() -> Iterator[Case]:
+def _one_changing_step() -> Iterator[BenchCase]:
     """PRIVACY §4: q = 0.3, B' = 8, σ = 1, hockey-stick 0.846 at ε = 0; the one-sided mixture says 0.806."""
     sigma, rate, rows = 1.0, 0.3, 8
     event, delta = PoissonGaussian(sigma, rate, rows, replaced=False), 0.85
-    there = poisson(sigma, rate, 1, (1.0,) * rows, mixture.pair(sigma, rate, rows, False))
-    back = poisson(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.pair(sigma, rate, rows, False))
-    sound = Case("poisson-two-sided-mixture", _ZERO_OUT, Claim.of(event, delta), there, back, measures="delta")
+    there = _poisson_sums(sigma, rate, 1, (1.0,) * rows, mixture.mixture_pair(sigma, rate, rows, False))
+    back = _poisson_sums(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.mixture_pair(sigma, rate, rows, False))
+    sound = BenchCase("poisson-two-sided-mixture", _ZERO_OUT, BenchClaim.of(event, delta), there, back, measures="delta")
     yield sound
-    said = mixture.hockey_stick(one_sided(sigma, rate, rows), 0.0)
-    yield sound.broken("one-sided mixture, rows change", there, claim=Claim(0.0, said, "one-sided mixture"))
+    said = mixture.mixture_hockey_stick(one_sided_sampling_pair(sigma, rate, rows), 0.0)
+    yield sound.broken("one-sided mixture, rows change", there, claim=BenchClaim(0.0, said, "one-sided mixture"))
 
 
-def one_sided(sigma: float, rate: float, rows: int) -> mixture.Pair:
+def one_sided_sampling_pair(sigma: float, rate: float, rows: int) -> mixture.MixturePair:
     """Σ P(d) N(d, σ²) against N(0, σ²), d = a + 2j the distance of the two sums: **not** a dominating pair.
 
     What ``from_mixture_gaussian_mechanism`` computes for sensitivities d: own row a ~ Bern(q), the others'
     changes 2j, j ~ 2·Bin(B' − 1, q). Only the mutant uses it.
     """
-    others = mixture.pair(sigma, rate, rows - 1, True)
+    others = mixture.mixture_pair(sigma, rate, rows - 1, True)
     weights = np.concatenate([others.weights_p * (1 - rate), others.weights_p * rate])
-    return mixture.Pair(weights, np.concatenate([2 * others.shifts_p, 2 * others.shifts_p + 1]), np.ones(1), np.zeros(1), sigma)
+    return mixture.MixturePair(
+        weights, np.concatenate([2 * others.shifts_p, 2 * others.shifts_p + 1]), np.ones(1), np.zeros(1), sigma
+    )
 
 
-def _mentions() -> Iterator[Case]:
+def _mentions() -> Iterator[BenchCase]:
     """HeterPoisson: a node that is not drawn turns the rows of drawn neighbours that mention it, each from −1 to +1."""
     sigma, rate, mention, others, steps, delta = 3.0, 0.5, 0.5, 4, 3, 5e-2
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator, there: bool) -> np.ndarray:
         """Drawn neighbours are known, and taken off: each adds −1, turned +1 where it mentions the node."""
         own = rng.random((runs, steps)) < rate
@@ -176,46 +180,46 @@ def _mentions() -> Iterator[Case]:
         ratios = chance * np.exp((2 * shift[:, None, None] * seen - 2 * shift[:, None, None] ** 2) / sigma**2)
         return np.asarray(np.log(rate * np.exp((seen - 0.5) / sigma**2) + ratios.sum(axis=0)).sum(axis=1))
 
-    claim = Claim.of(Repeated(MentionedGaussian(sigma, rate, mention, others, heavy=False), steps), delta)
-    sound = Case("poisson-mentions", _ZERO_OUT, claim, release(True), release(False))
+    claim = BenchClaim.of(Repeated(MentionedGaussian(sigma, rate, mention, others, heavy=False), steps), delta)
+    sound = BenchCase("poisson-mentions", _ZERO_OUT, claim, release(True), release(False))
     yield sound
-    own_only = Claim.of(Repeated(PoissonGaussian(sigma, rate, 1, False), steps), delta)
+    own_only = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, 1, False), steps), delta)
     yield sound.broken("mentions not counted", sound.present, claim=own_only)
 
 
-def _sampled_once() -> Iterator[Case]:
+def _sampled_once() -> Iterator[BenchCase]:
     """A node takes part in the whole run with probability q, by one secret coin."""
     multiplier, count, rate, delta = 0.8, 2, 0.2, 2e-2
     inside = Repeated(Gaussian(multiplier), count)
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: float, taken: float) -> np.ndarray:
         part = (rng.random((runs, 1)) < taken) * np.full(count, value)
         return np.asarray(GaussianNoise(multiplier).apply(part, rng).sum(axis=1))
 
-    claim = Claim.of(SampledOnce(inside, rate), delta)
-    sound = Case("sampled-once", _ZERO_OUT, claim, release(1.0, rate), release(0.0, rate))
+    claim = BenchClaim.of(SampledOnce(inside, rate), delta)
+    sound = BenchCase("sampled-once", _ZERO_OUT, claim, release(1.0, rate), release(0.0, rate))
     yield sound
     yield sound.broken("sample claimed but not drawn", release(1.0, 1.0))
-    inner = Claim.of(inside, delta / rate)
-    published = Claim(rate * inner.epsilon, delta, "q·ε")
+    inner = BenchClaim.of(inside, delta / rate)
+    published = BenchClaim(rate * inner.epsilon, delta, "q·ε")
     yield sound.broken("amplified to q·ε", sound.present, claim=published)
 
 
-def _fixed_sample() -> Iterator[Case]:
+def _fixed_sample() -> Iterator[BenchCase]:
     """A quarter of six units was asked for, so round(1.5) = 2 are drawn without replacement: rate ⅓. What is released is a
     randomised answer to "does the sample hold the unit's first version?"; the other world holds its second one (replace)."""
     units, share, inner, delta = 6, 0.25, 3.0, 1e-6
     size = max(1, round(share * units))
 
-    @sampler
+    @bench_sampler
     def release(runs: int, rng: np.random.Generator, first_version: bool) -> np.ndarray:
         drawn = np.argsort(rng.random((runs, units)), axis=1)[:, :size]
         held = (drawn == 0).any(axis=1) & first_version
         return np.asarray(KaryResponse(inner, 2).apply(held.astype(np.int64), rng), dtype=float)
 
-    claim = Claim.of(SampledOnce(RandomizedResponse(inner, 2), size / units), delta)
-    sound = Case("fixed-size-sample", REPLACE, claim, release(True), release(False))
+    claim = BenchClaim.of(SampledOnce(RandomizedResponse(inner, 2), size / units), delta)
+    sound = BenchCase("fixed-size-sample", _REPLACE, claim, release(True), release(False))
     yield sound
-    asked = Claim.of(SampledOnce(RandomizedResponse(inner, 2), share), delta)
+    asked = BenchClaim.of(SampledOnce(RandomizedResponse(inner, 2), share), delta)
     yield sound.broken("amplified by q' instead of size/n", sound.present, claim=asked)

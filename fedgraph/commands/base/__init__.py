@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {' '.join(message.split())}; see --help\n")
 
 
-def guarded(act: Callable[[], int]) -> int:
+def guard_command(act: Callable[[], int]) -> int:
     """Runs a command so that no error ends in a page of Python.
 
     Every error becomes one line on stderr; several faults of data become a line each. SIGTERM ends a command as Ctrl-C does.
@@ -86,7 +86,7 @@ def _say(message: str, status: int) -> int:
     return status
 
 
-def version() -> str:
+def command_version() -> str:
     """The installed version.
 
     Returns:
@@ -104,7 +104,7 @@ class _Version(argparse.Action):
     """Looks the version up only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(f"fedgraph {version()}")
+        print(f"fedgraph {command_version()}")
         parser.exit()
 
 
@@ -141,10 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
 
-    return guarded(act)
+    return guard_command(act)
 
 
-def require_free(path: Path, replace: bool = False) -> None:
+def require_free_command_file(path: Path, replace: bool = False) -> None:
     """``ScenarioError`` where ``path`` is a folder, or a file that nobody asked to replace."""
     if path.exists() and (path.is_dir() or not replace):
         what = "is a folder" if path.is_dir() else "exists already; say --force to replace it"
@@ -154,9 +154,9 @@ def require_free(path: Path, replace: bool = False) -> None:
         raise ScenarioError(f"{path}: cannot be written: {above} is not a folder")
 
 
-def write_new(path: Path, content: bytes, replace: bool = False) -> None:
+def write_command_file(path: Path, content: bytes, replace: bool = False) -> None:
     """``content`` as ``path``. ``ScenarioError`` where the file is there and ``replace`` is not said, or cannot be written."""
-    require_free(path, replace)
+    require_free_command_file(path, replace)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -2,12 +2,12 @@
 
 A family is one file of ``fedgraph/data``. It offers
 
-- ``DATASETS``: a mapping from its data sets (lower case) to what describes each (``Described``);
+- ``DATASETS``: a mapping from its data sets (lower case) to what describes each (``_Described``);
 - ``load(dataset, request) -> Graph | GraphCollection``.
 
-A family of *published* data takes its :class:`Published` records from one table and hands its reader to
-:func:`published.loader`, which knows the search order: the roots of the request, the user's cache, a download through PyG into
-that cache, and last the stand-in or one clear error. A root is only ever read.
+A family of *published* data takes its :class:`PublishedData` records from one table and hands its reader to
+:func:`published.published_loader`, which knows the search order: the roots of the request, the user's cache, a download through
+PyG into that cache, and last the stand-in or one clear error. A root is only ever read.
 """
 
 import itertools
@@ -20,27 +20,27 @@ from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
 from fedgraph.data.base import npz
-from fedgraph.data.base.published import ROOT_VARIABLE as ROOT_VARIABLE
-from fedgraph.data.base.published import Counts, WhenUnavailable
-from fedgraph.data.base.published import Published as Published
-from fedgraph.data.base.published import Request as Request
+from fedgraph.data.base.published import PUBLISHED_ROOT_VARIABLE as PUBLISHED_ROOT_VARIABLE
+from fedgraph.data.base.published import PublishedCounts, WhenPublishedUnavailable
+from fedgraph.data.base.published import PublishedData as PublishedData
+from fedgraph.data.base.published import PublishedRequest as PublishedRequest
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
-Model = TypeVar("Model", bound=BaseModel)
+_Model = TypeVar("_Model", bound=BaseModel)
 
-MOST_NAMED = 5  # of one family, in a message
+_MOST_NAMED = 5  # of one family, in a message
 
 
 # of a data set: the facts of a published one, the counts of a shipped one, or the model of the parameters of another
-Described: TypeAlias = Published | Counts | type[Settings]
+_Described: TypeAlias = PublishedData | PublishedCounts | type[Settings]
 
 
-_first: list[Path] = []  # what ``look_in`` was told
+_first: list[Path] = []  # what ``set_data_search_root`` was told
 
 
-def look_in(root: Path | None) -> None:
+def set_data_search_root(root: Path | None) -> None:
     """From now on search one folder first where nobody names a folder: ``--data-root``, for every data set that a run reads.
 
     Args:
@@ -50,40 +50,42 @@ def look_in(root: Path | None) -> None:
 
 
 def data_search_root() -> Path | None:
-    """The folder that ``look_in`` was told; None where it was told none."""
+    """The folder that ``set_data_search_root`` was told; None where it was told none."""
     return _first[0] if _first else None
 
 
-def default_roots() -> tuple[Path, ...]:
-    """The roots that hold when nobody names one: that of ``look_in``, then ``$FEDGRAPH_DATA``, where they are set."""
-    named = os.environ.get(ROOT_VARIABLE, "")
+def default_data_roots() -> tuple[Path, ...]:
+    """The roots that hold when nobody names one: that of ``set_data_search_root``, then ``$FEDGRAPH_DATA``, where they
+    are set.
+    """
+    named = os.environ.get(PUBLISHED_ROOT_VARIABLE, "")
     return (*_first, *((Path(named).expanduser(),) if named else ()))
 
 
-def families() -> dict[str, Mapping[str, Described]]:
+def data_families() -> dict[str, Mapping[str, _Described]]:
     """Family name → its data sets."""
     return {name: plugins.load("data", name).DATASETS for name in plugins.names("data")}
 
 
-def settings_of(family: str, dataset: str) -> type[Settings] | None:
+def data_settings(family: str, dataset: str) -> type[Settings] | None:
     """The model of the parameters that a data set takes; None where it takes none.
 
     Args:
         family: its name, lower case.
         dataset: the data set's name within the family, lower case.
     """
-    entry = families()[family][dataset]
-    if isinstance(entry, Published):
+    entry = data_families()[family][dataset]
+    if isinstance(entry, PublishedData):
         return entry.parameters
     return entry if isinstance(entry, type) else None
 
 
 def names() -> list[str]:
     """Every ``family/dataset`` there is, sorted."""
-    return sorted(f"{family}/{dataset}" for family, datasets in families().items() for dataset in datasets)
+    return sorted(f"{family}/{dataset}" for family, datasets in data_families().items() for dataset in datasets)
 
 
-def family_and_dataset(name: str) -> tuple[str, str]:
+def parse_data_name(name: str) -> tuple[str, str]:
     """Split the name of a data set.
 
     Args:
@@ -96,12 +98,12 @@ def family_and_dataset(name: str) -> tuple[str, str]:
         ScenarioError: nothing is called so; the line suggests a similar name and lists what is allowed.
     """
     family, _, dataset = name.strip().casefold().partition("/")
-    known = families()
+    known = data_families()
     if dataset in known.get(family, ()):
         return family, dataset
     every = names()
     same = [n for n in every if n.split("/")[1] == family and not dataset]
-    hint = f"; did you mean {' or '.join(map(repr, same))}?" if same else plugins.suggest(name.casefold(), every)
+    hint = f"; did you mean {' or '.join(map(repr, same))}?" if same else plugins.suggest_plugin_name(name.casefold(), every)
     raise ScenarioError(f"unknown data set {name!r}{hint}; allowed: {_listed(every)}")
 
 
@@ -110,8 +112,8 @@ def _listed(every: Sequence[str]) -> str:
     shown = []
     for family, group in itertools.groupby(every, key=lambda n: n.split("/")[0]):
         members = list(group)
-        shown += members[:MOST_NAMED] + (
-            [f"{family}/… ({len(members) - MOST_NAMED} more)"] if len(members) > MOST_NAMED else []
+        shown += members[:_MOST_NAMED] + (
+            [f"{family}/… ({len(members) - _MOST_NAMED} more)"] if len(members) > _MOST_NAMED else []
         )
     return ", ".join(shown)
 
@@ -120,7 +122,7 @@ def load(
     name: str,
     *,
     root: Path | str | Sequence[Path | str] | None = None,
-    when_unavailable: WhenUnavailable = "error",
+    when_unavailable: WhenPublishedUnavailable = "error",
     seed: int = 0,
     path: Path | str | None = None,
     parameters: Mapping[str, object] | None = None,
@@ -131,8 +133,8 @@ def load(
 
     Args:
         name: ``family/dataset``, any case.
-        root: a folder in the layout of ``PyG``, or several, searched in order; None means :func:`default_roots`. It is never
-            written to.
+        root: a folder in the layout of ``PyG``, or several, searched in order; None means :func:`default_data_roots`. It is
+            never written to.
         when_unavailable: where the files are missing, ``error`` raises, and ``synthetic`` generates a stand-in whose
             ``provenance.source`` says so.
         seed: of anything generated; 0 or more.
@@ -152,9 +154,9 @@ def load(
         raise ScenarioError(f"when_unavailable is {when_unavailable!r}; allowed: error, synthetic")
     if seed < 0:
         raise ScenarioError(f"the data seed is {seed}; allowed: 0 or a positive integer")
-    family, dataset = family_and_dataset(name)
-    request = Request(
-        roots=default_roots() if root is None else _as_paths(root),
+    family, dataset = parse_data_name(name)
+    request = PublishedRequest(
+        roots=default_data_roots() if root is None else _as_paths(root),
         when_unavailable=when_unavailable,
         seed=int(seed),
         path=None if path is None else Path(path).expanduser(),
@@ -174,11 +176,11 @@ def load(
         where = request.path or ", ".join(map(str, request.roots)) or "its files"
         raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):
-        npz.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
+        npz.require_npz_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
     return loaded
 
 
-def validated(model: type[Model], parameters: Mapping[str, object], key: str) -> Model:
+def validate_data_parameters(model: type[_Model], parameters: Mapping[str, object], key: str) -> _Model:
     """Parameters as a record of their model.
 
     Args:
@@ -196,7 +198,7 @@ def validated(model: type[Model], parameters: Mapping[str, object], key: str) ->
         where = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             allowed = list(model.model_fields)
-            hint = plugins.suggest(where, allowed)
+            hint = plugins.suggest_plugin_name(where, allowed)
             listed = ", ".join(allowed) or "none"
             raise ScenarioError(f"data set {key!r}: unknown parameter {where!r}{hint}; allowed: {listed}") from error
         found = f"parameter {where!r} is {first['input']!r}; " if where else ""

@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
-from fedgraph.data.base.structure import from_edges
+from fedgraph.data.base.adjacencies import adjacency_of_edges
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Provenance, plain_graph
+from fedgraph.types import Graph, GraphProvenance, plain_graph
 
 _TILT = 1.5  # standard deviation of log(class probability / background probability) of a word
 _EARNEST = 4.0  # concentration of the Beta distribution of a document's topical share
@@ -66,23 +66,23 @@ class BlockModel:
         return sum(self.class_sizes)
 
 
-def stand_in(model: BlockModel, key: str, title: str, seed: int) -> Graph:
+def block_model_stand_in(model: BlockModel, key: str, title: str, seed: int) -> Graph:
     """The generated replacement of a published data set; its provenance says ``synthetic``."""
     detail = (
         f"SYNTHETIC stand-in for {title}: a generated degree-corrected contextual block model with its published size, "
         f"classes, homophily and words per document (seed {seed}); not the published data"
     )
-    return generate(model, key, seed, Provenance("synthetic", detail))
+    return draw_block_model(model, key, seed, GraphProvenance("synthetic", detail))
 
 
-def generate(model: BlockModel, name: str, seed: int, provenance: Provenance) -> Graph:
+def draw_block_model(model: BlockModel, name: str, seed: int, provenance: GraphProvenance) -> Graph:
     """The graph of ``model`` for this name and seed; the same arguments give the same bytes.
 
     Raises ``DataError`` when so many edges do not fit.
     """
-    rng = seeds.generator(seed, "data", name)
+    rng = seeds.seeded_generator(seed, "data", name)
     labels = rng.permutation(np.repeat(np.arange(len(model.class_sizes)), model.class_sizes)).astype(np.int64)
-    adjacency = from_edges(_edges(model, labels, rng), labels.size)
+    adjacency = adjacency_of_edges(_edges(model, labels, rng), labels.size)
     subjects = _subjects(model, labels, adjacency, rng)
     # Binary CSR float32 [n, num_features].
     n, d, num_classes = subjects.size, model.num_features, len(model.class_sizes)
@@ -156,7 +156,7 @@ def _edges(model: BlockModel, labels: np.ndarray, rng: np.random.Generator) -> n
         first = _distinct(_keys(guaranteed, partners.of(guaranteed, same, rng), n))[:target] if guaranteed.size else np.zeros(0)
         open_edges = _collect(first.astype(np.int64), max(round((1 - model.closure) * target), first.size), propose)
         parts.append((same, target, open_edges, propose))
-    wedges = from_edges(np.concatenate([p[2] for p in parts]), n)
+    wedges = adjacency_of_edges(np.concatenate([p[2] for p in parts]), n)
     closed = []
     for same, target, pool, propose in parts:
         pool = _collect(pool, target, partial(_closing, wedges, labels, same, rng), rounds=12)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedgraph.errors import DataError
-from fedgraph.types import Provenance
+from fedgraph.types import GraphProvenance
 
-MOST_BYTES = 8 * 1024**3  # of one file
+_MOST_BYTES = 8 * 1024**3  # of one file
 _MOST_FAULTS = 8  # that one message lists
 _PATIENCE = 5.0  # seconds to wait for a host before it counts as out of reach
 
@@ -45,8 +45,8 @@ class RawFiles:
             if file.exists() and not file.is_file():
                 raise DataError(f"{file}: not a file; allowed: a file")  # reading from a pipe or a device might never end
             size = file.stat().st_size
-            if size > MOST_BYTES:
-                raise DataError(f"{file}: {size:,} bytes; allowed: at most {MOST_BYTES:,}")
+            if size > _MOST_BYTES:
+                raise DataError(f"{file}: {size:,} bytes; allowed: at most {_MOST_BYTES:,}")
             content = file.read_bytes()
         except (OSError, ValueError) as error:  # ValueError: a name with a null byte
             raise DataError(
@@ -62,12 +62,12 @@ class RawFiles:
         self.checksums[name] = found
         return content
 
-    def provenance(self, title: str) -> Provenance:
+    def provenance(self, title: str) -> GraphProvenance:
         """``real``, with the checksums of every file read until now."""
-        return Provenance("real", f"{title}, published files", dict(self.checksums))
+        return GraphProvenance("real", f"{title}, published files", dict(self.checksums))
 
 
-def cache_dir() -> Path:
+def data_file_cache() -> Path:
     """The folder of downloaded data: ``$XDG_CACHE_HOME/fedgraph``, or ``~/.cache/fedgraph``. Not created here."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(home) if home else Path.home() / ".cache") / "fedgraph"
@@ -77,22 +77,22 @@ def find_data_files(
     folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path], direct: bool
 ) -> RawFiles | None:
     """The first place that holds every file: ``root/folder``, or with ``direct`` also ``root/`` and folder's later parts."""
-    for place in data_places(folder, roots, direct):
+    for place in data_file_places(folder, roots, direct):
         if all((place / name).is_file() for name in files):
             return RawFiles(place, expected)
     return None
 
 
-def incomplete_data_place(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
+def incomplete_data_files(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
     """One phrase for the first place that holds some of the files but not all: which it lacks; "" where there is none."""
-    for place in data_places(folder, roots, direct):
+    for place in data_file_places(folder, roots, direct):
         lacking = [name for name in files if not (place / name).is_file()]
         if len(lacking) < len(files):
             return f"{place} lacks {', '.join(lacking)}"
     return ""
 
 
-def data_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
+def data_file_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
     """Where the files of ``folder`` may lie, in the order of the search."""
     for root in roots:
         yield root / folder
@@ -100,7 +100,7 @@ def data_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Pa
             yield root / folder.partition("/")[2]
 
 
-def download_raw_files(
+def download_data_files(
     folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, attributes: Mapping[str, object]
 ) -> str:
     """Let PyG fetch the raw files into ``cache/folder``; returns "" or one phrase that says why that failed.
@@ -146,7 +146,7 @@ def _knock(url: str) -> None:
         socket.create_connection((address.hostname, port), timeout=_PATIENCE).close()
 
 
-class Faults:
+class FileFaults:
     """Collects faults of files as lines ``file:line: found; allowed``, so that one error tells all of them."""
 
     def __init__(self) -> None:

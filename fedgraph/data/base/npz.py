@@ -2,8 +2,8 @@
 
 The gnn-benchmark ``.npz`` (Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018) has the keys ``adj_data,
 adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and ``labels``; PPNP writes ``adj_matrix.data`` and so on.
-Members that hold pickled objects (``class_names`` in some files) are never touched: numpy reads a member only when asked, and
-refuses pickles.
+Members that hold pickled objects (``owner_part_classes`` in some files) are never touched: numpy reads a member only when
+asked, and refuses pickles.
 """
 
 import io
@@ -17,23 +17,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base import published
+from fedgraph.data.base.adjacencies import feature_matrix
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 # What numpy and zipfile raise for files that are cut off, damaged, encrypted, or claim more than they hold.
-DAMAGED = (
+NPZ_ERRORS = (
     ValueError, OSError, EOFError, KeyError, TypeError, RuntimeError, NotImplementedError, MemoryError, OverflowError,
     SyntaxError, struct.error, zlib.error, zipfile.BadZipFile,
 )  # fmt: skip
 _MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
-MOST_BYTES = 8 * 1024**3  # of all members, unpacked
+_MOST_BYTES = 8 * 1024**3  # of all members, unpacked
 _PARTS = ("data", "indices", "indptr", "shape")
 _PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr_matrix.")}
 
 
-class SparseGraph(NamedTuple):
+class NpzGraph(NamedTuple):
     """What a file says, untreated.
 
     Attributes:
@@ -47,7 +47,7 @@ class SparseGraph(NamedTuple):
     labels: np.ndarray
 
 
-def read_npz(content: bytes, name: str) -> SparseGraph:
+def read_npz(content: bytes, name: str) -> NpzGraph:
     """Interpret the bytes of one file called ``name`` (used in messages). Raises ``DataError`` for anything unexpected."""
     with _opened(content, name) as archive:
         adjacency, attributes = (_sparse(archive, _PREFIXES[part], name, part) for part in ("adjacency", "attributes"))
@@ -60,11 +60,11 @@ def read_npz(content: bytes, name: str) -> SparseGraph:
             f"{name}: {rows} nodes in the adjacency, {attributes.shape[0]} rows of attributes, labels of shape {labels.shape}; "
             "allowed: the same number of each"
         )
-    require_width(attributes.shape[1], name)  # before anybody names the columns
-    return SparseGraph(adjacency, attributes, labels)
+    require_npz_width(attributes.shape[1], name)  # before anybody names the columns
+    return NpzGraph(adjacency, attributes, labels)
 
 
-def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
+def read_gnn_benchmark_npz(data: published.PublishedData, raw: RawFiles) -> Graph:
     """CitationFull, Coauthor and Amazon, each in one ``.npz``; attributes are binarised.
 
     Raises ``DataError`` when its counts are not the published ones.
@@ -76,20 +76,20 @@ def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
     adjacency, attributes, labels = read_npz(raw.read(file), str(raw.folder / file))
     arcs = sp.coo_array(adjacency)
     features = feature_matrix(attributes, binarise=True)
-    return published.graph(data, raw, (arcs.row, arcs.col), features, labels, features_from_edges=False)
+    return published.published_graph(data, raw, (arcs.row, arcs.col), features, labels, features_from_edges=False)
 
 
-def archive_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
+def read_npz_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Those of the members ``wanted`` that the file has; ``DataError`` as for ``read``."""
     with _opened(content, name) as archive:
         return {key: _member(archive, key, name) for key in wanted if key in archive}
 
 
-def npy_array(raw: RawFiles, name: str) -> np.ndarray:
+def read_npy(raw: RawFiles, name: str) -> np.ndarray:
     """A plain ``.npy`` file of numbers; a pickle is refused."""
     try:
         found = np.load(io.BytesIO(raw.read(name)), allow_pickle=False)
-    except DAMAGED as error:
+    except NPZ_ERRORS as error:
         raise DataError(f"{raw.folder / name}: not a plain array ({error}); a pickle is refused") from error
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiub":
         raise DataError(
@@ -98,10 +98,10 @@ def npy_array(raw: RawFiles, name: str) -> np.ndarray:
     return found
 
 
-def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
+def read_sparse_npz(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
     """(sources, targets, nodes) of a sparse matrix that scipy saved (``data, indices, indptr, shape``, or ``row, col``)."""
     file = str(raw.folder / name)
-    parts = archive_members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
+    parts = read_npz_members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
     shape = parts.get("shape", np.zeros(0))
     if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape[0] != shape[1] or shape[0] < 1:
         raise DataError(f"{file}: shape is {shape.tolist()}; allowed: [n, n] with at least one node")
@@ -128,7 +128,7 @@ def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray
     return sources, targets, n
 
 
-def require_width(columns: int, where: str) -> None:
+def require_npz_width(columns: int, where: str) -> None:
     """``DataError`` for more feature columns than a model can have."""
     if columns > _MOST_FEATURES:
         raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {_MOST_FEATURES:,}")
@@ -137,15 +137,15 @@ def require_width(columns: int, where: str) -> None:
 def _opened(content: bytes, name: str) -> np.lib.npyio.NpzFile:
     try:
         archive = np.load(io.BytesIO(content), allow_pickle=False)
-    except DAMAGED as error:
+    except NPZ_ERRORS as error:
         why = "its bytes are no zip" if "pickle" in str(error) else error  # numpy would advise to open it as a pickle
         raise DataError(f"{name}: not an .npz archive ({why}); a pickle is refused") from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise DataError(f"{name}: holds one bare array; allowed: an .npz archive with adj_*, attr_* and labels")
     members_of_zip = archive.zip.infolist() if archive.zip else []
     unpacked = sum(int(member.file_size) for member in members_of_zip)
-    if unpacked > MOST_BYTES:
-        raise DataError(f"{name}: {unpacked:,} bytes when unpacked; allowed: at most {MOST_BYTES:,}")
+    if unpacked > _MOST_BYTES:
+        raise DataError(f"{name}: {unpacked:,} bytes when unpacked; allowed: at most {_MOST_BYTES:,}")
     return archive
 
 
@@ -178,7 +178,7 @@ def _member(archive: Mapping[str, np.ndarray], key: str, name: str) -> np.ndarra
         raise DataError(f"{name}: no member {key!r}; found {', '.join(archive) or 'none'}")
     try:
         found = archive[key]
-    except DAMAGED as error:
+    except NPZ_ERRORS as error:
         raise DataError(f"{name}: member {key!r} is refused ({error}); store it as a plain array, never a pickle") from error
     if not isinstance(found, np.ndarray):
         raise DataError(f"{name}: member {key!r} is no array; allowed: arrays as numpy stores them")

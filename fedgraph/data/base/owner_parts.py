@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base.structure import feature_matrix
+from fedgraph.data.base.adjacencies import feature_matrix
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Provenance
+from fedgraph.types import Graph, GraphProvenance
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class OwnerPart:
     """One owner's graph of n nodes before columns and classes are numbered.
 
     Attributes:
@@ -37,7 +37,7 @@ class Part:
     values: np.ndarray | None = None
 
 
-def join_owners(name: str, parts: Sequence[Part], provenance: Provenance, labelled: bool = True) -> Graph:
+def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphProvenance, labelled: bool = True) -> Graph:
     """One graph: columns are the sorted names of all parts, classes the sorted labels (numbers in numerical order).
 
     Raises ``DataError`` for no part, no feature at all, or no label where there should be some (``labelled``).
@@ -47,7 +47,7 @@ def join_owners(name: str, parts: Sequence[Part], provenance: Provenance, labell
     named = sorted({c for p in parts for c in p.column_names})
     if not named:
         raise DataError(f"{name}: no node has a feature; allowed: at least one")
-    given = class_names(parts)
+    given = owner_part_classes(parts)
     if labelled and not given:
         raise DataError(f"{name}: no node has a label; allowed: at least one labelled node")
     column = {c: i for i, c in enumerate(named)}
@@ -72,14 +72,14 @@ def join_owners(name: str, parts: Sequence[Part], provenance: Provenance, labell
     )
 
 
-def class_names(parts: Sequence[Part]) -> list[str]:
+def owner_part_classes(parts: Sequence[OwnerPart]) -> list[str]:
     """The names of the classes of all parts, in the order of their numbers: numbers by value, then texts."""
     return sorted(
         {c for p in parts for c in p.classes} | {str(v) for p in parts for v in np.unique(p.labels) if v}, key=_natural
     )
 
 
-def union_of_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str]) -> Graph:
+def join_owner_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str]) -> Graph:
     """Graphs with the same columns and classes as one graph of several owners."""
     first = graphs[0]
     if any(g.num_features != first.num_features or g.num_classes != first.num_classes for g in graphs):

@@ -19,20 +19,20 @@ import scipy.sparse as sp
 from pydantic import TypeAdapter
 
 from fedgraph.data.base import files
-from fedgraph.data.base.block_model import BlockModel, stand_in
-from fedgraph.data.base.structure import undirected
+from fedgraph.data.base.adjacencies import undirected_adjacency
+from fedgraph.data.base.block_model import BlockModel, block_model_stand_in
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, GraphCollection, Masks
+from fedgraph.types import Graph, GraphCollection, GraphMasks
 
-WhenUnavailable = Literal["error", "synthetic"]
-Loaded = TypeVar("Loaded", Graph, GraphCollection)
+WhenPublishedUnavailable = Literal["error", "synthetic"]
+_Loaded = TypeVar("_Loaded", Graph, GraphCollection)
 
-ROOT_VARIABLE = "FEDGRAPH_DATA"
+PUBLISHED_ROOT_VARIABLE = "FEDGRAPH_DATA"
 
 
 @dataclass(frozen=True)
-class Request:
+class PublishedRequest:
     """What the caller asked for, beside the name.
 
     Attributes:
@@ -46,7 +46,7 @@ class Request:
     """
 
     roots: tuple[Path, ...] = ()
-    when_unavailable: WhenUnavailable = "error"
+    when_unavailable: WhenPublishedUnavailable = "error"
     seed: int = 0
     path: Path | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Counts:
+class PublishedCounts:
     """Published counts of a node-level data set.
 
     Attributes:
@@ -71,15 +71,19 @@ class Counts:
     classes: int
 
     def check(self, graph: Graph, lost: float = 0.0) -> Graph:
-        """``graph`` itself; ``DataError`` when it is not the published one. lost: share of the edges that may be missing."""
-        found = Counts(graph.num_nodes, graph.num_edges, graph.num_features, np.unique(graph.labels[graph.labels >= 0]).size)
+        """``published_graph`` itself; ``DataError`` when it is not the published one. lost: share of the edges that may be
+        missing.
+        """
+        found = PublishedCounts(
+            graph.num_nodes, graph.num_edges, graph.num_features, np.unique(graph.labels[graph.labels >= 0]).size
+        )
         if replace(found, edges=self.edges) != self or not self.edges * (1 - lost) <= found.edges <= self.edges:
             raise DataError(f"{graph.name!r} is not the published data set: found {found}, expected {self}")
         return graph
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedData:
     """The facts of one published data set.
 
     Attributes:
@@ -112,7 +116,7 @@ class Published:
     sha256: Mapping[str, str] = field(default_factory=dict)
     content: str = ""
     direct: bool = True
-    counts: Counts = field(default_factory=lambda: Counts(0, 0, 0, 0))
+    counts: PublishedCounts = field(default_factory=lambda: PublishedCounts(0, 0, 0, 0))
     lost: float = 0.0
     pyg: Mapping[str, object] = field(default_factory=dict)
     stand_in: Mapping[str, object] = field(default_factory=dict)
@@ -125,7 +129,7 @@ class Published:
         given = {"num_edges": self.counts.edges, "num_features": self.counts.features, **self.stand_in}
         given["class_sizes"] = sizes if isinstance(sizes, list) else [sizes] * self.counts.classes
         title = self.title + (f" ({self.share} of its size)" if self.share else "")
-        return stand_in(TypeAdapter(BlockModel).validate_python(given), self.key, title, seed)
+        return block_model_stand_in(TypeAdapter(BlockModel).validate_python(given), self.key, title, seed)
 
 
 @cache
@@ -133,33 +137,33 @@ def _table() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
     return tomllib.loads(resources.files("fedgraph.data").joinpath("published.toml").read_text(encoding="utf-8"))
 
 
-def records(family: str) -> dict[str, Published]:
+def published_records(family: str) -> dict[str, PublishedData]:
     """The records of one family, by data set."""
     entries = {name: {**entry, "key": f"{family}/{name}"} for name, entry in _table()[family].items()}
-    return TypeAdapter(dict[str, Published]).validate_python(entries)
+    return TypeAdapter(dict[str, PublishedData]).validate_python(entries)
 
 
-def campuses() -> tuple[str, ...]:
+def published_campuses() -> tuple[str, ...]:
     """The names of the campuses of Facebook100."""
     return tuple(str(_table()["facebook100"]["campuses"]).split())
 
 
-def loader(
-    datasets: Mapping[str, Published],
-    read: Callable[[Published, files.RawFiles], Loaded],
-    stand_in: Callable[[Published, int], Loaded],
-) -> Callable[[str, Request], Loaded]:
+def published_loader(
+    datasets: Mapping[str, PublishedData],
+    read: Callable[[PublishedData, files.RawFiles], _Loaded],
+    stand_in: Callable[[PublishedData, int], _Loaded],
+) -> Callable[[str, PublishedRequest], _Loaded]:
     """The ``load`` of a family: it reads published files from where they are found first, or generates the stand-in.
 
     Args:
         read: interprets the files.
-        stand_in: (record, seed) → generated data; ``Published.generated``: by the block model.
+        stand_in: (record, seed) → generated data; ``PublishedData.generated``: by the block model.
 
     ``load`` raises ``ScenarioError`` for parameters or a path, and ``DataError`` for a root that is no folder, and for files
     that are missing, damaged or not the published ones.
     """
 
-    def load(dataset: str, request: Request) -> Loaded:
+    def load(dataset: str, request: PublishedRequest) -> _Loaded:
         """See :func:`fedgraph.data.load`."""
         data = datasets[dataset]
         if request.parameters or request.path is not None:
@@ -168,12 +172,12 @@ def loader(
             return stand_in(data, request.seed)
         if strange := next((folder for folder in request.roots if not folder.is_dir()), None):
             raise DataError(f"the data root {str(strange)!r} is not a folder; name an existing one, or none")
-        cache = files.cache_dir()
+        cache = files.data_file_cache()
         found = files.find_data_files(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
         trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
         if found is None and request.download and data.pyg:
             attributes = {key: value for key, value in data.pyg.items() if key != "class"}
-            trouble = files.download_raw_files(data.folder, data.files, cache, str(data.pyg["class"]), attributes)
+            trouble = files.download_data_files(data.folder, data.files, cache, str(data.pyg["class"]), attributes)
             found = files.find_data_files(data.folder, data.files, data.sha256, (cache,), data.direct)
         if found is not None:
             loaded = read(data, found)
@@ -183,25 +187,25 @@ def loader(
             return stand_in(data, request.seed)
         searched = ", ".join(str(f) for f in (*request.roots, cache))
         wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
-        partly = files.incomplete_data_place(data.folder, data.files, (*request.roots, cache), data.direct)
+        partly = files.incomplete_data_files(data.folder, data.files, (*request.roots, cache), data.direct)
         searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
         raise DataError(
             f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
-            f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
+            f"folders, or below a folder that --data-root or {PUBLISHED_ROOT_VARIABLE} names: {wanted}. "
             f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
         )
 
     return load
 
 
-def graph(
-    data: Published,
+def published_graph(
+    data: PublishedData,
     raw: files.RawFiles,
     arcs: tuple[np.ndarray, np.ndarray],
     features: sp.csr_array,
     labels: np.ndarray,
     *,
-    masks: tuple[Masks, ...] = (),
+    masks: tuple[GraphMasks, ...] = (),
     features_from_edges: bool,
 ) -> Graph:
     """What a reader read, as the published graph: arcs made undirected, without loops, each edge once.
@@ -216,7 +220,7 @@ def graph(
     """
     found = Graph(
         data.key,
-        undirected(*arcs, features.shape[0]).adjacency,
+        undirected_adjacency(*arcs, features.shape[0]).adjacency,
         features,
         labels.astype(np.int64),
         data.counts.classes,

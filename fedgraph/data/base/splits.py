@@ -12,12 +12,12 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import npz, tables
+from fedgraph.data.base import csv_tables, npz
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Masks
+from fedgraph.types import Graph, GraphMasks
 
-NAMES = ("train_mask", "val_mask", "test_mask")
-NUM_PARTS = 9  # of DPAR's released code
+SPLIT_MASKS = ("train_mask", "val_mask", "test_mask")
+_NUM_PARTS = 9  # of DPAR's released code
 _POWER_STEPS = 300  # an approximate second eigenvector orders well enough
 
 
@@ -45,7 +45,7 @@ def random_split(num_nodes: int, train_fraction: float, rng: np.random.Generator
     return np.sort(order[:num_train]), np.sort(order[num_train:])
 
 
-def per_class_split(graph: Graph, train: int, validation: int, rng: np.random.Generator) -> Masks:
+def split_per_class(graph: Graph, train: int, validation: int, rng: np.random.Generator) -> GraphMasks:
     """Some labelled nodes of every class train, some validate, all other labelled nodes are tested.
 
     The protocol of Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018 (20 and 30), and of PPNP but for the
@@ -71,12 +71,12 @@ def per_class_split(graph: Graph, train: int, validation: int, rng: np.random.Ge
             )
         for part, ids in zip(parts, np.split(own, (train, train + validation)), strict=True):
             part.append(ids)
-    found = Masks(*(np.sort(np.concatenate(part)).astype(np.int64) for part in parts))
+    found = GraphMasks(*(np.sort(np.concatenate(part)).astype(np.int64) for part in parts))
     found.check(graph.num_nodes, graph.name)
     return found
 
 
-def part_split(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def split_by_parts(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The graph cut into nine balanced parts: seven train, one tests, one is dropped (DPAR's released code).
 
     Args:
@@ -89,15 +89,15 @@ def part_split(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.n
     Raises:
         DataError: the graph has fewer than nine nodes.
     """
-    if graph.num_nodes < NUM_PARTS:
-        raise DataError(f"cannot cut {graph.num_nodes} node(s) into {NUM_PARTS} parts; allowed: {NUM_PARTS} or more")
-    pieces = balanced_parts(graph.adjacency, NUM_PARTS, rng)
-    order = rng.permutation(NUM_PARTS)
-    train = np.sort(np.concatenate([pieces[i] for i in order[: NUM_PARTS - 2]]))
+    if graph.num_nodes < _NUM_PARTS:
+        raise DataError(f"cannot cut {graph.num_nodes} node(s) into {_NUM_PARTS} parts; allowed: {_NUM_PARTS} or more")
+    pieces = _balanced_parts(graph.adjacency, _NUM_PARTS, rng)
+    order = rng.permutation(_NUM_PARTS)
+    train = np.sort(np.concatenate([pieces[i] for i in order[: _NUM_PARTS - 2]]))
     return train, np.sort(pieces[order[-1]])
 
 
-def balanced_parts(adjacency: sp.csr_array, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+def _balanced_parts(adjacency: sp.csr_array, count: int, rng: np.random.Generator) -> list[np.ndarray]:
     """``count`` disjoint sets of node ids whose sizes differ by at most ``count``, with few edges between them.
 
     Recursive spectral bisection (Pothen, Simon, Liou, SIAM J. Matrix Anal. Appl. 11, 1990): nodes are ordered by the
@@ -112,7 +112,7 @@ def balanced_parts(adjacency: sp.csr_array, count: int, rng: np.random.Generator
     found = []
     for side, parts in ((np.sort(order[:cut]), left), (np.sort(order[cut:]), count - left)):
         inner = sp.csr_array(adjacency[side][:, side])
-        found += [side[part] for part in balanced_parts(inner, parts, rng)]
+        found += [side[part] for part in _balanced_parts(inner, parts, rng)]
     return found
 
 
@@ -135,16 +135,16 @@ def _spectral_order(adjacency: sp.csr_array, rng: np.random.Generator) -> np.nda
     return np.concatenate([ordered, outside[np.argsort(component[outside], kind="stable")]])
 
 
-def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
+def read_split_masks(content: bytes, name: str, num_nodes: int) -> tuple[GraphMasks, ...]:
     """The splits of the archive ``content``, called ``name`` in messages: 0/1, [n], or [n, k] for k splits.
 
     No such member: none. Raises ``DataError`` for anything else.
     """
-    return splits_of_masks(npz.archive_members(content, name, NAMES), name, num_nodes)
+    return splits_of_masks(npz.read_npz_members(content, name, SPLIT_MASKS), name, num_nodes)
 
 
-def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[Masks, ...]:
-    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``."""
+def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[GraphMasks, ...]:
+    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_split_masks``."""
     if not members:
         return ()
     if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:
@@ -156,20 +156,22 @@ def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int
             raise DataError(
                 f"{name}: {key} of shape {mask.shape}; allowed: 0 or 1 for each of {num_nodes} nodes, all masks alike"
             )
-    columns = [members.get(key, np.zeros(shape)).astype(bool).reshape(num_nodes, -1) for key in NAMES]
-    found = tuple(Masks(*(np.flatnonzero(column[:, k]) for column in columns)) for k in range(columns[0].shape[1]))
+    columns = [members.get(key, np.zeros(shape)).astype(bool).reshape(num_nodes, -1) for key in SPLIT_MASKS]
+    found = tuple(GraphMasks(*(np.flatnonzero(column[:, k]) for column in columns)) for k in range(columns[0].shape[1]))
     for split in found:
         split.check(num_nodes, name)
     return found
 
 
-def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[Masks, ...]:
+def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[GraphMasks, ...]:
     """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
-    found = Masks(*(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in tables.PARTS))
+    found = GraphMasks(
+        *(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in csv_tables.CSV_SPLIT_PARTS)
+    )
     found.check(num_nodes, name)
     return (found,)
 
 
-def split_from_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
+def split_of_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[GraphMasks, ...]:
     """One published split from ids in any order."""
-    return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)
+    return (GraphMasks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)

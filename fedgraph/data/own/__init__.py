@@ -24,17 +24,17 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.base import npz, splits, structure, tables
-from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.own import columns, federation, given_graphs, graph_folders
-from fedgraph.data.own.columns import OwnRules
-from fedgraph.data.own.edge_columns import EdgeRules
-from fedgraph.data.own.one_graph import Given, graph_of_given
+from fedgraph.data.base import adjacencies, csv_tables, npz, splits
+from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.own import collection, columns, federation, graph_folders
+from fedgraph.data.own.columns import OwnTableRules
+from fedgraph.data.own.edge_columns import EdgeColumnRules
+from fedgraph.data.own.one_graph import OneGraph, check_one_graph
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
 
-class CsvParams(OwnRules):
+class _CsvParams(OwnTableRules):
     """Names of the files inside the folder ``path``, and what shall be done with its columns."""
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
@@ -49,13 +49,13 @@ class CsvParams(OwnRules):
     kinds: list[str] = Field([], description="kinds of edges that are kept (empty: all of them, and kinds are dropped)")
 
 
-class FederationParams(OwnRules):
+class _FederationParams(OwnTableRules):
     """The folder says everything else."""
 
     labels: bool = Field(True, description="whether clients bring labels; false: nobody's is known, as links need none")
 
 
-class GraphsParams(OwnRules):
+class _GraphsParams(OwnTableRules):
     """What shall be done with the columns of nodes, and which column of the labels is predicted."""
 
     label: str = Field("", description="which column of labels.csv is predicted (empty: the first)")
@@ -64,22 +64,22 @@ class GraphsParams(OwnRules):
     )
 
 
-class ObjectParams(OwnRules):
+class _ObjectParams(OwnTableRules):
     """What ``fedgraph.compare`` was told of a graph in memory, so that a row can be fitted on others like it."""
 
     label: str = Field("", description="which column, or attribute, is predicted (empty: y or label)")
 
 
-DATASETS: dict[str, type[EdgeRules]] = {
-    "npz": EdgeRules,
-    "csv": CsvParams,
-    "federation": FederationParams,
-    "graphs": GraphsParams,
-    "object": ObjectParams,
+DATASETS: dict[str, type[EdgeColumnRules]] = {
+    "npz": EdgeColumnRules,
+    "csv": _CsvParams,
+    "federation": _FederationParams,
+    "graphs": _GraphsParams,
+    "object": _ObjectParams,
 }
 
 
-def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
+def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollection:
     """The graph, or the collection of graphs, at ``request.path``.
 
     Args:
@@ -90,8 +90,8 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
         ScenarioError: there is no path, or a parameter is wrong.
         DataError: the line names file, line, what was found and what is allowed.
     """
-    params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
-    if isinstance(params, ObjectParams):
+    params = base.validate_data_parameters(DATASETS[dataset], request.parameters, f"own/{dataset}")
+    if isinstance(params, _ObjectParams):
         raise ScenarioError("data set 'own/object' is a graph in memory (fedgraph.compare); for a file use own/npz or own/csv")
     if request.path is None:
         what = {
@@ -100,17 +100,17 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
             "graphs": "the folder with the graphs",
         }.get(dataset, "the folder with one folder per client")
         raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what}")
-    if isinstance(params, FederationParams):
+    if isinstance(params, _FederationParams):
         return federation.load(request.path, params, labelled=params.labels)
-    if isinstance(params, GraphsParams):
+    if isinstance(params, _GraphsParams):
         found = graph_folders.load(request.path, params, params.label)
-        return given_graphs.graphs_as_rows(found) if params.rows else found
-    if isinstance(params, CsvParams):
+        return collection.own_collection_as_rows(found) if params.rows else found
+    if isinstance(params, _CsvParams):
         return _from_csv(request.path, params)
     return _from_npz(request.path, params)
 
 
-def _from_npz(path: Path, rules: EdgeRules) -> Graph:
+def _from_npz(path: Path, rules: EdgeColumnRules) -> Graph:
     raw = RawFiles(path.parent)
     adjacency, attributes, values = npz.read_npz(raw.read(path.name), str(path))
     for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
@@ -127,7 +127,7 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
         raise DataError(f"{path}: label of node {node} is {values[node]}; allowed: 0 or more, or -1 for unknown")
     arcs = sp.coo_array(adjacency)
     kept = arcs.data != 0
-    given = Given(
+    given = OneGraph(
         name=f"own/{path.stem}",
         title=f"own graph {path.name}",
         one=arcs.row[kept],
@@ -137,13 +137,13 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
         where=str(path),
         unused=(f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else (),
         checksums=raw.checksums,
-        masks=splits.read_masks(raw.read(path.name), str(path), values.size),
+        masks=splits.read_split_masks(raw.read(path.name), str(path), values.size),
     )
-    return graph_of_given(given, rules)
+    return check_one_graph(given, rules)
 
 
 def _typed(
-    raw: RawFiles, path: Path, params: CsvParams, rows: Mapping[str, int], ends: tuple[np.ndarray, np.ndarray]
+    raw: RawFiles, path: Path, params: _CsvParams, rows: Mapping[str, int], ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
     """(ends of the edges of kinds that are kept, twice; the number of each one's owner, or nothing; remarks)."""
     file = str(path / params.edges)
@@ -152,7 +152,7 @@ def _typed(
     if params.kinds and not params.kind:
         raise ScenarioError("own/csv: kinds says which kinds of edges are kept, and kind, which column names them, is missing")
     if params.kind:
-        kinds = np.array(tables.edge_words(raw.read(params.edges), file, rows, params.kind), dtype=object)
+        kinds = np.array(csv_tables.read_csv_edge_column(raw.read(params.edges), file, rows, params.kind), dtype=object)
         every = sorted(set(kinds.tolist()))
         if unknown := sorted(set(params.kinds) - set(every)):
             raise ScenarioError(f"{file}: no edge is of the kind {unknown[0]!r}; allowed: {', '.join(every)}")
@@ -163,14 +163,14 @@ def _typed(
         )
     owners = np.zeros(0, dtype=np.int64)
     if params.owner:
-        words = tables.edge_words(raw.read(params.edges), file, rows, params.owner)
+        words = csv_tables.read_csv_edge_column(raw.read(params.edges), file, rows, params.owner)
         names, numbers = np.unique(words, return_inverse=True)
         owners = numbers.astype(np.int64)[kept]
         remarks.append(f"{names.size} owners of edges")
     return ends[0][kept], ends[1][kept], owners, tuple(remarks)
 
 
-def _from_csv(path: Path, params: CsvParams) -> Graph:
+def _from_csv(path: Path, params: _CsvParams) -> Graph:
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
     given = bool(params.labels) and (path / params.labels).exists()
@@ -182,29 +182,29 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         way = inner if missing == ["labels.csv"] else ""
         raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}{way}")
     raw = RawFiles(path)
-    file, faults = str(path / params.features), Faults()
-    table = tables.feature_table(raw.read(params.features), file, faults)
+    file, faults = str(path / params.features), FileFaults()
+    table = csv_tables.read_csv_features(raw.read(params.features), file, faults)
     rows, words = table.rows, list[str | None]()
     if inside:
-        table, words = tables.without_column(table, params.label, file)
+        table, words = csv_tables.take_csv_column(table, params.label, file)
     others: list[str] = []
     with faults.gathering():
-        sources, targets, more = tables.edge_lines(raw.read(params.edges), str(path / params.edges), rows)
+        sources, targets, more = csv_tables.read_csv_edges(raw.read(params.edges), str(path / params.edges), rows)
     if given:
         content, labels = raw.read(params.labels), str(path / params.labels)
         with faults.gathering():
-            words = tables.label_words(content, labels, rows, params.label)
-            named = tables.label_columns(content, labels, rows)
+            words = csv_tables.read_csv_labels(content, labels, rows, params.label)
+            named = csv_tables.csv_label_columns(content, labels, rows)
             others = [f"column {one!r} of {params.labels}" for one in named if one != (params.label or named[0])]
-    names = table.names or tuple(columns.headerless_column_name(place) for place in range(len((table.cells or [[]])[0])))
+    names = table.names or tuple(columns.own_column_name(place) for place in range(len((table.cells or [[]])[0])))
     places = [f"{file}:{line}" for line in table.lines]
-    read = columns.read_columns(names, table.cells, params, file, places.__getitem__, table.ids, faults)
+    read = columns.read_own_columns(names, table.cells, params, file, places.__getitem__, table.ids, faults)
     sources, targets, owners, remarks = _typed(raw, path, params, rows, (sources, targets))
     more -= len({params.owner, params.kind} - {""})
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
-    parts = tables.split_parts(raw.read(masks), str(path / masks), rows) if masks else {}
+    parts = csv_tables.read_csv_split(raw.read(masks), str(path / masks), rows) if masks else {}
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
-    told = Given(
+    told = OneGraph(
         name=f"own/{path.stem}",
         title=f"own graph {path.name}",
         one=sources,
@@ -221,10 +221,10 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         checksums=raw.checksums,
         masks=splits.split_of_parts(parts, len(rows), str(path / masks)) if masks else (),
     )
-    graph = graph_of_given(told, params, labelled=bool(words))
+    graph = check_one_graph(told, params, labelled=bool(words))
     if owners.size:
         apart = sources != targets
         ends = np.column_stack([sources, targets])[apart]
-        layers = structure.edge_owners(ends, owners[apart], graph.num_nodes)
+        layers = adjacencies.adjacency_of_owners(ends, owners[apart], graph.num_nodes)
         graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
     return graph if table.names else replace(graph, names=replace(graph.names, columns=()))

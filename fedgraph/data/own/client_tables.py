@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import tables
-from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.owner_parts import Part
-from fedgraph.data.base.tables import FeatureTable
-from fedgraph.data.own.columns import ColumnRules, read_columns
+from fedgraph.data.base import csv_tables
+from fedgraph.data.base.csv_tables import CsvFeatures
+from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.owner_parts import OwnerPart
+from fedgraph.data.own.columns import OwnColumnRules, read_own_columns
 from fedgraph.errors import DataError
 
 if TYPE_CHECKING:
     import torch
 
-LONG = ("id", "feature", "value")
+_LONG = ("id", "feature", "value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +45,22 @@ class SparseClientTable:
     values: np.ndarray
 
 
-def named_features(content: bytes, name: str) -> FeatureTable | SparseClientTable:
+def read_client_table(content: bytes, name: str) -> CsvFeatures | SparseClientTable:
     """A CSV with a header. Wide, ``id,<name>,…``, a line per node: texts. Sparse, exactly ``id,feature,value``: numbers.
 
     Raises ``DataError`` that lists all faults with file and line.
     """
-    head, lines = tables.headed(content, name)
-    unnamed = all(np.isfinite(tables.number_in(h)) for h in head[1:]) and head[0].casefold() not in tables.COLUMN_NAMES
+    head, lines = csv_tables.read_headed_csv(content, name)
+    unnamed = (
+        all(np.isfinite(csv_tables.csv_number(h)) for h in head[1:]) and head[0].casefold() not in csv_tables.CSV_ID_COLUMNS
+    )
     if len(head) < 2 or unnamed:
         raise DataError(
             f"{name}:1: found {head[:6]}; the first line names the columns, split by commas: id, then one name per feature"
         )
-    sparse = tuple(h.casefold() for h in head) == LONG
+    sparse = tuple(h.casefold() for h in head) == _LONG
     rows: dict[str, int] = {}
-    faults = Faults()
+    faults = FileFaults()
     for number, (node, *_) in lines:
         if not node:
             faults.note(f"{name}:{number}", "a node without an id; allowed: any text")
@@ -71,16 +73,16 @@ def named_features(content: bytes, name: str) -> FeatureTable | SparseClientTabl
         return _sparse_features(name, rows, lines, faults)
     faults.refuse()
     cells = [own for _, (_, *own) in lines]
-    return FeatureTable(rows, tuple(head[1:]), list(rows), cells, [number for number, _ in lines])
+    return CsvFeatures(rows, tuple(head[1:]), list(rows), cells, [number for number, _ in lines])
 
 
 def _sparse_features(
-    name: str, rows: dict[str, int], lines: Sequence[tuple[int, list[str]]], faults: Faults
+    name: str, rows: dict[str, int], lines: Sequence[tuple[int, list[str]]], faults: FileFaults
 ) -> SparseClientTable:
     """A line per value; where feature and value are empty, it names a node without any feature."""
     found: dict[tuple[int, str], float] = {}
     for number, (node, column, cell) in lines:
-        where, value = f"{name}:{number}", tables.number_in(cell)
+        where, value = f"{name}:{number}", csv_tables.csv_number(cell)
         if not column and not cell:
             continue
         if not column:
@@ -98,7 +100,7 @@ def _sparse_features(
     return SparseClientTable(rows, names, set_rows, columns, np.array(list(found.values()), np.float32))
 
 
-def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
+def read_client_table_names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
     """Names of columns, one a line, as a CSV's header would hold them: without spaces around, and with line ends of any kind.
 
     Args:
@@ -110,7 +112,7 @@ def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
         DataError: they are not that many, not different, or one is empty.
     """
     file = raw.folder / name
-    text = tables.decoded_text(raw.read(name), str(file))
+    text = csv_tables.decode_csv_text(raw.read(name), str(file))
     found = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     while found and not found[-1]:
         found.pop()
@@ -124,7 +126,7 @@ def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def parquet(raw: RawFiles, name: str) -> bytes:
+def read_client_parquet_table(raw: RawFiles, name: str) -> bytes:
     """A Parquet file as the CSV that has the same table; one set of rules serves both. Needs pyarrow.
 
     The columns of features have names that count, and true and false count as 1 and 0. Those of other tables may be called
@@ -155,7 +157,7 @@ def parquet(raw: RawFiles, name: str) -> bytes:
     return out.getvalue()
 
 
-def data_object(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray, dict[int, str]]:
+def read_client_pyg_table(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray, dict[int, str]]:
     """(sources, targets, features, labels, row → part) of ``torch.save(data.to_dict(), file)``; nothing is unpickled.
 
     Reads ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] (−1 where unknown) and, where they are there, ``train_mask``,
@@ -232,26 +234,26 @@ class ClientTable:
     """
 
     file: str
-    part: Part
-    texts: FeatureTable | None
+    part: OwnerPart
+    texts: CsvFeatures | None
 
 
 @dataclass(frozen=True, eq=False)
-class ReadTables:
+class _ReadTables:
     """What became of all clients' tables.
 
     Attributes:
         parts: of the clients, with the columns that became of their texts.
-        bounded: as in ``ReadColumns``.
-        remarks: as in ``ReadColumns``.
+        bounded: as in ``OwnColumns``.
+        remarks: as in ``OwnColumns``.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[OwnerPart, ...]
     bounded: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
-def read_tables(given: Sequence[ClientTable], rules: ColumnRules, folder: str) -> ReadTables:
+def join_client_tables(given: Sequence[ClientTable], rules: OwnColumnRules, folder: str) -> _ReadTables:
     """Every client's columns. A client that has no such column has zeros there.
 
     Args:
@@ -273,22 +275,24 @@ def read_tables(given: Sequence[ClientTable], rules: ColumnRules, folder: str) -
     found: list[list[tuple[tuple[str, ...], sp.csr_array]]] = [[] for _ in given]
     bounded: list[str] = []
     remarks: list[str] = []
-    faults = Faults()
+    faults = FileFaults()
     for holding, names in together.items():
         cells, places, nodes, ends = _stacked([given[number] for number in holding], names)
         own = {"bounds": {k: v for k, v in rules.bounds.items() if k in names}, "drop": [k for k in rules.drop if k in names]}
         with faults.gathering():
-            read = read_columns(names, cells, rules.model_copy(update=own), folder, places.__getitem__, nodes, numbered=False)
+            read = read_own_columns(
+                names, cells, rules.model_copy(update=own), folder, places.__getitem__, nodes, numbered=False
+            )
             bounded += read.bounded
             remarks += read.remarks
             for number, begin, end in zip(holding, [0, *ends[:-1]], ends, strict=True):
                 found[number].append((read.names, read.matrix[begin:end]))
     faults.refuse()
     parts = [one.part if one.texts is None else _with_columns(one.part, own) for one, own in zip(given, found, strict=True)]
-    return ReadTables(tuple(parts), tuple(bounded), tuple(dict.fromkeys(remarks)))
+    return _ReadTables(tuple(parts), tuple(bounded), tuple(dict.fromkeys(remarks)))
 
 
-def _require_tables(given: Sequence[ClientTable], rules: ColumnRules, folder: str) -> None:
+def _require_tables(given: Sequence[ClientTable], rules: OwnColumnRules, folder: str) -> None:
     """``DataError`` where bounds or drop name a column that nobody has, or that is no column of a table."""
     for key in (*rules.bounds, *rules.drop):
         every = [one.part.column_names if one.texts is None else one.texts.names for one in given]
@@ -319,7 +323,7 @@ def _stacked(given: Sequence[ClientTable], names: Sequence[str]) -> tuple[list[l
     return cells, places, nodes, ends
 
 
-def _with_columns(part: Part, found: Sequence[tuple[tuple[str, ...], sp.csr_array]]) -> Part:
+def _with_columns(part: OwnerPart, found: Sequence[tuple[tuple[str, ...], sp.csr_array]]) -> OwnerPart:
     names = tuple(name for own, _ in found for name in own)
     empty = sp.csr_array((part.adjacency.shape[0], 0), dtype=np.float32)
     entries = sp.coo_array(sp.hstack([empty, *(matrix for _, matrix in found)]))

@@ -23,12 +23,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base.files import Faults
-from fedgraph.data.base.tables import number_in
-from fedgraph.data.own.edge_columns import EdgeRules
+from fedgraph.data.base.csv_tables import csv_number
+from fedgraph.data.base.files import FileFaults
+from fedgraph.data.own.edge_columns import EdgeColumnRules
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
-from fedgraph.types import Columns
+from fedgraph.types import GraphColumns
 
 _TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
 _NO_NUMBER = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
@@ -37,7 +37,7 @@ _MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-class ColumnRules(Settings):
+class OwnColumnRules(Settings):
     """What shall be done with columns that are no plain numbers, and with which bounds numbers are scaled."""
 
     bounds: dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(
@@ -50,12 +50,12 @@ class ColumnRules(Settings):
     drop: list[str] = Field(default_factory=list, description="columns that are left out")
 
 
-class OwnRules(ColumnRules, EdgeRules):
+class OwnTableRules(OwnColumnRules, EdgeColumnRules):
     """What a user decides about the columns of own tables, in files or in memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class ReadColumns:
+class OwnColumns:
     """A table of texts, as numbers.
 
     Attributes:
@@ -84,16 +84,16 @@ class _Column:
     empty: np.ndarray
 
 
-def read_columns(
+def read_own_columns(
     names: Sequence[str],
     rows: Sequence[Sequence[str]],
-    rules: ColumnRules,
+    rules: OwnColumnRules,
     file: str,
     places: Callable[[int], str],
     nodes: Sequence[str],
-    faults: Faults | None = None,
+    faults: FileFaults | None = None,
     numbered: bool = True,
-) -> ReadColumns:
+) -> OwnColumns:
     """The matrix of a table of texts.
 
     Args:
@@ -121,7 +121,7 @@ def read_columns(
     for place, column in zip(kept, columns, strict=True):
         called = f"column {place + 2}{_called(column.name, place)}" if numbered else f"column {column.name!r}"
         wrong += [(row, place, f"{called} {sentence}") for row, sentence in _faults(column, rules, nodes)]
-    faults = Faults() if faults is None else faults
+    faults = FileFaults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
         faults.note(places(row), sentence)
     faults.refuse()
@@ -134,7 +134,7 @@ def read_columns(
         remarks.append(f"a column for each text of {', '.join(texts)}")
     if filled := [column.name for column in columns if column.empty.any()]:
         remarks.append(f"empty cells of {', '.join(filled)} have a column of their own")
-    return ReadColumns(
+    return OwnColumns(
         matrix=sp.csr_array(matrix, dtype=np.float32),
         names=tuple(name for _, own in parts for name in own),
         from_rows=bool(texts and rules.text == "one-hot") or bool(filled),
@@ -150,7 +150,7 @@ def _column(name: str, cells: list[str]) -> _Column:
     there = {cell for cell in lowered if cell}
     if there <= _TRUE | FALSE and there:
         return _Column(name, "yes/no", cells, np.array([1.0 if cell in _TRUE else 0.0 for cell in lowered]), empty)
-    values = np.array([number_in(cell) for cell in cells])
+    values = np.array([csv_number(cell) for cell in cells])
     dates = np.array([_day_in(cell) for cell in cells]) if np.isnan(values[~empty]).any() else values
     values = dates if np.isnan(dates).sum() < np.isnan(values).sum() else values
     texts = int((np.isnan(values) & ~empty).sum())
@@ -160,7 +160,7 @@ def _column(name: str, cells: list[str]) -> _Column:
     return _Column(name, "text" if mostly else "number", cells, values, empty)
 
 
-def _faults(column: _Column, rules: ColumnRules, nodes: Sequence[str]) -> list[tuple[int, str]]:
+def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> list[tuple[int, str]]:
     """(row, the rest of a sentence) of each cell that the rules do not allow; of those that one word would allow, the first."""
     wrong = column.empty if rules.empty == "refuse" else np.zeros(column.empty.shape, dtype=bool)
     if column.kind == "number" or (column.kind == "text" and rules.text == "refuse"):
@@ -186,15 +186,15 @@ def _faults(column: _Column, rules: ColumnRules, nodes: Sequence[str]) -> list[t
 
 
 def _called(name: str, place: int) -> str:
-    return "" if name == headerless_column_name(place) else f" ({name})"
+    return "" if name == own_column_name(place) else f" ({name})"
 
 
-def headerless_column_name(place: int) -> str:
+def own_column_name(place: int) -> str:
     """What a column without a header is called: by its place in the file, the id being column 1."""
     return f"column {place + 2}"
 
 
-def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray, list[str]]:
+def _encoded(column: _Column, rules: OwnColumnRules, file: str) -> tuple[np.ndarray, list[str]]:
     """(float64 [n, k], k names) of one column."""
     if column.kind == "text":
         if rules.text == "drop":
@@ -208,14 +208,14 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
         return np.eye(len(categories))[place], [f"{column.name} is {text or 'missing'}" for text in categories]
     values, name = column.values.copy(), column.name
     if column.kind == "number" and name in rules.bounds:
-        values = scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
+        values = _scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
     if not column.empty.any():
         return values[:, None], [name]
     values[column.empty] = 0.0  # the middle of the bounds; without bounds no other number is known without the data
     return np.column_stack([values, column.empty.astype(float)]), [name, _missing_column_name(name)]
 
 
-def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
+def _scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
     """Values cut to their bounds and brought to −1 … 1; float64 [n], NaN stays NaN. ``DataError`` where bounds hold nothing."""
     least, largest = map(float, bounds)
     if not least < largest:
@@ -232,7 +232,7 @@ def _day_in(cell: str) -> float:
         return math.nan
 
 
-def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> Columns | None:
+def own_column_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> GraphColumns | None:
     """Which columns [n, d] hold other numbers than 0 and 1, and so lie on a scale of their own; None where none does.
 
     bounded: names of those that were brought to −1 … 1 already. A bag of words is left as it is: more than ``_MOST_NUMBERS``
@@ -249,7 +249,7 @@ def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str
         return None
     flags = {name: place for place, name in enumerate(names)}
     empty = np.array([flags.get(_missing_column_name(names[place]), -1) for place in places], dtype=np.int64)
-    return Columns(places, empty, tuple(names[place] for place in places), inside)
+    return GraphColumns(places, empty, tuple(names[place] for place in places), inside)
 
 
 def _missing_column_name(name: str) -> str:
@@ -257,7 +257,7 @@ def _missing_column_name(name: str) -> str:
     return f"{name} is missing"
 
 
-def column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, bool]]:
+def own_column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, bool]]:
     """What kind each column is, for a draft.
 
     Args:

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import tables
-from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.structure import from_edges
+from fedgraph.data.base import csv_tables
+from fedgraph.data.base.adjacencies import adjacency_of_edges
+from fedgraph.data.base.files import FileFaults, RawFiles
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class CrossEdges:
     """One client's side of the edges between clients.
 
     Attributes:
@@ -29,10 +29,10 @@ class Own:
     cross: tuple[tuple[int, str, int], ...] = ()
 
 
-NOTHING = Own(Path())
+NO_CROSS_EDGES = CrossEdges(Path())
 
 
-def read_between(raw: RawFiles, rows: dict[str, int]) -> Own:
+def read_cross_edges(raw: RawFiles, rows: dict[str, int]) -> CrossEdges:
     """Both files of one client, where they are there. rows: node id → row. ``DataError`` names file and line."""
     hashes: dict[str, tuple[int, int]] = {}
     named: set[int] = set()
@@ -41,7 +41,7 @@ def read_between(raw: RawFiles, rows: dict[str, int]) -> Own:
             raise DataError(f"{raw.folder / 'ids.csv'}:{number}: hash {text!r} or its node stands twice; allowed: each once")
         hashes[text] = row, number
         named.add(row)
-    return Own(raw.folder, hashes, tuple((row, text, number) for number, row, text in _pairs(raw, "cross.csv", rows)))
+    return CrossEdges(raw.folder, hashes, tuple((row, text, number) for number, row, text in _pairs(raw, "cross.csv", rows)))
 
 
 def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, int, str]]:
@@ -49,19 +49,21 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
     file = raw.folder / name
     if not file.is_file():
         return []
-    found, faults = [], Faults()
-    for number, cells in tables.without_header(tables.read_lines(raw.read(name), str(file), least=1), rows, columns=1):
+    found, faults = [], FileFaults()
+    for number, cells in csv_tables.skip_csv_header(
+        csv_tables.read_csv_lines(raw.read(name), str(file), least=1), rows, columns=1
+    ):
         if len(cells) != 2 or not cells[1]:
             faults.note(f"{file}:{number}", f"found {cells}; allowed: two columns, a node and a text")
         elif cells[0] not in rows:
-            faults.note(f"{file}:{number}", tables.unknown_id_sentence(cells[0], rows, number))
+            faults.note(f"{file}:{number}", csv_tables.unknown_csv_id(cells[0], rows, number))
         else:
             found.append((number, rows[cells[0]], cells[1]))
     faults.refuse()
     return found
 
 
-def add_cross_edges(graph: Graph, given: Sequence[Own], starts: np.ndarray, names: Sequence[str]) -> tuple[Graph, str]:
+def add_cross_edges(graph: Graph, given: Sequence[CrossEdges], starts: np.ndarray, names: Sequence[str]) -> tuple[Graph, str]:
     """The graph with the edges between clients, and a phrase that counts them. starts: each client's first node, and n."""
     where: dict[str, tuple[int, int]] = {}  # hash → (client, node)
     for client, own in enumerate(given):
@@ -93,6 +95,6 @@ def add_cross_edges(graph: Graph, given: Sequence[Own], starts: np.ndarray, name
     upper = sp.triu(graph.adjacency, k=1, format="coo")
     inner = upper.coords[0].astype(np.int64) * graph.num_nodes + upper.coords[1]
     cross = np.array([one * graph.num_nodes + two for one, two in listed], dtype=np.int64)
-    adjacency = from_edges(np.union1d(inner, cross), graph.num_nodes)
+    adjacency = adjacency_of_edges(np.union1d(inner, cross), graph.num_nodes)
     alone = sum(len(ends) == 1 for ends in listed.values())
     return replace(graph, adjacency=adjacency), f"{len(listed)} of them between clients ({alone} listed at one end only)"

@@ -15,13 +15,13 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 
-ALIKE = 0.98  # correlation, of values or of ranks, from which on a column counts as computed from edges
+_ALIKE = 0.98  # correlation, of values or of ranks, from which on a column counts as computed from edges
 _MOST_PATHS = 10**8  # paths of two edges: beyond it no triangle is counted
-STEPS = 100  # of the power iterations
+_STEPS = 100  # of the power iterations
 _DAMPING = 0.85  # PageRank's usual
 
 
-class EdgeRules(Settings):
+class EdgeColumnRules(Settings):
     """Whether some columns were computed from edges."""
 
     from_edges: bool | None = Field(
@@ -29,13 +29,13 @@ class EdgeRules(Settings):
     )
 
 
-def noticed(
-    rules: EdgeRules, features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]
+def notice_edge_columns(
+    rules: EdgeColumnRules, features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]
 ) -> tuple[bool, tuple[str, ...]]:
     """(whether features were computed from edges, remarks for the provenance)."""
     if rules.from_edges is False:
         return False, ()
-    same = columns_like_edges(features, adjacency, names)
+    same = _columns_like_edges(features, adjacency, names)
     if not same:
         return bool(rules.from_edges), ()
     listed = ", ".join(f"{name} ({what})" for name, what in same.items())
@@ -43,7 +43,7 @@ def noticed(
     return True, (said,)
 
 
-def columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]) -> dict[str, str]:
+def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]) -> dict[str, str]:
     """Column → what of the edges it goes along with. features: CSR [n, d]. names: of the d columns."""
     degrees = np.diff(adjacency.indptr).astype(float)
     by_column = sp.csc_array(features)
@@ -59,7 +59,7 @@ def columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: S
         if measures
         else {}
     )
-    return {name: what for name, (likeness, what) in nearest.items() if likeness >= ALIKE}
+    return {name: what for name, (likeness, what) in nearest.items() if likeness >= _ALIKE}
 
 
 def _likeness(column: np.ndarray, values: np.ndarray) -> float:
@@ -78,7 +78,7 @@ def _measures(adjacency: sp.csr_array, degrees: np.ndarray) -> Iterator[tuple[st
     share = sp.diags_array(1 / np.maximum(degrees, 1)) @ adjacency
     ranks = np.full(degrees.size, 1 / degrees.size)
     vector = np.full(degrees.size, 1.0)
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         ranks = (1 - _DAMPING) / degrees.size + _DAMPING * (share.T @ ranks + ranks[degrees == 0].sum() / degrees.size)
         vector = adjacency @ vector + vector
         vector /= np.linalg.norm(vector)

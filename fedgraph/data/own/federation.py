@@ -1,7 +1,7 @@
 """Your own federation: one folder (or file) per client, columns matched by name, nothing unpickled.
 
     my_federation/
-      federation.yaml                      optional, see ``Manifest``
+      federation.yaml                      optional, see ``_Manifest``
       bank_a/  features.csv edges.csv labels.csv   [masks.csv ids.csv cross.csv]
       bank_b/  features.parquet edges.parquet labels.parquet
       bank_c/  graph.npz                   gnn-benchmark layout (``base.npz``), masks in it or not  [feature_names.txt]
@@ -37,45 +37,45 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base import npz, owner_parts, splits, tables
+from fedgraph.data.base import csv_tables, npz, owner_parts, splits
+from fedgraph.data.base.adjacencies import CleanedAdjacency, describe_adjacency_cleaning, undirected_adjacency
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Cleaned, changes_of, undirected
 from fedgraph.data.own import client_tables, cross_edges
 from fedgraph.data.own.client_tables import ClientTable
-from fedgraph.data.own.columns import OwnRules, own_scales
-from fedgraph.data.own.edge_columns import noticed
-from fedgraph.data.own.labels import describe_classes, label_text
-from fedgraph.documents.lines import Source
-from fedgraph.documents.settings import Settings, validate
+from fedgraph.data.own.columns import OwnTableRules, own_column_scales
+from fedgraph.data.own.edge_columns import notice_edge_columns
+from fedgraph.data.own.labels import describe_label_classes, own_label_text
+from fedgraph.documents.settings import Settings, validate_settings
+from fedgraph.documents.sources import YamlSource
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, Masks, Provenance
+from fedgraph.types import Graph, GraphMasks, GraphProvenance
 
-MANIFEST = "federation.yaml"
-LONGEST = 80  # characters of a client's name
-MOST_NAMED = 10  # classes that the provenance numbers
-NOTHING = {  # file → how a client says that it has none, so that a file that was forgotten is not taken for that
+_MANIFEST = "federation.yaml"
+_LONGEST = 80  # characters of a client's name
+_MOST_NAMED = 10  # classes that the provenance numbers
+_NOTHING = {  # file → how a client says that it has none, so that a file that was forgotten is not taken for that
     "edges": "allowed: a line per edge; of a client without edges, a table with the head source,target and no line",
     "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
 }
 _PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
 
 
-class Client(Settings):
+class _Client(Settings):
     """One client of the manifest."""
 
-    name: str = Field(min_length=1, max_length=LONGEST, pattern=_PRINTABLE, description="its name in tables")
+    name: str = Field(min_length=1, max_length=_LONGEST, pattern=_PRINTABLE, description="its name in tables")
     folder: str = Field("", description="its folder, relative to the federation; default its name")
 
 
-class Manifest(Settings):
+class _Manifest(Settings):
     """``federation.yaml``."""
 
-    clients: tuple[Client, ...] = Field((), description="the clients in order; none: every subfolder")
+    clients: tuple[_Client, ...] = Field((), description="the clients in order; none: every subfolder")
     classes: tuple[str, ...] = Field((), description="the public list of classes; none: the labels that occur")
 
 
 @dataclass(frozen=True, eq=False)
-class Given(ClientTable):
+class _Given(ClientTable):
     """What one client gave.
 
     Attributes:
@@ -87,13 +87,13 @@ class Given(ClientTable):
     """
 
     rows: dict[str, int]
-    cleaned: Cleaned
+    cleaned: CleanedAdjacency
     split: dict[int, str] = field(default_factory=dict)
-    between: cross_edges.Own = cross_edges.NOTHING
+    between: cross_edges.CrossEdges = cross_edges.NO_CROSS_EDGES
     more_columns: int = 0
 
 
-def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
+def load(path: Path, rules: OwnTableRules, labelled: bool = True) -> Graph:
     """All clients of a folder as one graph whose nodes know their owner; a node is called ``client/id``.
 
     Args:
@@ -110,39 +110,39 @@ def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
     manifest = _manifest(raws[0])
     clients = manifest.clients or tuple(_unnamed(p) for p in _folders(path))
     if not clients:
-        raise DataError(f"{path}: no client; allowed: one folder per client, or a {MANIFEST} that names them")
+        raise DataError(f"{path}: no client; allowed: one folder per client, or a {_MANIFEST} that names them")
     names = [c.name for c in clients]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
-        raise DataError(f"{path / MANIFEST}: client {twice!r} is named twice; allowed: each once")
+        raise DataError(f"{path / _MANIFEST}: client {twice!r} is named twice; allowed: each once")
     given = []
     for client in clients:
         folder = path / (client.folder or client.name)
         if not folder.resolve().is_relative_to(path.resolve()):
-            where = path / MANIFEST if manifest.clients else path
+            where = path / _MANIFEST if manifest.clients else path
             raise DataError(f"{where}: folder {client.folder!r} of client {client.name!r} lies outside {path}")
         if folder.resolve() in (raw.folder.resolve() for raw in raws[1:]):
-            raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
+            raise DataError(f"{path / _MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes if labelled else (), labelled))
-    read = client_tables.read_tables(given, rules, str(path))
+    read = client_tables.join_client_tables(given, rules, str(path))
     given = [replace(g, part=part) for g, part in zip(given, read.parts, strict=True)]
-    graph = owner_parts.join_owners("own/federation", [g.part for g in given], Provenance("own", ""), labelled)
+    graph = owner_parts.join_owner_parts("own/federation", [g.part for g in given], GraphProvenance("own", ""), labelled)
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
     graph, crossing = cross_edges.add_cross_edges(graph, [g.between for g in given], starts, names)
     columns = tuple(sorted({name for g in given for name in g.part.column_names}))
-    from_edges, seen = noticed(rules, graph.features, graph.adjacency, columns)
+    from_edges, seen = notice_edge_columns(rules, graph.features, graph.adjacency, columns)
     checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
     many = f"{len(given)} client{'s' if len(given) > 1 else ''}"
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
-        f"{crossing}, {graph.num_features} features, {describe_classes(graph.num_classes)}"
-        f"{_numbered(owner_parts.class_names([g.part for g in given]))}{_remarks(given, graph)}"
+        f"{crossing}, {graph.num_features} features, {describe_label_classes(graph.num_classes)}"
+        f"{_numbered(owner_parts.owner_part_classes([g.part for g in given]))}{_remarks(given, graph)}"
         f"{''.join(f'; {one}' for one in read.remarks)}"
     )
     split = _joined_split(given, starts, path, names)
-    provenance = Provenance("own", "; ".join((detail, *seen)), checksums)
-    scales = own_scales(graph.features, columns, read.bounded)
+    provenance = GraphProvenance("own", "; ".join((detail, *seen)), checksums)
+    scales = own_column_scales(graph.features, columns, read.bounded)
     ids = tuple(
         f"{name}/{node}" for name, g in zip(names, given, strict=True) for node in sorted(g.rows, key=g.rows.__getitem__)
     )
@@ -150,7 +150,7 @@ def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
     return replace(graph, names=called, masks=split, provenance=provenance, features_from_edges=from_edges, columns=scales)
 
 
-def feature_tables(path: Path) -> list[tables.FeatureTable]:
+def federation_feature_tables(path: Path) -> list[csv_tables.CsvFeatures]:
     """The clients' tables with a line per node, for a draft.
 
     Args:
@@ -162,10 +162,10 @@ def feature_tables(path: Path) -> list[tables.FeatureTable]:
     found = []
     for client in _manifest(RawFiles(path)).clients or tuple(_unnamed(p) for p in _folders(path)):
         raw = RawFiles(path / (client.folder or client.name))
-        for name, read in (("features.csv", RawFiles.read), ("features.parquet", client_tables.parquet)):
+        for name, read in (("features.csv", RawFiles.read), ("features.parquet", client_tables.read_client_parquet_table)):
             if (raw.folder / name).is_file():
-                one = client_tables.named_features(read(raw, name), str(raw.folder / name))
-                found += [one] if isinstance(one, tables.FeatureTable) else []
+                one = client_tables.read_client_table(read(raw, name), str(raw.folder / name))
+                found += [one] if isinstance(one, csv_tables.CsvFeatures) else []
     return found
 
 
@@ -178,30 +178,30 @@ def _folders(path: Path) -> list[Path]:
     return [p for p in found if p.is_dir()]
 
 
-def _unnamed(folder: Path) -> Client:
+def _unnamed(folder: Path) -> _Client:
     """A client that is called as its folder; ``DataError`` where that is no name for a table."""
     name = folder.name
-    if len(name) > LONGEST or not name.isprintable():
+    if len(name) > _LONGEST or not name.isprintable():
         raise DataError(
-            f"{folder.parent}: folder {name!r} is a client's name; allowed: at most {LONGEST} printable characters, or a "
-            f"{MANIFEST} that names its client"
+            f"{folder.parent}: folder {name!r} is a client's name; allowed: at most {_LONGEST} printable characters, or a "
+            f"{_MANIFEST} that names its client"
         )
-    return Client(name=name, folder=name)
+    return _Client(name=name, folder=name)
 
 
-def _manifest(raw: RawFiles) -> Manifest:
-    file = raw.folder / MANIFEST
+def _manifest(raw: RawFiles) -> _Manifest:
+    file = raw.folder / _MANIFEST
     if not file.is_file():
-        return Manifest()
-    raw.read(MANIFEST)  # its checksum goes into the provenance
+        return _Manifest()
+    raw.read(_MANIFEST)  # its checksum goes into the provenance
     try:
-        source = Source.read(file)
-        return validate(Manifest, {} if source.data is None else source.data, source, ())
+        source = YamlSource.read(file)
+        return validate_settings(_Manifest, {} if source.data is None else source.data, source, ())
     except ScenarioError as error:
         raise DataError(str(error)) from error
 
 
-def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) -> Given:
+def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) -> _Given:
     folder = raw.folder
     if not folder.is_dir():
         raise DataError(f"{folder}: not a folder; client {name!r} of the federation needs one")
@@ -216,57 +216,57 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) ->
     given = given if labelled else replace(given, part=replace(given.part, labels=np.full(len(given.rows), "")))
     unknown = sorted(set(map(str, np.unique(given.part.labels))) - {"", *classes}) if classes else []
     if unknown:
-        raise DataError(f"{folder}: label {unknown[0]!r}; allowed by {MANIFEST}: {', '.join(classes)}")
+        raise DataError(f"{folder}: label {unknown[0]!r}; allowed by {_MANIFEST}: {', '.join(classes)}")
     given = replace(given, part=replace(given.part, classes=tuple(classes)))
     split = dict(given.split)
     file = raw.folder / "masks.csv"
     if file.is_file():
-        for row, part in tables.split_parts(raw.read(file.name), str(file), given.rows).items():
+        for row, part in csv_tables.read_csv_split(raw.read(file.name), str(file), given.rows).items():
             if split.setdefault(row, part) != part:
                 raise DataError(f"{file}: a node is in {split[row]} and, by another file, in {part}; allowed: one part")
-    return replace(given, split=split, between=cross_edges.read_between(raw, given.rows))
+    return replace(given, split=split, between=cross_edges.read_cross_edges(raw, given.rows))
 
 
-def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
+def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> _Given:
     """Three tables, CSV or Parquet."""
-    read = client_tables.parquet if kind.endswith("parquet") else RawFiles.read
+    read = client_tables.read_client_parquet_table if kind.endswith("parquet") else RawFiles.read
     ending = kind.rpartition(".")[2]
 
     def text(stem: str) -> tuple[bytes, str]:
         file = raw.folder / f"{stem}.{ending}"
-        if stem in NOTHING and not file.exists():
-            raise DataError(f"{file}: there is none; {NOTHING[stem]}")
+        if stem in _NOTHING and not file.exists():
+            raise DataError(f"{file}: there is none; {_NOTHING[stem]}")
         content = read(raw, file.name)
-        if stem in NOTHING and not content.strip():
-            raise DataError(f"{file}: empty; {NOTHING[stem]}")
+        if stem in _NOTHING and not content.strip():
+            raise DataError(f"{file}: empty; {_NOTHING[stem]}")
         return content, str(file)
 
-    features = client_tables.named_features(*text("features"))
+    features = client_tables.read_client_table(*text("features"))
     rows = features.rows
-    one, two, more = tables.edge_lines(*text("edges"), rows)
-    told = tables.label_words(*text("labels"), rows) if labelled else [None] * len(rows)
-    words = np.array([label_text(word) or "" for word in told])
-    cleaned = undirected(one, two, len(rows))
+    one, two, more = csv_tables.read_csv_edges(*text("edges"), rows)
+    told = csv_tables.read_csv_labels(*text("labels"), rows) if labelled else [None] * len(rows)
+    words = np.array([own_label_text(word) or "" for word in told])
+    cleaned = undirected_adjacency(one, two, len(rows))
     nothing = np.zeros(0, np.int64)
-    part = owner_parts.Part(name, cleaned.adjacency, nothing, nothing, (), words)
+    part = owner_parts.OwnerPart(name, cleaned.adjacency, nothing, nothing, (), words)
     texts = None
-    if isinstance(features, tables.FeatureTable):
+    if isinstance(features, csv_tables.CsvFeatures):
         texts = features
     else:
         part = replace(
             part, rows=features.set_rows, columns=features.columns, column_names=features.names, values=features.values
         )
-    return Given(str(raw.folder / kind), part, texts, rows, cleaned, more_columns=more)
+    return _Given(str(raw.folder / kind), part, texts, rows, cleaned, more_columns=more)
 
 
-def _whole(raw: RawFiles, name: str, kind: str) -> Given:
+def _whole(raw: RawFiles, name: str, kind: str) -> _Given:
     """One file with everything; nodes are called 0 … n − 1."""
     file = str(raw.folder / kind)
     if kind == "graph.npz":
         adjacency, features, labels = npz.read_npz(raw.read(kind), file)
         # Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits.
         num_nodes = labels.size
-        masks = splits.read_masks(raw.read(kind), file, num_nodes)
+        masks = splits.read_split_masks(raw.read(kind), file, num_nodes)
         if len(masks) > 1:
             raise DataError(f"{file}: its masks are {len(masks)} splits; allowed: one, of shape [{num_nodes}]")
         split = {
@@ -279,44 +279,44 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         there = arcs.data != 0
         one, two = arcs.coords[0][there], arcs.coords[1][there]
     else:
-        one, two, features, labels, split = client_tables.data_object(raw.read(kind), file)
+        one, two, features, labels, split = client_tables.read_client_pyg_table(raw.read(kind), file)
     n = labels.size
     entries = sp.coo_array(features)
     if not np.isfinite(entries.data.astype(np.float64)).all():
         raise DataError(f"{file}: a feature is NaN or infinite; allowed: finite numbers")
     names = tuple(str(i) for i in range(features.shape[1]))
     if (raw.folder / "feature_names.txt").is_file():
-        names = client_tables.names(raw, "feature_names.txt", features.shape[1])
+        names = client_tables.read_client_table_names(raw, "feature_names.txt", features.shape[1])
     if labels.dtype.kind not in "iubUS":
         raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
     if labels.dtype.kind == "i" and labels.size and labels.min() < -1:
         raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
-    words = np.array([label_text(value) or "" for value in labels.tolist()])
-    cleaned = undirected(one, two, n)
-    part = owner_parts.Part(
+    words = np.array([own_label_text(value) or "" for value in labels.tolist()])
+    cleaned = undirected_adjacency(one, two, n)
+    part = owner_parts.OwnerPart(
         name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
         entries.data.astype(np.float32),
     )  # fmt: skip
-    return Given(file, part, None, {str(i): i for i in range(n)}, cleaned, split)
+    return _Given(file, part, None, {str(i): i for i in range(n)}, cleaned, split)
 
 
 def _numbered(names: Sequence[str]) -> str:
     """In brackets, the number of each class, as ``positive`` takes it; of many, the first; "" where there is none."""
     if not names:
         return ""
-    told = [f"{number}: {name if name.isprintable() else repr(name)}" for number, name in enumerate(names[:MOST_NAMED])]
-    return f" ({', '.join(told)}{', …' if len(names) > MOST_NAMED else ''})"
+    told = [f"{number}: {name if name.isprintable() else repr(name)}" for number, name in enumerate(names[:_MOST_NAMED])]
+    return f" ({', '.join(told)}{', …' if len(names) > _MOST_NAMED else ''})"
 
 
-def _remarks(given: Sequence[Given], graph: Graph) -> str:
+def _remarks(given: Sequence[_Given], graph: Graph) -> str:
     """Who has no label, what is not read, and what was done to the clients' own edges; "" where there is nothing to say."""
     missing = int((graph.labels < 0).sum()) if graph.num_classes else 0
     told = [f"{missing} of {graph.num_nodes} nodes have no label (None, NaN, −1, empty)"] if missing else []
     told += ["further columns of edges (weights, times) are not read"] if any(g.more_columns for g in given) else []
-    return "".join(f"; {one}" for one in (*told, *changes_of([g.cleaned for g in given])))
+    return "".join(f"; {one}" for one in (*told, *describe_adjacency_cleaning([g.cleaned for g in given])))
 
 
-def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:
+def _joined_split(given: Sequence[_Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[GraphMasks, ...]:
     brought = [bool(own.split) for own in given]
     if not any(brought):
         return ()

@@ -20,25 +20,25 @@ from pathlib import Path
 import numpy as np
 
 from fedgraph.data import tu
-from fedgraph.data.base import tables
-from fedgraph.data.base.files import Faults, RawFiles
+from fedgraph.data.base import csv_tables
+from fedgraph.data.base.files import FileFaults, RawFiles
 from fedgraph.data.own import graphml
-from fedgraph.data.own.columns import OwnRules
-from fedgraph.data.own.given_graphs import GivenGraph, labelled_collection, side_by_side
+from fedgraph.data.own.collection import OwnCollectionGraph, join_own_collection, label_own_collection
+from fedgraph.data.own.columns import OwnTableRules
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
 NODES, EDGES, LABELS = "nodes.csv", "edges.csv", "labels.csv"
 _INDICATOR = "_graph_indicator.txt"
-OWNER = "owner"  # a column of the labels
-KINDS = (
+_OWNER = "owner"  # a column of the labels
+_KINDS = (
     f"allowed: {NODES}, {EDGES} and {LABELS}; NAME.{NODES} and NAME.{EDGES} for each graph; *.graphml; NAME{_INDICATOR} and "
     "its like; or a folder of these for each owner"
 )
 
 
 @dataclass(eq=False)
-class Found:
+class GraphFolder:
     """What was read so far.
 
     Attributes:
@@ -50,15 +50,15 @@ class Found:
         lacking: whether graphs could not be read at all.
     """
 
-    graphs: list[GivenGraph] = field(default_factory=list)
+    graphs: list[OwnCollectionGraph] = field(default_factory=list)
     unused: dict[str, None] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
     labels: dict[str, None] = field(default_factory=dict)
-    faults: Faults = field(default_factory=Faults)
+    faults: FileFaults = field(default_factory=FileFaults)
     lacking: bool = False
 
 
-def is_collection(folder: Path) -> bool:
+def is_graph_folder(folder: Path) -> bool:
     """Whether ``own/graphs`` would read a folder.
 
     A folder with ``features.csv`` is one graph, and folders of these are a federation.
@@ -66,7 +66,7 @@ def is_collection(folder: Path) -> bool:
     return folder.is_dir() and (_kind(folder) != "" or any(map(_kind, _folders(folder))))
 
 
-def load(path: Path, rules: OwnRules, label: str) -> GraphCollection:
+def load(path: Path, rules: OwnTableRules, label: str) -> GraphCollection:
     """The collection in a folder.
 
     Args:
@@ -80,11 +80,11 @@ def load(path: Path, rules: OwnRules, label: str) -> GraphCollection:
     found = read(path, label)
     if not found.graphs:
         found.faults.refuse()
-    given = side_by_side(found.graphs, rules, str(path), tuple(found.unused), found.checksums, found.faults)
-    return labelled_collection(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
+    given = join_own_collection(found.graphs, rules, str(path), tuple(found.unused), found.checksums, found.faults)
+    return label_own_collection(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
 
 
-def read(path: Path, label: str = "") -> Found:
+def read(path: Path, label: str = "") -> GraphFolder:
     """What lies in a folder, before anything is decided about columns.
 
     Args:
@@ -95,16 +95,16 @@ def read(path: Path, label: str = "") -> Found:
         DataError: there is no graph, or the layout is wrong. Faults of lines are noted in the result and not raised.
     """
     if not path.is_dir():
-        raise DataError(f"{path}: not a folder; own/graphs needs one. {KINDS}")
-    found = Found()
+        raise DataError(f"{path}: not a folder; own/graphs needs one. {_KINDS}")
+    found = GraphFolder()
     if _kind(path):
         _read(path, "", label, found, "")
     else:
         owners = [one for one in _folders(path) if _kind(one)]
         if not owners:
-            raise DataError(f"{path}: no graph was found; {KINDS}")
+            raise DataError(f"{path}: no graph was found; {_KINDS}")
         if strange := [one.name for one in _folders(path) if one not in owners]:
-            raise DataError(f"{path / strange[0]}: no graph was found; {KINDS}")
+            raise DataError(f"{path / strange[0]}: no graph was found; {_KINDS}")
         for one in owners:
             _read(one, one.name, label, found, f"{one.name}/")
     return found
@@ -128,12 +128,12 @@ def _folders(path: Path) -> list[Path]:
     return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__")))
 
 
-def _read(folder: Path, owner: str, label: str, found: Found, prefix: str) -> None:
+def _read(folder: Path, owner: str, label: str, found: GraphFolder, prefix: str) -> None:
     """The graphs of one folder, with labels and owners."""
     raw = RawFiles(folder)
     kind = _kind(folder)
     readers = {"tables": _of_tables, "pairs": _of_pairs, "graphml": _of_graphml, "tu": _of_tu}
-    graphs: list[GivenGraph] = []
+    graphs: list[OwnCollectionGraph] = []
     with found.faults.gathering():
         graphs = list(readers[kind](raw, found))
     found.lacking |= not graphs
@@ -149,11 +149,11 @@ def _read(folder: Path, owner: str, label: str, found: Found, prefix: str) -> No
     found.checksums |= {prefix + name: digest for name, digest in raw.checksums.items()}
 
 
-def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: Found) -> list[GivenGraph]:
+def _labelled(raw: RawFiles, graphs: Sequence[OwnCollectionGraph], label: str, found: GraphFolder) -> list[OwnCollectionGraph]:
     """The graphs with what labels.csv says of them."""
     file = str(raw.folder / LABELS)
-    head, lines = tables.headed(raw.read(LABELS), file, ("graph",), found.faults)
-    others = [name for name in head if name not in ("graph", OWNER)]
+    head, lines = csv_tables.read_headed_csv(raw.read(LABELS), file, ("graph",), found.faults)
+    others = [name for name in head if name not in ("graph", _OWNER)]
     if not others or (label and label not in others):
         raise DataError(f"{file}:1: there is no column {label or 'label'!r}; found: {', '.join(head)}")
     found.labels |= dict.fromkeys(others)
@@ -168,7 +168,7 @@ def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: Fo
         elif name in said:
             found.faults.note(f"{file}:{number}", f"graph {name!r} has a second label; allowed: one")
         said[name] = cells
-    place = head.index(OWNER) if OWNER in head else None
+    place = head.index(_OWNER) if _OWNER in head else None
     return [
         replace(graph, label=own[of_label], owner="" if place is None else own[place])
         if (own := said.get(graph.name)) is not None
@@ -177,10 +177,10 @@ def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: Fo
     ]
 
 
-def _of_tables(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
+def _of_tables(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
     """One table of all nodes, one of all edges."""
     file, other = str(raw.folder / NODES), str(raw.folder / EDGES)
-    head, lines = tables.headed(raw.read(NODES), file, ("graph", "id"), found.faults)
+    head, lines = csv_tables.read_headed_csv(raw.read(NODES), file, ("graph", "id"), found.faults)
     of_graph, of_id = head.index("graph"), head.index("id")
     kept = [place for place in range(len(head)) if place not in (of_graph, of_id)]
     rows: dict[str, dict[str, int]] = {}
@@ -205,12 +205,14 @@ def _of_tables(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     columns = tuple(head[place] for place in kept)
     for graph, there in sound.items():
         nodes, at = zip(*there, strict=True)
-        yield GivenGraph(graph, columns, nodes, cells_of[graph], file, at, _pairs(ends.get(graph, [])))
+        yield OwnCollectionGraph(graph, columns, nodes, cells_of[graph], file, at, _pairs(ends.get(graph, [])))
 
 
-def _edges_of(raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: Found) -> dict[str, list[tuple[int, int]]]:
+def _edges_of(
+    raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: GraphFolder
+) -> dict[str, list[tuple[int, int]]]:
     """Graph → its edges, by the rows of their ends."""
-    head, lines = tables.headed(raw.read(EDGES), file, ("graph", "source", "target"), found.faults)
+    head, lines = csv_tables.read_headed_csv(raw.read(EDGES), file, ("graph", "source", "target"), found.faults)
     places = [head.index(name) for name in ("graph", "source", "target")]
     found.unused |= {f"column {name!r} of {EDGES}": None for name in head if head.index(name) not in places}
     ends: dict[str, list[tuple[int, int]]] = {}
@@ -231,7 +233,7 @@ def _as_wide(lines: Sequence[tuple[int, list[str]]], head: Sequence[str]) -> lis
     return [line for line in lines if len(line[1]) == len(head)]
 
 
-def _of_pairs(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
+def _of_pairs(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
     """Two tables for each graph, in one folder or in a folder each."""
     given = {file.name.removesuffix(f".{NODES}"): file.name for file in sorted(raw.folder.glob(f"*.{NODES}"))}
     given |= {one.name: f"{one.name}/{NODES}" for one in _folders(raw.folder) if (one / NODES).exists()}
@@ -242,21 +244,21 @@ def _of_pairs(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
         file, ends = str(raw.folder / nodes), np.zeros((0, 2), dtype=np.int64)
         table, more = None, 0
         with found.faults.gathering():
-            table = tables.feature_table(raw.read(nodes), file, found.faults)
-            one, two, more = tables.edge_lines(raw.read(edges), str(raw.folder / edges), table.rows)
+            table = csv_tables.read_csv_features(raw.read(nodes), file, found.faults)
+            one, two, more = csv_tables.read_csv_edges(raw.read(edges), str(raw.folder / edges), table.rows)
             ends = np.stack([one, two], axis=1)
         if table is None:
             found.lacking = True
             continue
         found.unused |= {"further columns of edges (weights, times)": None} if more else {}
         columns = table.names or tuple(f"column {place + 2}" for place in range(len((table.cells or [[]])[0])))
-        yield GivenGraph(name, columns, tuple(table.ids), table.cells, file, table.lines, ends)
+        yield OwnCollectionGraph(name, columns, tuple(table.ids), table.cells, file, table.lines, ends)
 
 
-def _of_graphml(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
+def _of_graphml(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
     seen: dict[str, str] = {}
     for file in sorted(raw.folder.glob("*.graphml")):
-        graphs: list[GivenGraph] = []
+        graphs: list[OwnCollectionGraph] = []
         with found.faults.gathering():
             graphs, unused = graphml.read(raw.read(file.name), str(file))
             found.unused |= dict.fromkeys(unused)
@@ -269,24 +271,24 @@ def _of_graphml(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
             yield named
 
 
-def _of_tu(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
+def _of_tu(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
     """Attributes as numbers; the kind of a node as a yes/no column for each kind."""
     several = sorted(file.name for file in raw.folder.glob(f"*{_INDICATOR}"))
     if len(several) > 1:
         raise DataError(f"{raw.folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")
     prefix = several[0].removesuffix(_INDICATOR)
-    owner = tu.graph_indicator(raw, several[0])
+    owner = tu.read_tu_indicator(raw, several[0])
     count = int(owner[-1]) + 1
-    ends = tu.read_arcs(raw, f"{prefix}_A.txt", owner)
-    labels = tu.graph_classes(raw, f"{prefix}_graph_labels.txt", count)
+    ends = tu.read_tu_arcs(raw, f"{prefix}_A.txt", owner)
+    labels = tu.read_tu_classes(raw, f"{prefix}_graph_labels.txt", count)
     cells: list[list[str]] = [[] for _ in range(owner.size)]
     columns: list[str] = []
     if (raw.folder / (file := f"{prefix}_node_attributes.txt")).exists():
-        values = tu.node_attributes(raw, file, owner.size, None)
+        values = tu.read_tu_attributes(raw, file, owner.size, None)
         columns += [f"attribute {place + 1}" for place in range(values.shape[1])]
         cells = [[*row, *map(repr, own)] for row, own in zip(cells, values.tolist(), strict=True)]
     if (raw.folder / (file := f"{prefix}_node_labels.txt")).exists():
-        kinds = tu.node_kinds(raw, file, owner.size, None)
+        kinds = tu.read_tu_node_kinds(raw, file, owner.size, None)
         every = np.unique(kinds)
         columns += [f"kind is {kind}" for kind in every]
         cells = [[*row, *("1" if kind == one else "0" for one in every)] for row, kind in zip(cells, kinds, strict=True)]
@@ -303,7 +305,7 @@ def _of_tu(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
         lines = range(own.start + 1, own.stop + 1)
         label = f"class {labels[graph]}"
         file = str(raw.folder / several[0])
-        yield GivenGraph(str(graph + 1), tuple(columns), nodes, cells[own], file, lines, mine, label)
+        yield OwnCollectionGraph(str(graph + 1), tuple(columns), nodes, cells[own], file, lines, mine, label)
 
 
 def _pairs(ends: Sequence[tuple[int, int]]) -> np.ndarray:

@@ -8,12 +8,12 @@ from xml.parsers import expat
 
 import numpy as np
 
-from fedgraph.data.base.files import Faults
-from fedgraph.data.own.given_graphs import GivenGraph
+from fedgraph.data.base.files import FileFaults
+from fedgraph.data.own.collection import OwnCollectionGraph
 from fedgraph.errors import DataError
 
-LABELS = ("label", "y", "class", "target")  # keys of the graph's own data that are its label
-DEEPEST = 64  # elements in each other
+_LABELS = ("label", "y", "class", "target")  # keys of the graph's own data that are its label
+_DEEPEST = 64  # elements in each other
 
 
 @dataclass(eq=False)
@@ -28,7 +28,7 @@ class _Open:
     own: dict[str, str] = field(default_factory=dict)
 
 
-def read(content: bytes, file: str) -> tuple[list[GivenGraph], list[str]]:
+def read(content: bytes, file: str) -> tuple[list[OwnCollectionGraph], list[str]]:
     """(the graphs of a file, what it holds that no method reads). ``DataError`` lists its faults with their lines."""
     reader = _Reader(file)
     try:
@@ -46,7 +46,7 @@ class _Reader:
     """What the parser calls, element by element."""
 
     def __init__(self, file: str) -> None:
-        self.file, self.faults = file, Faults()
+        self.file, self.faults = file, FileFaults()
         self.graphs: list[_Open] = []
         self.unused: dict[str, None] = {}
         self._keys: dict[str, tuple[str, str]] = {}  # id → (what it belongs to, name)
@@ -71,8 +71,8 @@ class _Reader:
         name = tag.rpartition(":")[2]
         parent = self._inside[-1] if self._inside else ""
         self._inside.append(name)
-        if len(self._inside) > DEEPEST:
-            raise DataError(f"{self._here}: {DEEPEST} elements in each other; allowed: GraphML")
+        if len(self._inside) > _DEEPEST:
+            raise DataError(f"{self._here}: {_DEEPEST} elements in each other; allowed: GraphML")
         if name == "key":
             self._key = given.get("id", "")
             self._keys[self._key] = given.get("for", "all"), given.get("attr.name", self._key)
@@ -119,7 +119,7 @@ class _Reader:
             elif parent == "edge":
                 self.unused[f"edge attribute {called!r}"] = None
 
-    def closed(self, graph: _Open) -> GivenGraph:
+    def closed(self, graph: _Open) -> OwnCollectionGraph:
         """The graph, once all nodes are known."""
         if not graph.rows:
             self.faults.note(self.file, f"graph {graph.name!r} has no node; allowed: one or more")
@@ -135,8 +135,8 @@ class _Reader:
         columns += tuple(n for _, (what, n) in self._keys.items() if what == "node" and n in usual and n not in columns)
         ends = [(graph.rows.get(one, 0), graph.rows.get(two, 0)) for one, two, _ in graph.ends]
         own = {name.casefold(): value for name, value in graph.own.items()}
-        self.unused |= {f"graph attribute {name!r}": None for name in graph.own if name.casefold() not in (*LABELS, "owner")}
-        return GivenGraph(
+        self.unused |= {f"graph attribute {name!r}": None for name in graph.own if name.casefold() not in (*_LABELS, "owner")}
+        return OwnCollectionGraph(
             name=graph.name,
             columns=columns,
             nodes=tuple(graph.rows),
@@ -144,6 +144,6 @@ class _Reader:
             file=self.file,
             lines=graph.lines,
             ends=np.array(ends, dtype=np.int64).reshape(-1, 2),
-            label=next((own[name] for name in LABELS if name in own), None),
+            label=next((own[name] for name in _LABELS if name in own), None),
             owner=own.get("owner", ""),
         )

@@ -9,7 +9,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from fedgraph.data.base.tables import number_in
+from fedgraph.data.base.csv_tables import csv_number
 from fedgraph.errors import DataError
 
 _MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat", "none"})  # as Python, NumPy and pandas write them
@@ -18,7 +18,7 @@ _MOST_FRACTIONS = 20  # distinct labels with a fraction; more than that is a num
 
 
 @dataclass(frozen=True, eq=False)
-class ReadLabels:
+class OwnLabels:
     """Labels, as classes.
 
     Attributes:
@@ -32,12 +32,12 @@ class ReadLabels:
     remarks: tuple[str, ...]
 
 
-def describe_classes(count: int) -> str:
+def describe_label_classes(count: int) -> str:
     """How many classes there are; a graph whose labels were not read has none."""
     return f"{count} classes" if count else "no labels"
 
 
-def read_labels(values: Iterable[object], where: str, what: str = "node") -> ReadLabels:
+def read_own_labels(values: Iterable[object], where: str, what: str = "node") -> OwnLabels:
     """The class of each node, or of each graph.
 
     Missing is None, NaN, pandas' NA and NaT, −1, and the texts of ``_MISSING_WORDS`` (capitals do not matter). Classes are in
@@ -54,7 +54,7 @@ def read_labels(values: Iterable[object], where: str, what: str = "node") -> Rea
     Raises:
         DataError: no label is known, or the labels are numbers to predict and no classes.
     """
-    texts = [label_text(value) for value in values]
+    texts = [own_label_text(value) for value in values]
     known = sorted({text for text in texts if text is not None}, key=_by_value)
     if not known:
         raise DataError(f"{where}: no {what} has a label; allowed: at least one labelled {what}")
@@ -74,10 +74,10 @@ def read_labels(values: Iterable[object], where: str, what: str = "node") -> Rea
         remarks.append(
             f"the label {doubtful[0]!r} of {counted:,} {what}s counts as a class; if it means that nobody knows, leave it empty"
         )
-    return ReadLabels(numbers, tuple(known), tuple(remarks))
+    return OwnLabels(numbers, tuple(known), tuple(remarks))
 
 
-def label_text(value: object) -> str | None:
+def own_label_text(value: object) -> str | None:
     """The label as text, None where it is missing. Whole numbers lose their ``.0``: pandas adds it beside missing ones."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
@@ -97,7 +97,7 @@ def label_text(value: object) -> str | None:
 
 
 def _is_fraction(text: str) -> bool:
-    number = number_in(text)
+    number = csv_number(text)
     return math.isfinite(number) and not number.is_integer()
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import splits, validated
-from fedgraph.data.own.columns import ColumnRules, OwnRules, ReadColumns, read_columns
-from fedgraph.data.own.edge_columns import EdgeRules
-from fedgraph.data.own.given_graphs import Joined, labelled_collection
-from fedgraph.data.own.one_graph import Given, graph_of_given
+from fedgraph.data.base import splits, validate_data_parameters
+from fedgraph.data.own.collection import JoinedOwnCollection, label_own_collection
+from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, OwnTableRules, read_own_columns
+from fedgraph.data.own.edge_columns import EdgeColumnRules
+from fedgraph.data.own.one_graph import OneGraph, check_one_graph
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, GraphCollection, Masks
+from fedgraph.types import Graph, GraphCollection, GraphMasks
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 _LABEL_COLUMNS = ("y", "label", "labels", "class", "target")
-ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
+_ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
 _READ_OF_PYG = ("x", "edge_index", "y", "num_nodes")
-OWNER = "owner"  # of a small graph: who holds it
+_OWNER = "owner"  # of a small graph: who holds it
 
 
-def graph_of(
+def graph_from_object(
     data: Any, name: str, label: str | None = None, columns: Mapping[str, object] | None = None, labelled: bool = True
 ) -> Graph:
     """``data`` as a graph. Edges become undirected, self-loops and repeated edges are dropped, weights too.
@@ -43,7 +43,8 @@ def graph_of(
             ``Graph``.
         name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
-        columns: what becomes of the columns of a pandas table (``columns.OwnRules``); of other data only ``from_edges`` counts.
+        columns: what becomes of the columns of a pandas table (``columns.OwnTableRules``); of other data only
+            ``adjacency_of_edges`` counts.
         labelled: whether some label must be known. If not, labels are not read, and a table of nodes needs none.
 
     Returns:
@@ -53,7 +54,7 @@ def graph_of(
         DataError: one line that says what was found and what is allowed.
         ScenarioError: ``columns`` holds a key or a value that is not allowed.
     """
-    rules = validated(OwnRules, columns or {}, "own/object")
+    rules = validate_data_parameters(OwnTableRules, columns or {}, "own/object")
     if isinstance(data, Graph):
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
@@ -69,14 +70,14 @@ def graph_of(
             f"data is a {type(data).__name__}; allowed: a torch_geometric Data, a NetworkX graph, two pandas tables (nodes, "
             "edges), a fedgraph Graph, or the tuple (adjacency, features, labels)"
         )
-    return graph_of_given(given, rules, labelled)
+    return check_one_graph(given, rules, labelled)
 
 
 def _title(name: str) -> str:
     return f"a graph in memory called {name}"
 
 
-def _of_pyg(data: Any, name: str) -> Given:
+def _of_pyg(data: Any, name: str) -> OneGraph:
     missing = [key for key in ("x", "edge_index", "y") if getattr(data, key, None) is None]
     if missing:
         raise DataError(f"the PyG data object has no {', '.join(missing)}; needed: x [n, d], edge_index [2, m], y [n]")
@@ -87,9 +88,9 @@ def _of_pyg(data: Any, name: str) -> Given:
             f"y has shape {labels.shape}; allowed: one label per node, [n]. For several labels compare one at a time"
         )
     masks, alone = _masks_of(data, rows.shape[0])
-    unused = (*_unused_of_pyg(data, (*_READ_OF_PYG, *splits.NAMES), "object"), *alone)
+    unused = (*_unused_of_pyg(data, (*_READ_OF_PYG, *splits.SPLIT_MASKS), "object"), *alone)
     words = labels.reshape(-1).tolist()
-    return Given(name, _title(name), ends[:, 0], ends[:, 1], rows, words, unused=unused, masks=masks)
+    return OneGraph(name, _title(name), ends[:, 0], ends[:, 1], rows, words, unused=unused, masks=masks)
 
 
 def _parts_of_pyg(data: Data, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -108,15 +109,15 @@ def _unused_of_pyg(data: Data, read: Sequence[str], what: str) -> list[str]:
     return [f"{key} of the PyG {what}" for key in list(data.keys()) if key not in read]
 
 
-def _masks_of(data: Data, num_nodes: int) -> tuple[tuple[Masks, ...], list[str]]:
+def _masks_of(data: Data, num_nodes: int) -> tuple[tuple[GraphMasks, ...], list[str]]:
     """Splits by ``train_mask``, ``val_mask`` and ``test_mask`` ([n], or [n, k] for k splits), and masks that make no split."""
-    given = {key: data[key].cpu().numpy() for key in splits.NAMES if data.get(key) is not None}
+    given = {key: data[key].cpu().numpy() for key in splits.SPLIT_MASKS if data.get(key) is not None}
     if {"train_mask", "test_mask"} <= set(given):
         return splits.splits_of_masks(given, "the PyG data object", num_nodes), []
     return (), [f"{key} (a split needs train_mask and test_mask)" for key in given]
 
 
-def _of_networkx(data: nx.Graph, name: str, label: str) -> Given:
+def _of_networkx(data: nx.Graph, name: str, label: str) -> OneGraph:
     rows, ends, unused = _parts_of_networkx(data, "the graph", ("x", label))
     if rows.shape[1] == 0:
         raise DataError(
@@ -125,7 +126,7 @@ def _of_networkx(data: nx.Graph, name: str, label: str) -> Given:
         )
     labels = [data.nodes[node].get(label) for node in data.nodes]
     ids = tuple(map(str, data.nodes))
-    return Given(name, _title(name), ends[:, 0], ends[:, 1], rows, labels, unused=tuple(unused), ids=ids)
+    return OneGraph(name, _title(name), ends[:, 0], ends[:, 1], rows, labels, unused=tuple(unused), ids=ids)
 
 
 def _parts_of_networkx(graph: nx.Graph, where: str, read: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -146,7 +147,7 @@ def _parts_of_networkx(graph: nx.Graph, where: str, read: Sequence[str]) -> tupl
     return np.stack(rows) if rows else np.zeros((len(position), 0)), ends, unused
 
 
-def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> Given:
+def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> OneGraph:
     table = sp.coo_array(adjacency)
     n = table.shape[0]
     if table.ndim != 2 or table.shape != (n, n):
@@ -154,12 +155,12 @@ def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> Given:
     there = np.asarray(table.data) != 0
     unused = ("edge weights",) if (np.asarray(table.data)[there] != 1).any() else ()
     words = np.asarray(labels).reshape(-1).tolist()
-    return Given(name, _title(name), table.coords[0][there], table.coords[1][there], features, words, unused=unused)
+    return OneGraph(name, _title(name), table.coords[0][there], table.coords[1][there], features, words, unused=unused)
 
 
 def _of_tables(
-    nodes: pd.DataFrame, edges: pd.DataFrame, name: str, label: str | None, rules: ColumnRules, labelled: bool
-) -> Given:
+    nodes: pd.DataFrame, edges: pd.DataFrame, name: str, label: str | None, rules: OwnColumnRules, labelled: bool
+) -> OneGraph:
     """Two pandas tables. A node's id is its column ``id``, else the index; edges have named ends, or the first two columns."""
     columns = [str(column) for column in nodes.columns]
     chosen = label or next((column for column in columns if column.casefold() in _LABEL_COLUMNS), None)
@@ -170,12 +171,12 @@ def _of_tables(
         raise DataError("two rows of the table of nodes have one id; allowed: each once")
     kept = [column for column in columns if column not in (chosen, "id")]
     cells = [["" if _is_missing(value) else str(value).strip() for value in row] for row in nodes[kept].itertuples(index=False)]
-    read = read_columns(kept, cells, rules, "the table of nodes", lambda row: f"the table of nodes:{row + 1}", ids)
+    read = read_own_columns(kept, cells, rules, "the table of nodes", lambda row: f"the table of nodes:{row + 1}", ids)
     ends = _ends([str(column) for column in edges.columns])
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
     unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
     words = nodes[chosen].tolist() if chosen in columns else [None] * len(ids)
-    return Given(
+    return OneGraph(
         name,
         _title(name),
         one,
@@ -196,7 +197,7 @@ def _ends(columns: Sequence[str]) -> tuple[str, str]:
         raise DataError(
             f"the table of edges has the columns {', '.join(columns) or 'none'}; allowed: two ends, such as source, target"
         )
-    return next((pair for pair in ENDS if set(pair) <= set(columns)), (columns[0], columns[1]))
+    return next((pair for pair in _ENDS if set(pair) <= set(columns)), (columns[0], columns[1]))
 
 
 def _rows_of(values: Sequence[object], ids: Sequence[str], end: str) -> np.ndarray:
@@ -211,7 +212,7 @@ def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
-def graphs_from_objects(given: Sequence[object], name: str, rules: EdgeRules, label: str = "y") -> GraphCollection:
+def collection_from_objects(given: Sequence[object], name: str, rules: EdgeColumnRules, label: str = "y") -> GraphCollection:
     """Many graphs, each with one label, as a collection.
 
     Args:
@@ -238,13 +239,13 @@ def graphs_from_objects(given: Sequence[object], name: str, rules: EdgeRules, la
         raise DataError(f"graph {other} has {widths[other]} features, graph 0 has {widths[0]}; allowed: equally many")
     sizes = np.array([rows.shape[0] for rows, *_ in read], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
-    found = Joined(
+    found = JoinedOwnCollection(
         names=[str(place) for place in range(len(read))],
         sizes=sizes,
         labels=[one_label for _, _, one_label, _ in read],
         owners=[owner for *_, owner in read],
         ends=np.concatenate([ends + start for (_, ends, _, _), start in zip(read, starts, strict=True)]),
-        read=ReadColumns(
+        read=OwnColumns(
             matrix=sp.csr_array(np.concatenate([rows for rows, *_ in read])),
             names=tuple(f"column {place}" for place in range(widths[0])),
             from_rows=False,
@@ -253,7 +254,7 @@ def graphs_from_objects(given: Sequence[object], name: str, rules: EdgeRules, la
     )
     if unused:
         logging.getLogger("fedgraph").warning("%s: not used: %s", name, ", ".join(unused))
-    return labelled_collection(name, f"graphs in memory called {name}", found, rules, "the labels")
+    return label_own_collection(name, f"graphs in memory called {name}", found, rules, "the labels")
 
 
 def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple[np.ndarray, np.ndarray, object, str]:
@@ -267,7 +268,7 @@ def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple
         if len(labels) > 1:
             raise DataError(f"{where}: y has {len(labels)} labels; allowed: one for the graph")
         found = labels[0] if labels else None
-        more = _unused_of_pyg(graph, (*_READ_OF_PYG, OWNER), "objects")
+        more = _unused_of_pyg(graph, (*_READ_OF_PYG, _OWNER), "objects")
     elif isinstance(graph, nx.Graph):
         rows, ends, more = _parts_of_networkx(graph, where, ("x",))
         found, told = graph.graph.get(label), graph.graph
@@ -275,7 +276,7 @@ def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple
         raise DataError(f"{where} is a {type(graph).__name__}; allowed: a torch_geometric Data or a NetworkX graph")
     unused |= dict.fromkeys(more)
     _require_sound(rows, ends, where)
-    return rows, ends, found, str(told.get(OWNER) or "")
+    return rows, ends, found, str(told.get(_OWNER) or "")
 
 
 def _require_sound(rows: np.ndarray, ends: np.ndarray, where: str) -> None:

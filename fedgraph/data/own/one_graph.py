@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base.structure import changes_of, feature_matrix, undirected
-from fedgraph.data.own.columns import own_scales
-from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import ReadLabels, describe_classes, read_labels
+from fedgraph.data.base.adjacencies import describe_adjacency_cleaning, feature_matrix, undirected_adjacency
+from fedgraph.data.own.columns import own_column_scales
+from fedgraph.data.own.edge_columns import EdgeColumnRules, notice_edge_columns
+from fedgraph.data.own.labels import OwnLabels, describe_label_classes, read_own_labels
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Masks, Names, Provenance
+from fedgraph.types import Graph, GraphMasks, GraphNames, GraphProvenance
 
-logger = logging.getLogger("fedgraph")
+_logger = logging.getLogger("fedgraph")
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class OneGraph:
     """What was given.
 
     Attributes:
@@ -57,10 +57,10 @@ class Given:
     ids: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
     checksums: Mapping[str, str] | None = None
-    masks: tuple[Masks, ...] = ()
+    masks: tuple[GraphMasks, ...] = ()
 
 
-def graph_of_given(given: Given, rules: EdgeRules, labelled: bool = True) -> Graph:
+def check_one_graph(given: OneGraph, rules: EdgeColumnRules, labelled: bool = True) -> Graph:
     """The graph. labelled: whether some label must be known; if not, none is read.
 
     Raises ``DataError`` in one line that says what was found and what is allowed.
@@ -77,33 +77,33 @@ def graph_of_given(given: Given, rules: EdgeRules, labelled: bool = True) -> Gra
     one, two = given.one, given.two
     if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n):
         raise DataError(f"an edge names node {max(one.max(), two.max())}; allowed: 0 … {n - 1}")
-    labels = read_labels(words, given.where) if labelled else ReadLabels(np.full(n, -1, dtype=np.int64), (), ())
-    cleaned = undirected(one, two, n)
+    labels = read_own_labels(words, given.where) if labelled else OwnLabels(np.full(n, -1, dtype=np.int64), (), ())
+    cleaned = undirected_adjacency(one, two, n)
     names = given.names or tuple(f"column {k}" for k in range(matrix.shape[1]))
-    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, names)
+    from_edges, seen = notice_edge_columns(rules, matrix, cleaned.adjacency, names)
     not_used = [f"not used: {', '.join(given.unused)}"] if given.unused else []
-    counted = f"{given.title}: {n} nodes, {cleaned.adjacency.nnz // 2} edges, {describe_classes(len(labels.classes))}"
-    detail = "; ".join([counted, *labels.remarks, *not_used, *changes_of([cleaned]), *given.remarks, *seen])
+    counted = f"{given.title}: {n} nodes, {cleaned.adjacency.nnz // 2} edges, {describe_label_classes(len(labels.classes))}"
+    detail = "; ".join([counted, *labels.remarks, *not_used, *describe_adjacency_cleaning([cleaned]), *given.remarks, *seen])
     checksums = given.checksums
     if checksums is None:
         for sentence in (*(f"not used: {what}" for what in given.unused), *labels.remarks, *given.remarks, *seen):
-            logger.warning("%s: %s", given.name, sentence)
+            _logger.warning("%s: %s", given.name, sentence)
         digest, edges = hashlib.sha256(), cleaned.adjacency
         for part in (edges.indptr, edges.indices, matrix.indptr, matrix.indices, matrix.data, labels.numbers):
             digest.update(np.ascontiguousarray(part).tobytes())
         checksums = {"(in memory)": digest.hexdigest()}
-    scales = own_scales(matrix, names, given.bounded)
+    scales = own_column_scales(matrix, names, given.bounded)
     return Graph(
         name=given.name,
         adjacency=cleaned.adjacency,
         features=matrix,
         labels=labels.numbers,
         num_classes=len(labels.classes),
-        provenance=Provenance("own", detail, dict(checksums)),
+        provenance=GraphProvenance("own", detail, dict(checksums)),
         masks=given.masks,
         columns_from_rows=given.from_rows or (scales is not None and bool(scales.names)),
         features_from_edges=from_edges,
         nodes_from_edges=False,
-        names=Names(given.ids, given.names, labels.classes),
+        names=GraphNames(given.ids, given.names, labels.classes),
         columns=scales,
     )

@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from fedgraph.compiled import compiled, types
+from fedgraph.compiled import compiled, compiled_types
 
-PUBLIC_BYTES, TAG_BYTES = 32, 16
-PRIME = 2**256 + 297
-_SECRET_BYTES, SHARE_BYTES = 32, 33
+PUBLIC_KEY_BYTES, KEY_TAG_BYTES = 32, 16
+_PRIME = 2**256 + 297
+_SECRET_BYTES, KEY_SHARE_BYTES = 32, 33
 
 
 def private_key(secret: bytes) -> X25519PrivateKey:
@@ -34,12 +34,12 @@ def public_key(own: X25519PrivateKey) -> bytes:
     return own.public_key().public_bytes_raw()
 
 
-def agreed_secret(own: X25519PrivateKey, other: bytes) -> bytes:
+def agree_on_key(own: X25519PrivateKey, other: bytes) -> bytes:
     """What both ends of a pair compute: 32 bytes."""
     return own.exchange(X25519PublicKey.from_public_bytes(other))
 
 
-def add_stream(total: np.ndarray, secret: bytes, round_: int, part: str, bits: int, sign: int) -> None:
+def add_key_stream(total: np.ndarray, secret: bytes, round_: int, part: str, bits: int, sign: int) -> None:
     """``total`` plus or minus as many numbers, uniform modulo 2^``bits``, in place.
 
     Of a modulus between 2^17 and 2^24 three bytes per number are drawn in place of four.
@@ -65,7 +65,11 @@ def add_stream(total: np.ndarray, secret: bytes, round_: int, part: str, bits: i
         (np.add if sign > 0 else np.subtract)(flat, np.frombuffer(out, flat.dtype, flat.size), out=flat)
 
 
-@compiled(types.void(types.uint32[::1], types.uint16[::1], types.uint8[::1], types.boolean))
+@compiled(
+    compiled_types.void(
+        compiled_types.uint32[::1], compiled_types.uint16[::1], compiled_types.uint8[::1], compiled_types.boolean
+    )
+)
 def _add_three_bytes(total, low, high, plus):  # type: ignore[no-untyped-def]
     if plus:
         for i in range(len(total)):
@@ -80,11 +84,11 @@ def _buffers(count: int) -> tuple[bytes, bytearray]:
     return bytes(count), bytearray(count + 15)
 
 
-def sealed_letter(channel: AESGCM, round_: int, sender: int, recipient: int, text: bytes) -> bytes:
+def seal_with_key(channel: AESGCM, round_: int, sender: int, recipient: int, text: bytes) -> bytes:
     return channel.encrypt(*_letter(round_, sender, text, recipient))
 
 
-def opened_letter(channel: AESGCM, round_: int, sender: int, recipient: int, letter: bytes) -> bytes:
+def open_with_key(channel: AESGCM, round_: int, sender: int, recipient: int, letter: bytes) -> bytes:
     """The text of a sealed letter.
 
     Raises:
@@ -93,7 +97,7 @@ def opened_letter(channel: AESGCM, round_: int, sender: int, recipient: int, let
     return channel.decrypt(*_letter(round_, sender, letter, recipient))
 
 
-def letter_channel(agreement: bytes) -> AESGCM:
+def letter_key_channel(agreement: bytes) -> AESGCM:
     """Between two clients, for letters."""
     return AESGCM(hashlib.blake2b(key=agreement, digest_size=32, person=b"fedgraph-letter").digest())
 
@@ -103,14 +107,14 @@ def _letter(round_: int, sender: int, text: bytes, recipient: int) -> tuple[byte
     return round_.to_bytes(6, "big") + sender.to_bytes(6, "big"), text, recipient.to_bytes(6, "big")
 
 
-def split_secret(secret: bytes, coefficients: Sequence[int], count: int) -> list[int]:
-    """Values at 1 … ``count``. coefficients: of degrees 1 … t − 1, uniform below ``PRIME``."""
+def split_key_secret(secret: bytes, coefficients: Sequence[int], count: int) -> list[int]:
+    """Values at 1 … ``count``. coefficients: of degrees 1 … t − 1, uniform below ``_PRIME``."""
     polynomial = [*reversed(coefficients), int.from_bytes(secret, "big")]
     shares = []
     for x in range(1, count + 1):
         value = 0
         for coefficient in polynomial:
-            value = (value * x + coefficient) % PRIME
+            value = (value * x + coefficient) % _PRIME
         shares.append(value)
     return shares
 
@@ -123,13 +127,13 @@ def _lagrange_weights(places: tuple[int, ...]) -> list[int]:
         above = below = 1
         for other in places:
             if other != place:
-                above = above * other % PRIME
-                below = below * (other - place) % PRIME
-        found.append(above * pow(below, -1, PRIME) % PRIME)
+                above = above * other % _PRIME
+                below = below * (other - place) % _PRIME
+        found.append(above * pow(below, -1, _PRIME) % _PRIME)
     return found
 
 
-def recover_secret(shares: Mapping[int, int]) -> bytes:
+def recover_key_secret(shares: Mapping[int, int]) -> bytes:
     """The secret from the points place → value, at least t of them.
 
     >>> recover_secret(dict(zip((1, 3), (split_secret(bytes(31) + b"x", [7], 3)[i] for i in (0, 2))))) == bytes(31) + b"x"
@@ -138,12 +142,12 @@ def recover_secret(shares: Mapping[int, int]) -> bytes:
     Raises:
         ValueError: the shares do not belong to one secret.
     """
-    value = sum(w * s for w, s in zip(_lagrange_weights(tuple(shares)), shares.values(), strict=True)) % PRIME
+    value = sum(w * s for w, s in zip(_lagrange_weights(tuple(shares)), shares.values(), strict=True)) % _PRIME
     if value >= 2 ** (8 * _SECRET_BYTES):
         raise ValueError("the shares do not belong to one secret")
     return value.to_bytes(_SECRET_BYTES, "big")
 
 
-def field_element(data: bytes) -> int:
+def key_field_element(data: bytes) -> int:
     """A field element from 48 uniform bytes (its law is within 2^−127 of uniform)."""
-    return int.from_bytes(data, "big") % PRIME
+    return int.from_bytes(data, "big") % _PRIME

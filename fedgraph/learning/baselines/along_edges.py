@@ -17,21 +17,21 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from fedgraph.compiled import compiled, constant
-from fedgraph.compiled import types as nt
-from fedgraph.learning.layers.matrices import to_torch
-from fedgraph.learning.propagation.walks import row_stochastic
+from fedgraph.compiled import compiled, compiled_constant
+from fedgraph.compiled import compiled_types as nt
+from fedgraph.learning.layers.torch_matrices import to_torch_matrix
+from fedgraph.learning.propagation.walks import random_walk_matrix
 
-Rows = tuple[np.ndarray, np.ndarray]  # CSR: int64 start [n + 1], int64 column [m], the sources of each node's edges
+_Rows = tuple[np.ndarray, np.ndarray]  # CSR: int64 start [n + 1], int64 column [m], the sources of each node's edges
 
-_INTS = constant(nt.int64)
-_TWO, _THREE = constant(nt.float32, 2), constant(nt.float32, 3)
+_INTS = compiled_constant(nt.int64)
+_TWO, _THREE = compiled_constant(nt.float32, 2), compiled_constant(nt.float32, 3)
 _EDGES, _ROWS, _SIDES = nt.Array(nt.float32, 2, "C"), nt.Array(nt.float32, 3, "C"), nt.Array(nt.float32, 2, "C")
 
 
 @compiled(nt.void(_INTS, _INTS, _THREE, _TWO, _TWO, _TWO, nt.float32, _EDGES, _ROWS))
 def _attend(start, column, x, source, target, kept, slope, share, out):  # type: ignore[no-untyped-def]
-    """share [m, heads] and out [n, heads, k], which is zero at first, are written; the rest as in ``attended``."""
+    """share [m, heads] and out [n, heads, k], which is zero at first, are written; the rest as in ``_attend_along_edges``."""
     heads, width = x.shape[1], x.shape[2]
     for i in range(out.shape[0]):
         for h in range(heads):
@@ -102,8 +102,8 @@ class _Attention(torch.autograd.Function):
         return (*(torch.from_numpy(f) for f in found), None, None, None)
 
 
-def attended(
-    rows: Rows, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor, kept: torch.Tensor, slope: float
+def _attend_along_edges(
+    rows: _Rows, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor, kept: torch.Tensor, slope: float
 ) -> torch.Tensor:
     """float32 [n, heads, k]. x: [n, heads, k]; source, target: [n, heads]; kept: [m, heads], what dropout leaves of each share,
     by the order of ``rows``; slope: of the leaky ReLU. On a CPU only.
@@ -112,7 +112,7 @@ def attended(
     return found
 
 
-Pair = tuple[torch.Tensor, torch.Tensor]
+_Pair = tuple[torch.Tensor, torch.Tensor]
 
 _MADE = WeakTensorKeyDictionary()  # edges → {what: (matrix, its transpose), or CSR rows}, while somebody holds the edges
 
@@ -130,21 +130,21 @@ class _Product(torch.autograd.Function):
         return context.backwards @ gradients[0].contiguous(), None, None
 
 
-def product_both_ways(matrix: Pair, x: torch.Tensor) -> torch.Tensor:
+def multiply_along_edges(matrix: _Pair, x: torch.Tensor) -> torch.Tensor:
     """float32 [n, h]: (A, Aᵀ) times x [n, h]."""
     found: torch.Tensor = _Product.apply(x, *matrix)  # type: ignore[no-untyped-call]
     return found
 
 
-def normalised(edges: torch.Tensor, num_nodes: int) -> Pair:
+def normalise_along_edges(edges: torch.Tensor, num_nodes: int) -> _Pair:
     """D^{-1/2} (A + I) D^{-1/2} of edges int64 [2, m] (source, target); a self-loop that is there is kept, not doubled."""
-    found: Pair = _kept(edges, "normalised", lambda: _pair(_symmetric(_adjacency(edges, num_nodes))))
+    found: _Pair = _kept(edges, "normalised", lambda: _pair(_symmetric(_adjacency(edges, num_nodes))))
     return found
 
 
-def with_loops(edges: torch.Tensor, num_nodes: int) -> Rows:
+def _with_loops(edges: torch.Tensor, num_nodes: int) -> _Rows:
     """The sources of each node's incoming edges, itself among them once."""
-    found: Rows = _kept(edges, "with loops", lambda: _incoming(edges, num_nodes))
+    found: _Rows = _kept(edges, "with loops", lambda: _incoming(edges, num_nodes))
     return found
 
 
@@ -162,11 +162,11 @@ def _adjacency(edges: torch.Tensor, num_nodes: int) -> sp.csr_array:
     return sp.csr_array((np.ones(source.size), (target, source)), shape=(num_nodes, num_nodes))
 
 
-def _pair(matrix: sp.csr_array) -> Pair:
-    return to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr()))
+def _pair(matrix: sp.csr_array) -> _Pair:
+    return to_torch_matrix(matrix), to_torch_matrix(sp.csr_array(matrix.T.tocsr()))
 
 
-def _incoming(edges: torch.Tensor, num_nodes: int) -> Rows:
+def _incoming(edges: torch.Tensor, num_nodes: int) -> _Rows:
     adjacency = sp.csr_array(_adjacency(edges, num_nodes) + sp.eye_array(num_nodes))
     return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
 
@@ -186,25 +186,25 @@ class _Layer(nn.Module):
         self.layer = layer
 
 
-class Convolution(_Layer):
+class _EdgeConvolution(_Layer):
     """``GCNConv`` with its defaults: Â x Wᵀ + b."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor, edge_weight: None = None) -> torch.Tensor:
         rows = self.layer.lin(x)  # type: ignore[operator]
-        return product_both_ways(normalised(edges, len(rows)), rows) + self.layer.bias  # type: ignore[operator]
+        return multiply_along_edges(normalise_along_edges(edges, len(rows)), rows) + self.layer.bias  # type: ignore[operator]
 
 
-class MeanOfNeighbours(_Layer):
+class _EdgeMean(_Layer):
     """``SAGEConv`` with its defaults: W₁ mean(x of neighbours) + b + W₂ x."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        mean: Pair = _kept(edges, "mean", lambda: _pair(row_stochastic(_adjacency(edges, len(x)))))
-        heard = product_both_ways(mean, x)
+        mean: _Pair = _kept(edges, "mean", lambda: _pair(random_walk_matrix(_adjacency(edges, len(x)))))
+        heard = multiply_along_edges(mean, x)
         found: torch.Tensor = self.layer.lin_l(heard) + self.layer.lin_r(x)  # type: ignore[operator]
         return found
 
 
-class Attention(_Layer):
+class _EdgeAttention(_Layer):
     """``GATConv`` with its defaults, heads joined or averaged; on a GPU the layer itself."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor, edge_attr: None = None) -> torch.Tensor:
@@ -212,17 +212,17 @@ class Attention(_Layer):
         rows = layer.lin(x).view(-1, layer.heads, layer.out_channels)
         if rows.is_cuda:
             return torch.as_tensor(layer(x, edges))
-        incoming = with_loops(edges, len(rows))
+        incoming = _with_loops(edges, len(rows))
         source, target = (rows * layer.att_src).sum(dim=-1), (rows * layer.att_dst).sum(dim=-1)
         kept = functional.dropout(torch.ones(incoming[1].size, layer.heads), p=layer.dropout, training=self.training)
-        found = attended(incoming, rows, source, target, kept, layer.negative_slope)
+        found = _attend_along_edges(incoming, rows, source, target, kept, layer.negative_slope)
         found = found.flatten(1) if layer.concat else found.mean(dim=1)
         return torch.as_tensor(found + layer.bias)
 
 
-def with_products(network: Any) -> nn.Module:
+def sum_along_edges(network: Any) -> nn.Module:
     """A ``GCN``, ``GraphSAGE`` or ``GAT`` of torch_geometric, whose layers are replaced by their likes from this file."""
-    kind = {"GCN": Convolution, "GraphSAGE": MeanOfNeighbours, "GAT": Attention}[type(network).__name__]
+    kind = {"GCN": _EdgeConvolution, "GraphSAGE": _EdgeMean, "GAT": _EdgeAttention}[type(network).__name__]
     network.convs = nn.ModuleList(kind(layer) for layer in network.convs)
     found: nn.Module = network
     return found

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import device, seed_torch, sum_rows, unit_rows
+from fedgraph.learning.layers.torch_matrices import seed_torch, sum_matrix_rows_to_one, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
     from fedgraph.learning.baselines.networks import Network
 
-Built = TypeVar("Built", bound="torch.nn.Module")
+_Built = TypeVar("_Built", bound="torch.nn.Module")
 
-# of feature rows: length one, or sum of entries one; of columns (``Shape.columns``): rows as they are
-Scaling: TypeAlias = Literal["unit", "sum", "columns"]
+# of feature rows: length one, or sum of entries one; of columns (``NetworkShape.columns``): rows as they are
+FittingScaling: TypeAlias = Literal["unit", "sum", "columns"]
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class FittingInputs:
     """A graph, ready.
 
     Attributes:
@@ -41,7 +41,7 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Steps:
+class FittingSteps:
     """How to go on.
 
     Attributes:
@@ -62,7 +62,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class FittingProgress:
     """Where a training is.
 
     Attributes:
@@ -74,7 +74,7 @@ class Progress:
     moments: np.ndarray
 
 
-def inputs(graph: Graph, rows: Scaling = "unit", labels: np.ndarray | None = None) -> Inputs:
+def prepare_fitting_inputs(graph: Graph, rows: FittingScaling = "unit", labels: np.ndarray | None = None) -> FittingInputs:
     """What a network is called with.
 
     Args:
@@ -83,27 +83,27 @@ def inputs(graph: Graph, rows: Scaling = "unit", labels: np.ndarray | None = Non
         labels: int64 [n], −1 where unknown. Where they are given, c more columns hold the share of each class among the
             neighbours whose label is known (0 without one); a node's own label is never in its own row.
     """
-    edges = torch.tensor(np.stack(graph.adjacency.tocoo().coords).astype(np.int64), device=device())
-    scale = {"unit": unit_rows, "sum": sum_rows, "columns": sp.csr_array}[rows]
+    edges = torch.tensor(np.stack(graph.adjacency.tocoo().coords).astype(np.int64), device=torch_device())
+    scale = {"unit": unit_matrix_rows, "sum": sum_matrix_rows_to_one, "columns": sp.csr_array}[rows]
     x = scale(graph.features)
     if labels is not None:
         known = sp.csr_array(labels[:, None] == np.arange(graph.num_classes), dtype=np.float32)
-        x = sp.csr_array(sp.hstack([x, sum_rows(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)
+        x = sp.csr_array(sp.hstack([x, sum_matrix_rows_to_one(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)
     if rows == "columns":
-        return Inputs(torch.tensor(x.toarray(), dtype=torch.float32, device=device()), edges)
-    from fedgraph.learning.baselines.networks import sparse_rows  # not before it is used: it imports torch
+        return FittingInputs(torch.tensor(x.toarray(), dtype=torch.float32, device=torch_device()), edges)
+    from fedgraph.learning.baselines.networks import sparse_network_rows  # not before it is used: it imports torch
 
-    return Inputs(sparse_rows(x), edges)
+    return FittingInputs(sparse_network_rows(x), edges)
 
 
-def build(make: Callable[[], Built], seed: int) -> Built:
+def build_for_fitting(make: Callable[[], _Built], seed: int) -> _Built:
     """What ``make`` makes, with the initial parameters of ``seed``; torch's global stream is left as it was."""
-    with torch.random.fork_rng(), torch.device(device()):
+    with torch.random.fork_rng(), torch.device(torch_device()):
         seed_torch(seed)
         return make()
 
 
-def build_network(shape: Shape, seed: int) -> Network:
+def build_network_for_fitting(shape: NetworkShape, seed: int) -> Network:
     """The network with its initial parameters, on the learner's device.
 
     Args:
@@ -112,29 +112,34 @@ def build_network(shape: Shape, seed: int) -> Network:
     """
     from fedgraph.learning.baselines.networks import Network  # not before it is used: it imports torch
 
-    return build(lambda: Network(shape), seed)
+    return build_for_fitting(lambda: Network(shape), seed)
 
 
-def vector_of(network: torch.nn.Module) -> np.ndarray:
+def read_fitting_vector(network: torch.nn.Module) -> np.ndarray:
     """float32 [p]: trained parameters, fixed ones and running statistics."""
     with torch.no_grad():
         return torch.cat([t.reshape(-1) for t in _tensors(network)]).cpu().numpy()
 
 
-def start(shape: Shape, seed: int) -> Progress:
+def start_fitting(shape: NetworkShape, seed: int) -> FittingProgress:
     """Where a training by Adam begins: initial parameters, and moments of zero.
 
     Args:
         shape: What the network is built from.
         seed: Of its parameters.
     """
-    vector = vector_of(build_network(shape, seed))
-    return Progress(vector, np.zeros((2, vector.size), np.float32))
+    vector = read_fitting_vector(build_network_for_fitting(shape, seed))
+    return FittingProgress(vector, np.zeros((2, vector.size), np.float32))
 
 
-def trained(
-    network: torch.nn.Module, given: Inputs, labels: np.ndarray, before: Progress, how: Steps, seed_of: Callable[[int], int]
-) -> Progress:
+def continue_fitting(
+    network: torch.nn.Module,
+    given: FittingInputs,
+    labels: np.ndarray,
+    before: FittingProgress,
+    how: FittingSteps,
+    seed_of: Callable[[int], int],
+) -> FittingProgress:
     """``before`` after ``how.count`` steps on the mean cross-entropy of the labelled nodes.
 
     Args:
@@ -147,14 +152,14 @@ def trained(
     """
     if not (labels >= 0).any():
         return before
-    write(network, before.vector)
+    write_fitting_vector(network, before.vector)
     network.train()
     if len(given.x) < 2:  # one row has no variance: batch norms go by their running statistics
         for part in network.modules():
             if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
                 part.eval()
-    known = torch.tensor(np.flatnonzero(labels >= 0), device=device())
-    target = torch.tensor(labels, device=device())[known]
+    known = torch.tensor(np.flatnonzero(labels >= 0), device=torch_device())
+    target = torch.tensor(labels, device=torch_device())[known]
     learnt: list[torch.Tensor] = [p for p in network.parameters() if p.requires_grad]
     origin = [p.detach().clone() for p in learnt] if how.proximal else []
     firsts, seconds = (_parts(network, moments) for moments in before.moments) if how.adam else (learnt, learnt)
@@ -164,19 +169,19 @@ def trained(
             loss = torch.nn.functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():
-                take_step(learnt, gradients, origin, firsts, seconds, step, how)
+                take_fitting_step(learnt, gradients, origin, firsts, seconds, step, how)
     moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
-    return Progress(vector_of(network), moments)
+    return FittingProgress(read_fitting_vector(network), moments)
 
 
-def take_step(
+def take_fitting_step(
     learnt: Sequence[torch.Tensor],
     gradients: Sequence[torch.Tensor | None],
     origin: Sequence[torch.Tensor],
     firsts: Sequence[torch.Tensor],
     seconds: Sequence[torch.Tensor],
     step: int,
-    how: Steps,
+    how: FittingSteps,
 ) -> None:
     """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place.
 
@@ -201,7 +206,7 @@ def take_step(
         p -= how.rate * (firsts[i] / (1 - 0.9**step)) / ((seconds[i] / (1 - 0.999**step)).sqrt() + 1e-8)
 
 
-def scores(network: torch.nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:
+def score_after_fitting(network: torch.nn.Module, vector: np.ndarray, given: FittingInputs) -> np.ndarray:
     """Scores without dropout and with the running statistics.
 
     Args:
@@ -212,7 +217,7 @@ def scores(network: torch.nn.Module, vector: np.ndarray, given: Inputs) -> np.nd
     Returns:
         float32 [n, c].
     """
-    write(network, vector)
+    write_fitting_vector(network, vector)
     network.eval()
     with torch.no_grad():
         return np.asarray(network(given.x, given.edges).cpu().numpy())
@@ -222,8 +227,8 @@ def _tensors(network: torch.nn.Module) -> list[torch.Tensor]:
     return [*network.parameters(), *(b for b in network.buffers() if b.dtype.is_floating_point)]
 
 
-def write(network: torch.nn.Module, vector: np.ndarray) -> None:
-    """Put a flat vector into the network's tensors; the inverse of ``vector_of``.
+def write_fitting_vector(network: torch.nn.Module, vector: np.ndarray) -> None:
+    """Put a flat vector into the network's tensors; the inverse of ``read_fitting_vector``.
 
     Args:
         network: It is overwritten.

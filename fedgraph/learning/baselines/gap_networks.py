@@ -17,16 +17,16 @@ from torch import nn
 from torch.nn import functional
 
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import sparse_rows
-from fedgraph.learning.baselines.shapes import HopNetwork
-from fedgraph.learning.layers.matrices import device, unit_rows
+from fedgraph.learning.baselines.network_shapes import HopNetworkShape
+from fedgraph.learning.baselines.networks import sparse_network_rows
+from fedgraph.learning.layers.torch_matrices import torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
-VALIDATION = 0.1  # share of the labelled nodes that choose the step
-RATE = 0.01
+_VALIDATION = 0.1  # share of the labelled nodes that choose the step
+_RATE = 0.01
 
 
-class EncoderNetwork(nn.Module):
+class _EncoderNetwork(nn.Module):
     """[n, c] scores while it is trained; ``rows`` are what it is trained for."""
 
     def __init__(self, num_features: int, hidden: int, num_classes: int) -> None:
@@ -44,7 +44,7 @@ class EncoderNetwork(nn.Module):
         return found
 
 
-class ClassifierNetwork(nn.Module):
+class _ClassifierNetwork(nn.Module):
     """[n, c] scores from the hops, side by side in [n, hops · width]."""
 
     def __init__(self, widths: Sequence[int], hidden: int, num_classes: int) -> None:
@@ -61,40 +61,40 @@ class ClassifierNetwork(nn.Module):
         return found
 
 
-def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
+def train_gap_network_encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
     """Parameters of the trained encoder, flat float32."""
-    given = gap_network_inputs(sparse_rows(unit_rows(public.features)))
+    given = gap_network_inputs(sparse_network_rows(unit_matrix_rows(public.features)))
 
     def make() -> nn.Module:
-        return EncoderNetwork(public.num_features, hidden, public.num_classes)
+        return _EncoderNetwork(public.num_features, hidden, public.num_classes)
 
     seed = int(rng.integers(2**31))
-    return best_step(make, given, public.labels, held_out(public.labels, rng), epochs, seed)
+    return train_best_gap_network(make, given, public.labels, split_for_gap_network(public.labels, rng), epochs, seed)
 
 
-def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
+def encode_with_gap_network(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
     """float32 [n, hidden], of norm 1: the rows of any graph with the same features."""
-    network = EncoderNetwork(public.num_features, hidden, public.num_classes).to(device())
-    fitting.write(network, parameters)
+    network = _EncoderNetwork(public.num_features, hidden, public.num_classes).to(torch_device())
+    fitting.write_fitting_vector(network, parameters)
     network.eval()
     with torch.no_grad():
-        return np.asarray(network.rows(sparse_rows(unit_rows(public.features))).cpu().numpy())
+        return np.asarray(network.rows(sparse_network_rows(unit_matrix_rows(public.features))).cpu().numpy())
 
 
-def scores(trained: HopNetwork, inputs: Sequence[np.ndarray]) -> np.ndarray:
+def score_with_gap_network(trained: HopNetworkShape, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """Scores of every node, float32 [n, c].
 
     Args:
-        trained: Of ``classifier``.
+        trained: Of ``train_gap_network_classifier``.
         inputs: The hops, float [n, h] each.
     """
-    network = ClassifierNetwork(trained.widths, trained.hidden, trained.num_classes).to(device())
-    return fitting.scores(network, trained.parameters, _side_by_side(inputs))
+    network = _ClassifierNetwork(trained.widths, trained.hidden, trained.num_classes).to(torch_device())
+    return fitting.score_after_fitting(network, trained.parameters, _side_by_side(inputs))
 
 
-def classifier(
+def train_gap_network_classifier(
     inputs: Sequence[np.ndarray], labels: np.ndarray, hidden: int, num_classes: int, epochs: int, rng: np.random.Generator
-) -> HopNetwork:
+) -> HopNetworkShape:
     """The classifier, trained on the labelled nodes.
 
     Args:
@@ -108,56 +108,60 @@ def classifier(
     widths = tuple(rows.shape[1] for rows in inputs)
 
     def make() -> nn.Module:
-        return ClassifierNetwork(widths, hidden, num_classes)
+        return _ClassifierNetwork(widths, hidden, num_classes)
 
     seed = int(rng.integers(2**31))
-    found = best_step(make, _side_by_side(inputs), labels, held_out(labels, rng), epochs, seed)
-    return HopNetwork(widths, hidden, num_classes, found)
+    found = train_best_gap_network(make, _side_by_side(inputs), labels, split_for_gap_network(labels, rng), epochs, seed)
+    return HopNetworkShape(widths, hidden, num_classes, found)
 
 
-def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.Inputs:
+def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.FittingInputs:
     rows = np.concatenate(inputs, axis=1).astype(np.float32)
-    return gap_network_inputs(torch.tensor(rows, device=device()))
+    return gap_network_inputs(torch.tensor(rows, device=torch_device()))
 
 
-def gap_network_inputs(x: torch.Tensor) -> fitting.Inputs:
+def gap_network_inputs(x: torch.Tensor) -> fitting.FittingInputs:
     """What a network that reads no edge is called with.
 
     Args:
         x: float32 [n, d].
     """
-    return fitting.Inputs(x, torch.zeros((2, 0), dtype=torch.int64, device=device()))
+    return fitting.FittingInputs(x, torch.zeros((2, 0), dtype=torch.int64, device=torch_device()))
 
 
-def held_out(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def split_for_gap_network(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw the labelled nodes that choose the step.
 
     Args:
         labels: int64 [n], −1 where unknown.
-        rng: Draws each with chance ``VALIDATION``.
+        rng: Draws each with chance ``_VALIDATION``.
 
     Returns:
         bool [n].
     """
-    return (rng.random(labels.size) < VALIDATION) & (labels >= 0)
+    return (rng.random(labels.size) < _VALIDATION) & (labels >= 0)
 
 
-def best_step(
-    make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
+def train_best_gap_network(
+    make: Callable[[], nn.Module], given: fitting.FittingInputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
 ) -> np.ndarray:
     """The parameters after the step that is best on the nodes that ``chooses`` names (the first of equals); the last where it
     names none. seed: of the initial parameters that ``make`` draws."""
-    network = fitting.build(make, seed)
+    network = fitting.build_for_fitting(make, seed)
     training = np.where(chooses, -1, labels)
-    vector = fitting.vector_of(network)
-    now = fitting.Progress(vector, np.zeros((2, vector.size), np.float32))
+    vector = fitting.read_fitting_vector(network)
+    now = fitting.FittingProgress(vector, np.zeros((2, vector.size), np.float32))
     chosen, most = vector, -1.0
     for step in range(epochs):
-        now = fitting.trained(network, given, training, now, fitting.Steps(1, step, RATE, 0.0), lambda number: number)
+        now = fitting.continue_fitting(
+            network, given, training, now, fitting.FittingSteps(1, step, _RATE, 0.0), lambda number: number
+        )
         if not chooses.any():
             chosen = now.vector
             continue
-        right = float((fitting.scores(network, now.vector, given)[chooses].argmax(axis=1) == labels[chooses]).mean())
+        right = float(
+            (fitting.score_after_fitting(network, now.vector, given)[chooses].argmax(axis=1) == labels[chooses]).mean()
+        )
         if right > most:
             chosen, most = now.vector, right
     return chosen

@@ -1,8 +1,8 @@
 """FedAvg's local training of a two-layer GCN, for all clients of a block in one compiled call.
 
-The mathematics is that of ``fitting.trained`` on a ``networks.Network`` of the model ``gcn``, which is the oracle: full-batch
-steps on the mean cross-entropy of a client's labelled nodes, dropout with the same masks, descent or Adam with persisting
-moments. Results differ by the rounding of float32 sums in another order.
+The mathematics is that of ``fitting.continue_fitting`` on a ``networks.Network`` of the model ``gcn``, which is the oracle:
+full-batch steps on the mean cross-entropy of a client's labelled nodes, dropout with the same masks, descent or Adam with
+persisting moments. Results differ by the rounding of float32 sums in another order.
 
 * A client touches only the columns (words) that its nodes have, so only those rows of W₀ are copied, trained and sent on.
 * Where most features are not zero, ``many_gcns_dense`` trains one client after another.
@@ -21,19 +21,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.baselines import many_gcns_dense
-from fedgraph.learning.baselines.fitting import Progress, Steps
-from fedgraph.learning.baselines.many_gcns_kernels import train, without_gradient
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.fitting import FittingProgress, FittingSteps
+from fedgraph.learning.baselines.many_gcns_kernels import move_without_gradient_kernel, train_many_gcns_kernel
+from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import device, seed_torch, unit_rows
-from fedgraph.learning.propagation.walks import symmetric_with_loops
+from fedgraph.learning.layers.torch_matrices import seed_torch, torch_device, unit_matrix_rows
+from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.types import Graph
 
-MOST_MASKS = 100_000_000  # entries of all dropout masks of a call
+_MOST_MASKS = 100_000_000  # entries of all dropout masks of a call
 
 
 @dataclass(frozen=True, eq=False)
-class Clients:
+class ManyGcnsClients:
     """Clients' graphs as one disjoint union of N nodes.
 
     Attributes:
@@ -57,38 +57,38 @@ class Clients:
         return int(self.starts.size - 1)
 
     @cached_property
-    def dense(self) -> list[many_gcns_dense.Client]:
+    def dense(self) -> list[many_gcns_dense.ManyGcnsDenseClient]:
         """For features that are mostly not zero."""
-        return many_gcns_dense.dense_clients_of_union(self.x, self.hat, self.starts)
+        return many_gcns_dense.prepare_many_gcns_dense(self.x, self.hat, self.starts)
 
 
-def clients_of_union(graph: Graph, starts: np.ndarray) -> Clients:
+def prepare_many_gcns(graph: Graph, starts: np.ndarray) -> ManyGcnsClients:
     """The clients of a union, ready.
 
     Args:
         graph: A disjoint union.
         starts: int64 [k + 1]; its rows ``starts[i]`` … ``starts[i + 1] − 1`` are client i's.
     """
-    x, hat = unit_rows(graph.features), symmetric_with_loops(graph.adjacency)
+    x, hat = unit_matrix_rows(graph.features), symmetric_walk_matrix(graph.adjacency)
     owner = np.repeat(np.arange(starts.size - 1), np.diff(x.indptr[starts]))
     width = graph.num_features
     keys, place = np.unique(owner * width + x.indices, return_inverse=True)
     column_starts = np.searchsorted(keys, np.arange(starts.size) * width).astype(np.int64)
-    return Clients(starts, x, hat, column_starts, (keys % width).astype(np.int64), place - column_starts[owner])
+    return ManyGcnsClients(starts, x, hat, column_starts, (keys % width).astype(np.int64), place - column_starts[owner])
 
 
-def can_train_together(shape: Shape, num_clients: int) -> bool:
+def can_train_many_gcns(shape: NetworkShape, num_clients: int) -> bool:
     """Whether this way is taken: a federation's plain GCN on a CPU. One client is central training, which has its own bits.
 
     Args:
         shape: Of the network.
         num_clients: Of the federation.
     """
-    return shape.model == "gcn" and num_clients > 1 and device().type == "cpu"
+    return shape.model == "gcn" and num_clients > 1 and torch_device().type == "cpu"
 
 
 @dataclass(frozen=True)
-class Parts:
+class _Parts:
     """Where the parts of a network's flat vector are: b₀ [h], W₀ [h, d], b₁ [c], W₁ [c, h].
 
     Attributes:
@@ -120,11 +120,11 @@ class Parts:
         return vector
 
 
-def parts_of(shape: Shape) -> Parts:
-    return Parts(shape.num_features, shape.hidden, shape.num_classes)
+def _parts_of(shape: NetworkShape) -> _Parts:
+    return _Parts(shape.num_features, shape.hidden, shape.num_classes)
 
 
-def scores(shape: Shape, vector: np.ndarray, clients: Clients) -> np.ndarray:
+def score_many_gcns(shape: NetworkShape, vector: np.ndarray, clients: ManyGcnsClients) -> np.ndarray:
     """Scores without dropout.
 
     Args:
@@ -135,15 +135,20 @@ def scores(shape: Shape, vector: np.ndarray, clients: Clients) -> np.ndarray:
     Returns:
         float32 [N, c].
     """
-    parts = parts_of(shape)
+    parts = _parts_of(shape)
     first, rest = parts.split(vector.astype(np.float32, copy=False))
     w1 = rest[parts.h : -parts.c].reshape(parts.h, parts.c)
     hidden = np.maximum(clients.hat @ (clients.x @ first) + rest[: parts.h], 0)
     return np.asarray(clients.hat @ (hidden @ w1) + rest[-parts.c :])
 
 
-def trained(
-    shape: Shape, clients: Clients, labels: np.ndarray, before: Progress, how: Steps, seeds: np.ndarray
+def train_many_gcns(
+    shape: NetworkShape,
+    clients: ManyGcnsClients,
+    labels: np.ndarray,
+    before: FittingProgress,
+    how: FittingSteps,
+    seeds: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The weighted sums of what clients send after ``how.count`` steps of each.
 
@@ -159,9 +164,9 @@ def trained(
         (Σ weight · parameters [p], Σ weight · moments, Σ weight) over clients, float64. Moments are [2, p], or [2, 0] for plain
         descent.
     """
-    if many_gcns_dense.can_train_dense(clients.x, shape):
-        return many_gcns_dense.trained(shape, clients.dense, labels, before, how)
-    parts = parts_of(shape)
+    if many_gcns_dense.can_train_many_dense(clients.x, shape):
+        return many_gcns_dense.train_many_gcns_dense(shape, clients.dense, labels, before, how)
+    parts = _parts_of(shape)
     rates = np.array([how.rate, how.decay, how.proximal], dtype=np.float32)
     steps = np.array([how.first, how.count, how.adam], dtype=np.int64)
     first, rest, untouched = _begun(parts, before, how, rates, steps)
@@ -170,7 +175,7 @@ def trained(
     sums, rest_sums = np.multiply(untouched, weights.sum(), dtype=np.float64), np.zeros(rest.shape)
     for some in _chunks(clients, shape, how):
         values, keep = _masks(shape, clients, some, seeds, how)
-        train(
+        train_many_gcns_kernel(
             some.start, some.stop, clients.starts, clients.column_starts, clients.columns, _long(clients.x.indptr),
             clients.local, values, _long(clients.hat.indptr), _long(clients.hat.indices), clients.hat.data, labels, keep,
             first, rest, untouched, rates, steps, parts.c, sums, rest_sums,
@@ -180,11 +185,13 @@ def trained(
     return found[0], moments, float(weights.sum())
 
 
-_latest: list[tuple[Progress, Steps, tuple[np.ndarray, np.ndarray, np.ndarray]]] = []  # at most one: of the round that runs
+_latest: list[
+    tuple[FittingProgress, FittingSteps, tuple[np.ndarray, np.ndarray, np.ndarray]]
+] = []  # at most one: of the round that runs
 
 
 def _begun(
-    parts: Parts, before: Progress, how: Steps, rates: np.ndarray, steps: np.ndarray
+    parts: _Parts, before: FittingProgress, how: FittingSteps, rates: np.ndarray, steps: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(W₀ᵀ and its moments [1 or 3, d, h], the rest [1 or 3, r], the untouched path's end [1 or 3, d, h]), once per round."""
     for known, steps_known, found in _latest:
@@ -195,7 +202,7 @@ def _begun(
     first = np.stack([s[0] for s in split])
     rest = np.stack([s[1] for s in split])
     untouched = np.array(first)
-    without_gradient(untouched, first[0], rates, steps)
+    move_without_gradient_kernel(untouched, first[0], rates, steps)
     _latest[:] = [(before, how, (first, rest, untouched))]
     return first, rest, untouched
 
@@ -204,8 +211,8 @@ def _long(values: np.ndarray) -> np.ndarray:
     return values.astype(np.int64, copy=False)
 
 
-def _chunks(clients: Clients, shape: Shape, how: Steps) -> list[range]:
-    """Clients in ranges whose dropout masks fit into ``MOST_MASKS``; one range where there is no dropout."""
+def _chunks(clients: ManyGcnsClients, shape: NetworkShape, how: FittingSteps) -> list[range]:
+    """Clients in ranges whose dropout masks fit into ``_MOST_MASKS``; one range where there is no dropout."""
     k = clients.num_clients
     if not (shape.dropout or shape.input_dropout):
         return [range(k)]
@@ -213,16 +220,18 @@ def _chunks(clients: Clients, shape: Shape, how: Steps) -> list[range]:
     filled = how.count * clients.x.indptr[clients.starts] * (shape.input_dropout > 0)
     entries, found, begin = per_node * clients.starts + filled, [], 0
     for i in range(1, k + 1):
-        if i == k or entries[i + 1] - entries[begin] > MOST_MASKS:
+        if i == k or entries[i + 1] - entries[begin] > _MOST_MASKS:
             found.append(range(begin, i))
             begin = i
     return found
 
 
-def _masks(shape: Shape, clients: Clients, some: range, seeds: np.ndarray, how: Steps) -> tuple[np.ndarray, np.ndarray]:
+def _masks(
+    shape: NetworkShape, clients: ManyGcnsClients, some: range, seeds: np.ndarray, how: FittingSteps
+) -> tuple[np.ndarray, np.ndarray]:
     """(non-zeros of x at every step [count or 1, nnz of these clients], masks of the hidden layer [count or 0, nodes · h]).
 
-    Drawn as ``fitting.trained`` draws them: torch's stream from the step's seed, the input first.
+    Drawn as ``fitting.continue_fitting`` draws them: torch's stream from the step's seed, the input first.
     """
     starts, filled = clients.starts, clients.x.indptr[clients.starts]
     data = clients.x.data[filled[some.start] : filled[some.stop]]

@@ -2,8 +2,8 @@
 
 Â X does not change from step to step, so it is made once per client (Wu et al., ICML 2019, do so for each layer), and a step is
 Z₁ = (ÂX) W₀ᵀ + b₀, H = max(Z₁, 0), S = Â (H W₁ᵀ) + b₁, with the gradients written out. What needs no neighbour is done for
-``BLOCK`` rows at a time, which stay in the processor's cache: a step takes half the time. Results differ from those of
-``fitting.trained`` by the rounding of float32 sums in another order.
+``_BLOCK`` rows at a time, which stay in the processor's cache: a step takes half the time. Results differ from those of
+``fitting.continue_fitting`` by the rounding of float32 sums in another order.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.baselines.fitting import Progress, Steps, take_step
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.fitting import FittingProgress, FittingSteps, take_fitting_step
+from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import to_torch
+from fedgraph.learning.layers.torch_matrices import to_torch_matrix
 
-FILLED = 0.25  # share of entries that are not zero, from which rows are kept densely
-BLOCK = 512  # rows that are multiplied, cut off and summed before the next ones
+_FILLED = 0.25  # share of entries that are not zero, from which rows are kept densely
+_BLOCK = 512  # rows that are multiplied, cut off and summed before the next ones
 
 
 @dataclass(frozen=True, eq=False)
-class Client:
+class ManyGcnsDenseClient:
     """One client's graph.
 
     Attributes:
@@ -39,25 +39,27 @@ class Client:
     rows: slice
 
 
-def can_train_dense(x: sp.csr_array, shape: Shape) -> bool:
+def can_train_many_dense(x: sp.csr_array, shape: NetworkShape) -> bool:
     """Whether this way is taken: filled features, and nothing is dropped out of them."""
-    return not (shape.dropout or shape.input_dropout) and x.nnz > FILLED * x.shape[0] * x.shape[1]
+    return not (shape.dropout or shape.input_dropout) and x.nnz > _FILLED * x.shape[0] * x.shape[1]
 
 
-def dense_clients_of_union(x: sp.csr_array, hat: sp.csr_array, starts: np.ndarray) -> list[Client]:
+def prepare_many_gcns_dense(x: sp.csr_array, hat: sp.csr_array, starts: np.ndarray) -> list[ManyGcnsDenseClient]:
     """x, hat: of the disjoint union of all clients. starts: int64 [k + 1]."""
     found = []
     for first, end in itertools.pairwise(starts):
         rows = slice(int(first), int(end))
         own = sp.csr_array(hat[rows, rows])
-        found.append(Client(torch.tensor(np.asarray(own @ x[rows].toarray(), dtype=np.float32)), to_torch(own), rows))
+        found.append(
+            ManyGcnsDenseClient(torch.tensor(np.asarray(own @ x[rows].toarray(), dtype=np.float32)), to_torch_matrix(own), rows)
+        )
     return found
 
 
-def trained(
-    shape: Shape, clients: Sequence[Client], labels: np.ndarray, before: Progress, how: Steps
+def train_many_gcns_dense(
+    shape: NetworkShape, clients: Sequence[ManyGcnsDenseClient], labels: np.ndarray, before: FittingProgress, how: FittingSteps
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """As ``many_gcns.trained``."""
+    """As ``many_gcns.train_many_gcns``."""
     p = before.vector.size
     total, moments, weights = np.zeros(p), np.zeros((2, p if how.adam else 0)), 0.0
     scratch = torch.empty(max(len(c.smooth) for c in clients), shape.hidden)
@@ -72,7 +74,14 @@ def trained(
     return total, moments, weights
 
 
-def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how: Steps, scratch: torch.Tensor) -> Progress:
+def _one(
+    shape: NetworkShape,
+    client: ManyGcnsDenseClient,
+    labels: np.ndarray,
+    before: FittingProgress,
+    how: FittingSteps,
+    scratch: torch.Tensor,
+) -> FittingProgress:
     sizes = [(shape.hidden,), (shape.hidden, shape.num_features), (shape.num_classes,), (shape.num_classes, shape.hidden)]
     weights = _split(before.vector, sizes)
     origin = [w.clone() for w in weights]
@@ -81,13 +90,17 @@ def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how
     target = torch.tensor(labels)[known]
     for step in range(how.first + 1, how.first + how.count + 1):
         found = _gradients(client, weights, known, target, scratch)
-        take_step(weights, found, origin, firsts, seconds, step, how)
+        take_fitting_step(weights, found, origin, firsts, seconds, step, how)
     moments = np.stack([_flat(firsts), _flat(seconds)]) if how.adam else np.zeros((2, 0), np.float32)
-    return Progress(_flat(weights), moments)
+    return FittingProgress(_flat(weights), moments)
 
 
 def _gradients(
-    client: Client, weights: Sequence[torch.Tensor], known: torch.Tensor, target: torch.Tensor, scratch: torch.Tensor
+    client: ManyGcnsDenseClient,
+    weights: Sequence[torch.Tensor],
+    known: torch.Tensor,
+    target: torch.Tensor,
+    scratch: torch.Tensor,
 ) -> tuple[torch.Tensor, ...]:
     """Of the mean cross-entropy of the known nodes, by b₀, W₀, b₁ and W₁. scratch: [≥ n, h], overwritten."""
     b0, w0, b1, w1 = weights
@@ -104,7 +117,7 @@ def _gradients(
     error[known] = chances / len(target)
     back = client.hat @ error  # Â is symmetric
     by_b0, by_w0, by_w1 = torch.zeros_like(b0), torch.zeros_like(w0), torch.zeros_like(w1)
-    inner = torch.empty(min(BLOCK, len(smooth)), len(b0))
+    inner = torch.empty(min(_BLOCK, len(smooth)), len(b0))
     for rows in _blocks(len(smooth)):
         own = torch.mm(back[rows], w1, out=inner[: rows.stop - rows.start])
         torch.ops.aten.threshold_backward.grad_input(own, hidden[rows], 0, grad_input=own)  # zero where H is
@@ -115,8 +128,8 @@ def _gradients(
 
 
 def _blocks(size: int) -> Iterator[slice]:
-    for begin in range(0, size, BLOCK):
-        yield slice(begin, min(begin + BLOCK, size))
+    for begin in range(0, size, _BLOCK):
+        yield slice(begin, min(begin + _BLOCK, size))
 
 
 def _split(vector: np.ndarray, sizes: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:

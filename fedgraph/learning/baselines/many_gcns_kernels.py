@@ -5,18 +5,18 @@ Matrices are CSR (start, column, value). Flat small parameters: b₀ [h], W₁�
 
 import numpy as np
 
-from fedgraph.compiled import compiled, constant
-from fedgraph.compiled import types as nt
+from fedgraph.compiled import compiled, compiled_constant
+from fedgraph.compiled import compiled_types as nt
 
-_INTS, _SINGLES, _MATRIX = constant(nt.int64), constant(nt.float32), constant(nt.float32, 2)
+_INTS, _SINGLES, _MATRIX = compiled_constant(nt.int64), compiled_constant(nt.float32), compiled_constant(nt.float32, 2)
 _FLAT, _OUT = nt.Array(nt.float32, 1, "C"), nt.Array(nt.float32, 2, "C")
 _SUMS, _SUM = nt.Array(nt.float64, 3, "C"), nt.Array(nt.float64, 2, "C")
-_STATE = constant(nt.float32, 3)
+_STATE = compiled_constant(nt.float32, 3)
 
 
 @compiled(nt.void(_FLAT, _FLAT, _FLAT, _FLAT, _SINGLES, _SINGLES, nt.int64, nt.boolean), reassociate=False)
 def _update(w, m, v, gradient, origin, rates, step, adam):  # type: ignore[no-untyped-def]
-    """One step of descent or Adam on flat arrays, in place: the step of ``fitting.take_step``."""
+    """One step of descent or Adam on flat arrays, in place: the step of ``fitting.take_fitting_step``."""
     rate, decay, pull = rates[0], rates[1], rates[2]
     one = np.float32(1 - 0.9**step)
     two = np.float32(1 - 0.999**step)
@@ -32,7 +32,7 @@ def _update(w, m, v, gradient, origin, rates, step, adam):  # type: ignore[no-un
 
 
 @compiled(nt.void(nt.Array(nt.float32, 3, "C"), _MATRIX, _SINGLES, _INTS), reassociate=False)
-def without_gradient(state, origin, rates, steps):  # type: ignore[no-untyped-def]
+def move_without_gradient_kernel(state, origin, rates, steps):  # type: ignore[no-untyped-def]
     """The path of entries whose gradient is zero, in place; state: [1 or 3, d, h]."""
     zero = np.zeros(origin.size, np.float32)
     last = state.shape[0] - 1
@@ -138,7 +138,7 @@ def _add_sent(known, own, state, small, untouched, sums, rest_sums):  # type: ig
     ),
     reassociate=False,
 )  # fmt: skip
-def train(  # type: ignore[no-untyped-def]
+def train_many_gcns_kernel(  # type: ignore[no-untyped-def]
     begin, end, starts, column_starts, columns, x_start, local, values, hat_start, hat_column, hat_value, labels, keeps,
     first, rest, untouched, rates, steps, classes, sums, rest_sums,
 ):  # fmt: skip

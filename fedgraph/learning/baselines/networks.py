@@ -5,7 +5,7 @@ batch norm, all layers read together: neighbours may be unlike a node), ``appnp`
 weight of every hop is learnt, and may be negative). A dotted name is called with ``in_channels``, ``hidden_channels``,
 ``num_layers``, ``out_channels`` and ``dropout`` where its signature knows them, then with the given arguments, which win.
 
-Any of them takes sparse features: a ``SparseRows`` is a tensor that a linear layer reads at the cost of its non-zeros, and of
+Any of them takes sparse features: a ``_SparseRows`` is a tensor that a linear layer reads at the cost of its non-zeros, and of
 which dropout removes non-zeros; every other operation sees the dense matrix. So a GCN or a GAT, which begin with a linear map,
 never make the n × d matrix.
 """
@@ -25,9 +25,9 @@ from torch import nn
 from torch.nn import functional
 
 from fedgraph.learning.baselines import along_edges
-from fedgraph.learning.baselines.along_edges import with_products
-from fedgraph.learning.baselines.shapes import PREFIX, Shape
-from fedgraph.learning.layers.matrices import device, to_torch
+from fedgraph.learning.baselines.along_edges import sum_along_edges
+from fedgraph.learning.baselines.network_shapes import NETWORK_SHAPE_PREFIX, NetworkShape
+from fedgraph.learning.layers.torch_matrices import to_torch_matrix, torch_device
 
 _SHAPE = {  # what may be asked without making the dense matrix
     torch.Tensor.dim, torch.Tensor.size, torch.Tensor.shape.__get__, torch.Tensor.dtype.__get__,  # type: ignore[attr-defined]
@@ -35,8 +35,8 @@ _SHAPE = {  # what may be asked without making the dense matrix
 }  # fmt: skip
 
 
-class SparseRows(torch.Tensor):
-    """float32 [n, d], made by ``sparse_rows``.
+class _SparseRows(torch.Tensor):
+    """float32 [n, d], made by ``sparse_network_rows``.
 
     Attributes:
         forwards: CSR of the matrix.
@@ -51,19 +51,19 @@ class SparseRows(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function: Any, kinds: Any, given: Any = (), named: Any = None) -> Any:
         named = named or {}
-        if function is functional.linear and isinstance(given[0], SparseRows):
+        if function is functional.linear and isinstance(given[0], _SparseRows):
             rows, weight, bias = (*given, named.get("bias"))[:3]
             with torch._C.DisableTorchFunctionSubclass():  # the backward pass of torch is ten times slower than this one
-                found = along_edges.product_both_ways((rows.forwards, rows.backwards), weight.T)
+                found = along_edges.multiply_along_edges((rows.forwards, rows.backwards), weight.T)
                 return found if bias is None else found + bias
-        if function is functional.dropout and isinstance(given[0], SparseRows):
+        if function is functional.dropout and isinstance(given[0], _SparseRows):
             share = named.get("p", given[1] if len(given) > 1 else 0.5)
             training = named.get("training", given[2] if len(given) > 2 else True)
             return _dropped(given[0], share) if training and share else given[0]
         if function in _SHAPE:
             return super().__torch_function__(function, kinds, given, named)  # type: ignore[no-untyped-call]
-        dense = [g.dense() if isinstance(g, SparseRows) else g for g in given]
-        return function(*dense, **{k: v.dense() if isinstance(v, SparseRows) else v for k, v in named.items()})
+        dense = [g.dense() if isinstance(g, _SparseRows) else g for g in given]
+        return function(*dense, **{k: v.dense() if isinstance(v, _SparseRows) else v for k, v in named.items()})
 
     def dense(self) -> torch.Tensor:
         """float32 [n, d]."""
@@ -71,24 +71,24 @@ class SparseRows(torch.Tensor):
             return self.forwards.to_dense()
 
 
-def sparse_rows(matrix: sp.csr_array) -> SparseRows:
+def sparse_network_rows(matrix: sp.csr_array) -> _SparseRows:
     """``matrix`` as a tensor."""
     places = sp.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape).T.tocsr().data
     with torch._C.DisableTorchFunctionSubclass():
-        forwards, backwards = to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr()))
-        return _joined(forwards, backwards, torch.tensor(places, device=device()))
+        forwards, backwards = to_torch_matrix(matrix), to_torch_matrix(sp.csr_array(matrix.T.tocsr()))
+        return _joined(forwards, backwards, torch.tensor(places, device=torch_device()))
 
 
-def _joined(forwards: torch.Tensor, backwards: torch.Tensor, order: torch.Tensor) -> SparseRows:
-    empty = torch.empty(1, device=device()).expand(forwards.shape)  # the shape, and no memory
-    found = empty.as_subclass(SparseRows)
+def _joined(forwards: torch.Tensor, backwards: torch.Tensor, order: torch.Tensor) -> _SparseRows:
+    empty = torch.empty(1, device=torch_device()).expand(forwards.shape)  # the shape, and no memory
+    found = empty.as_subclass(_SparseRows)
     found.forwards = forwards
     found.backwards = backwards
     found.order = order
     return found
 
 
-def _dropped(rows: SparseRows, share: float) -> SparseRows:
+def _dropped(rows: _SparseRows, share: float) -> _SparseRows:
     """Each non-zero is removed with chance ``share`` (torch's global stream, as its own dropout), the others are scaled."""
     with torch._C.DisableTorchFunctionSubclass():
         scale = (torch.rand(rows.order.numel()).to(rows.order.device) >= share) / (1 - share)
@@ -115,13 +115,13 @@ class Network(nn.Module):
         ValueError: A dotted name is no network, or does not take its arguments.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: NetworkShape) -> None:
         super().__init__()
         self.input_dropout = shape.input_dropout
         # no affine part, and no memory of earlier steps: training always sees the same rows
         self.columns = nn.BatchNorm1d(shape.num_features, 1e-8, 1.0, affine=False) if shape.columns else None
         self.reads_edges = shape.model not in ("logistic", "mlp")
-        self.body = _dotted(shape) if shape.model.startswith(PREFIX) else _short(shape)
+        self.body = _dotted(shape) if shape.model.startswith(NETWORK_SHAPE_PREFIX) else _short(shape)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
         x = x if self.columns is None else self.columns(x)
@@ -133,7 +133,7 @@ class Network(nn.Module):
 class _Encoded(nn.Module):
     """A linear layer on the features, ReLU and dropout, then a network of torch_geometric on what it gives."""
 
-    def __init__(self, shape: Shape, after: nn.Module) -> None:
+    def __init__(self, shape: NetworkShape, after: nn.Module) -> None:
         super().__init__()
         self.encoder, self.after, self.dropout = nn.Linear(shape.num_features, shape.hidden), after, shape.dropout
 
@@ -146,7 +146,7 @@ class _Encoded(nn.Module):
 class _Spread(nn.Module):
     """Σₖ γₖ Âᵏ MLP(x): fixed γₖ = α(1 − α)ᵏ (APPNP, Klicpera et al., ICLR 2019), or learnt from there (GPR-GNN)."""
 
-    def __init__(self, shape: Shape, learnt: bool, alpha: float = 0.1) -> None:
+    def __init__(self, shape: NetworkShape, learnt: bool, alpha: float = 0.1) -> None:
         super().__init__()
         self.mlp = _mlp(shape)
         gamma = alpha * (1 - alpha) ** torch.arange(_NUM_HOPS + 1, dtype=torch.float32)
@@ -155,10 +155,10 @@ class _Spread(nn.Module):
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
         rows = self.mlp(x)
-        hat = along_edges.normalised(edges, len(rows))
+        hat = along_edges.normalise_along_edges(edges, len(rows))
         found = self.gamma[0] * rows
         for gamma in self.gamma[1:]:
-            rows = along_edges.product_both_ways(hat, rows)
+            rows = along_edges.multiply_along_edges(hat, rows)
             found = found + gamma * rows
         return torch.as_tensor(found)
 
@@ -170,7 +170,7 @@ def _torch_geometric() -> Any:
         return importlib.import_module("torch_geometric.nn")
 
 
-def _mlp(shape: Shape) -> nn.Module:
+def _mlp(shape: NetworkShape) -> nn.Module:
     return nn.Sequential(
         nn.Linear(shape.num_features, shape.hidden),
         nn.ReLU(),
@@ -179,7 +179,7 @@ def _mlp(shape: Shape) -> nn.Module:
     )
 
 
-def _short(shape: Shape) -> nn.Module:
+def _short(shape: NetworkShape) -> nn.Module:
     pyg = _torch_geometric()
     d, h, c = shape.num_features, shape.hidden, shape.num_classes
     if shape.model == "logistic":
@@ -187,19 +187,19 @@ def _short(shape: Shape) -> nn.Module:
     if shape.model == "mlp":
         return _mlp(shape)
     if shape.model == "gcn":
-        return with_products(pyg.GCN(d, h, 2, c, dropout=shape.dropout))
+        return sum_along_edges(pyg.GCN(d, h, 2, c, dropout=shape.dropout))
     if shape.model == "gat":
         network = pyg.GAT(d, h, 2, c, dropout=shape.dropout, act="elu", v2=False, heads=8 if h % 8 == 0 else 1)
         network.convs[-1] = pyg.GATConv(h, c, heads=1, concat=False, dropout=shape.dropout)  # published: Cora, CiteSeer
-        return with_products(network)
+        return sum_along_edges(network)
     if shape.model == "sage":
-        return _Encoded(shape, with_products(pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout)))
+        return _Encoded(shape, sum_along_edges(pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout)))
     if shape.model == "gcn-jk":
-        return _Encoded(shape, with_products(pyg.GCN(h, h, 2, c, dropout=shape.dropout, norm="BatchNorm", jk="cat")))
+        return _Encoded(shape, sum_along_edges(pyg.GCN(h, h, 2, c, dropout=shape.dropout, norm="BatchNorm", jk="cat")))
     return _Spread(shape, learnt=shape.model == "gprgnn")
 
 
-def _dotted(shape: Shape) -> nn.Module:
+def _dotted(shape: NetworkShape) -> nn.Module:
     """``ValueError`` for a name that is no network, or arguments it does not take."""
     module, _, name = shape.model.rpartition(".")
     _torch_geometric()
@@ -234,7 +234,7 @@ def _basic(kind: type) -> bool:
     return issubclass(kind, _torch_geometric().models.basic_gnn.BasicGNN)
 
 
-def checked(model: str, arguments: Mapping[str, Any]) -> None:
+def require_callable_network(model: str, arguments: Mapping[str, Any]) -> None:
     """Refuse a dotted name and arguments of which no network can be made that answers on a tiny graph.
 
     Args:
@@ -245,7 +245,7 @@ def checked(model: str, arguments: Mapping[str, Any]) -> None:
         ValueError: It cannot be made, cannot be called with features and edges, or does not give [nodes, classes].
     """
     with torch.random.fork_rng():
-        network = Network(Shape(model, 3, 2, 8, arguments=arguments)).eval()
+        network = Network(NetworkShape(model, 3, 2, 8, arguments=arguments)).eval()
         edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
         try:
             scores = network(torch.eye(3), edges)

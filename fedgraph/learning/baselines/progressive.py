@@ -18,12 +18,12 @@ from torch import nn
 from torch.nn import functional
 
 from fedgraph.learning.baselines import fitting, gap_networks
-from fedgraph.learning.baselines.networks import sparse_rows
-from fedgraph.learning.layers.matrices import device, unit_rows
+from fedgraph.learning.baselines.networks import sparse_network_rows
+from fedgraph.learning.layers.torch_matrices import torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 
-class Progressive(nn.Module):
+class _Progressive(nn.Module):
     """[n, c] scores of the last stage.
 
     Args:
@@ -51,7 +51,7 @@ class Progressive(nn.Module):
         return scores
 
 
-def train_stage(
+def train_progressive_stage(
     before: np.ndarray | None,
     public: Graph,
     sums: Sequence[np.ndarray],
@@ -79,15 +79,15 @@ def train_stage(
         network = _network(public, sums, hidden)
         if before is not None:
             smaller = _network(public, sums[:-1], hidden)
-            fitting.write(smaller, before)
+            fitting.write_fitting_vector(smaller, before)
             for mine, theirs in zip(network.bases, smaller.bases, strict=False):
                 mine.load_state_dict(theirs.state_dict())
         return network
 
-    return gap_networks.best_step(make, _inputs(public), public.labels, chooses, epochs, seed)
+    return gap_networks.train_best_gap_network(make, _inputs(public), public.labels, chooses, epochs, seed)
 
 
-def rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
+def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
     """What is aggregated after stage s = len(sums).
 
     Args:
@@ -100,13 +100,13 @@ def rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidd
         float32 [n, hidden].
     """
     network = _network(public, sums, hidden)
-    fitting.write(network, parameters)
+    fitting.write_fitting_vector(network, parameters)
     network.eval()
     with torch.no_grad():
         return np.asarray(network.rows(_inputs(public).x)[-1].cpu().numpy())
 
 
-def scores(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
+def score_progressive_stage(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
     """Scores of stage s = len(sums).
 
     Args:
@@ -118,13 +118,13 @@ def scores(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hi
     Returns:
         float32 [n, c].
     """
-    return fitting.scores(_network(public, sums, hidden), parameters, _inputs(public))
+    return fitting.score_after_fitting(_network(public, sums, hidden), parameters, _inputs(public))
 
 
-def _inputs(public: Graph) -> fitting.Inputs:
-    return gap_networks.gap_network_inputs(sparse_rows(unit_rows(public.features)))
+def _inputs(public: Graph) -> fitting.FittingInputs:
+    return gap_networks.gap_network_inputs(sparse_network_rows(unit_matrix_rows(public.features)))
 
 
-def _network(public: Graph, sums: Sequence[np.ndarray], hidden: int) -> Progressive:
-    given = [torch.tensor(s, dtype=torch.float32, device=device()) for s in sums]
-    return Progressive(public.num_features, hidden, public.num_classes, given).to(device())
+def _network(public: Graph, sums: Sequence[np.ndarray], hidden: int) -> _Progressive:
+    given = [torch.tensor(s, dtype=torch.float32, device=torch_device()) for s in sums]
+    return _Progressive(public.num_features, hidden, public.num_classes, given).to(torch_device())

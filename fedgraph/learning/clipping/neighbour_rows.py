@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from fedgraph.learning.clipping.per_sample import room
-from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.clipping.per_sample import per_sample_room
+from fedgraph.learning.layers.layouts import Layout
 
 
-def rows(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndarray:
+def make_neighbour_rows(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndarray:
     """[x_u; P(Σ_v W_uv x_v / c)], where P projects on the unit ball.
 
     Args:
@@ -30,7 +30,7 @@ def rows(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndar
     return np.hstack([own, around])
 
 
-def neighbour_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
+def limit_neighbour_rows_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
     """``vector`` with the weights of the neighbours' part (rows d … 2d of the first layer) projected on ‖·‖_F ≤ bound.
 
     Args:
@@ -45,15 +45,15 @@ def neighbour_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.nd
     return found
 
 
-def clipped_sum(
+def clip_neighbour_rows(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
 ) -> np.ndarray:
     """Σ_rows clip(∇ cross-entropy, C). A row whose norm is not finite counts as zero.
 
     Args:
         layout: One layer, 2d inputs.
-        vector: [num_parameters]; ``neighbour_weights`` is applied first.
-        inputs: float64 [n, 2d], of ``rows``.
+        vector: [num_parameters]; ``limit_neighbour_rows_weights`` is applied first.
+        inputs: float64 [n, 2d], of ``make_neighbour_rows``.
         labels: int64 [n]; a row labelled −1 contributes nothing.
         clip: C.
         bound: Of the neighbours' weights.
@@ -65,20 +65,20 @@ def clipped_sum(
     return np.concatenate([(inputs.T @ error).ravel(), error.sum(axis=0)])
 
 
-def left_over_products(
+def multiply_neighbour_rows_rest(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float,
     message: np.ndarray, weights: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i: what a sum holds beyond what is known.
 
     Args:
-        layout: As in ``clipped_sum``, and so are the next five.
+        layout: As in ``clip_neighbour_rows``, and so are the next five.
         vector: [num_parameters].
         inputs: float64 [n, 2d].
         labels: int64 [n].
         clip: C.
         bound: Of the neighbours' weights.
-        message: Flat [num_parameters], such as a noisy ``clipped_sum``.
+        message: Flat [num_parameters], such as a noisy ``clip_neighbour_rows``.
         weights: float [n], how much of each row to take off.
 
     Returns:
@@ -91,13 +91,13 @@ def left_over_products(
     return np.asarray(((inputs @ beyond + message[d * c :] - known.sum(axis=0)) * error).sum(axis=1))
 
 
-def clipped_neighbour_products(
+def multiply_clipped_neighbour_rows(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float, of: np.ndarray
 ) -> np.ndarray:
     """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``.
 
     Args:
-        layout: As in ``clipped_sum``, and so are the next five.
+        layout: As in ``clip_neighbour_rows``, and so are the next five.
         vector: [num_parameters].
         inputs: float64 [n, 2d].
         labels: int64 [n].
@@ -117,11 +117,11 @@ def _errors(
 ) -> np.ndarray:
     """float64 [n, c]: ∂loss/∂scores of each row, scaled so that its whole gradient is clipped."""
     d, c = layout.shapes[0]
-    theta = neighbour_weights(layout, vector.astype(np.float64), bound)
+    theta = limit_neighbour_rows_weights(layout, vector.astype(np.float64), bound)
     error = softmax(inputs @ theta[: d * c].reshape(d, c) + theta[d * c :], axis=1)
     error[np.arange(len(labels)), np.maximum(labels, 0)] -= 1.0
     error[labels < 0] = 0.0
     norms = np.sqrt((np.square(inputs).sum(axis=1) + 1.0) * np.square(error).sum(axis=1))
-    limit = clip * room(len(labels))[1]
+    limit = clip * per_sample_room(len(labels))[1]
     error *= np.where(np.isfinite(norms), np.minimum(1.0, limit / np.maximum(norms, 1e-30)), 0.0)[:, None]
     return np.asarray(error)

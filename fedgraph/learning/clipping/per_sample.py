@@ -26,19 +26,19 @@ threaded or fused, and let the lengths of each row's products add up to at most 
     ‖Ŝ − Σᵢ gᵢ‖ ≤ γ·κ·n·c,   γ = mu/(1 − mu),      so      ‖Ŝ − Ŝ'‖ ≤ c·(1 + 2γκn)
 
 for sums that differ in one row (2c instead of c where it is replaced, (2k − 1)c where k rows change). Stored in single
-precision a sum of norm at most 1.01·n·c moves by 2⁻²⁴ of that in either world, 2.02·n·2⁻²⁴·c together. ``room`` returns the
-share of the clip that c may be, so that stored sums differ by at most the clip. Up to 4,096 rows they are stored in single
-precision (which costs 0.05 % of the clip), beyond in double precision.
+precision a sum of norm at most 1.01·n·c moves by 2⁻²⁴ of that in either world, 2.02·n·2⁻²⁴·c together. ``per_sample_room``
+returns the share of the clip that c may be, so that stored sums differ by at most the clip. Up to 4,096 rows they are stored in
+single precision (which costs 0.05 % of the clip), beyond in double precision.
 
 κ = 1 where a row's gradient is one outer product per layer. Where it adds several (a node and its neighbours), they may
-cancel: the length of the sum is small, but its rounding is not. There κ = ``SPREAD``, and a row whose products are longer
-than κ times its clip is scaled by them instead of by its norm; that needs 98 % of it to cancel.
+cancel: the length of the sum is small, but its rounding is not. There κ = ``PER_SAMPLE_SPREAD``, and a row whose products are
+longer than κ times its clip is scaled by them instead of by its norm; that needs 98 % of it to cancel.
 
 **What is assumed.** A row's own numbers (activations, errors) are functions of this row and of public shapes alone, which
 holds for products of a matrix with a matrix, row by row. Underflow (numbers below 10⁻³⁸) is not counted.
 
-**Edge cases.** More rows than the theorem has room for (``room`` below one half: 4·10⁷ rows at κ = 1, 5·10⁶ at κ = 64) →
-``DataError``.
+**Edge cases.** More rows than the theorem has room for (``per_sample_room`` below one half: 4·10⁷ rows at κ = 1, 5·10⁶ at κ =
+64) → ``DataError``.
 """
 
 from __future__ import annotations
@@ -50,16 +50,24 @@ import numpy as np
 
 from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import Rows
-from fedgraph.learning.layers.models import Layout, cross_entropy_errors, forward, on_device, through_relu
+from fedgraph.learning.layers.layouts import (
+    Layout,
+    forward_layout,
+    layout_output_errors,
+    layout_relu_errors,
+    put_layout_on_device,
+)
+from fedgraph.learning.layers.torch_matrices import TorchMatrix
 
-SPREAD = 64.0
-SINGLE = 4096  # rows up to which a sum is stored in single precision
-NORM = 2.0**-34  # what is added to a squared norm, in units of the squared length of all products: covers its rounding
-ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
+PER_SAMPLE_SPREAD = 64.0
+_SINGLE = 4096  # rows up to which a sum is stored in single precision
+PER_SAMPLE_NORM_ROUNDING = (
+    2.0**-34
+)  # what is added to a squared norm, in units of the squared length of all products: covers its rounding
+_ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 
-def room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
+def per_sample_room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
     """(type in which the sum of at most ``num_rows`` clipped rows is stored, the share of the clip that a row may have).
 
     num_rows: a public number. spread: κ.
@@ -69,12 +77,12 @@ def room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
     """
     operations = (2 * num_rows + 64) * 2.0**-53
     added = 2 * operations / (1 - operations) * spread * num_rows
-    dtype: type = np.float32 if num_rows <= SINGLE else np.float64
+    dtype: type = np.float32 if num_rows <= _SINGLE else np.float64
     if dtype is np.float32:
         added += 2.02 * num_rows * 2.0**-24
     if not added < 1:
         raise DataError(f"{num_rows} rows in one sum of clipped gradients: rounding may exceed the clip; use more clients")
-    return dtype, (1 - ROW) / (1 + added)
+    return dtype, (1 - _ROW) / (1 + added)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +95,7 @@ class PerSampleGradients:
         bias_scale: The constant that every bias is multiplied by.
     """
 
-    inputs: Sequence[Rows | torch.Tensor]
+    inputs: Sequence[TorchMatrix | torch.Tensor]
     errors: Sequence[torch.Tensor]
     bias_scale: float = 1.0
 
@@ -98,22 +106,22 @@ class PerSampleGradients:
         errors = [e.double() for e in self.errors]
         squared = torch.zeros(len(errors[0]), dtype=torch.float64, device=errors[0].device)
         for given, e in zip(self.inputs, errors, strict=True):
-            lengths = given.squared_norms if isinstance(given, Rows) else given.double().square().sum(dim=1)
+            lengths = given.squared_norms if isinstance(given, TorchMatrix) else given.double().square().sum(dim=1)
             squared += (lengths + self.bias_scale**2) * e.square().sum(dim=1)
-        scale = per_sample_scales(torch.sqrt(squared), clip * room(len(squared))[1])
-        return replace(self, errors=[finite(e * scale[:, None]) for e in errors])
+        scale = per_sample_scales(torch.sqrt(squared), clip * per_sample_room(len(squared))[1])
+        return replace(self, errors=[zero_infinite_per_sample(e * scale[:, None]) for e in errors])
 
     def total(self) -> np.ndarray:
         """The gradient of Σ_rows loss, flat, in the precision of ``errors``."""
         parts: list[torch.Tensor] = []
         for given, e in zip(self.inputs, self.errors, strict=True):
-            weight = given.gradient(e) if isinstance(given, Rows) else finite(given).to(e.dtype).T @ e
+            weight = given.gradient(e) if isinstance(given, TorchMatrix) else zero_infinite_per_sample(given).to(e.dtype).T @ e
             parts += [weight.reshape(-1), self.bias_scale * e.sum(dim=0)]
         return torch.cat(parts).cpu().numpy()
 
     def clipped_sum(self, clip: float | None) -> np.ndarray:
-        """``total`` of the clipped gradients, as ``room`` says that it is stored; float32 without a clip."""
-        dtype = np.float32 if clip is None else room(len(self.errors[0]))[0]
+        """``total`` of the clipped gradients, as ``per_sample_room`` says that it is stored; float32 without a clip."""
+        dtype = np.float32 if clip is None else per_sample_room(len(self.errors[0]))[0]
         return self.clipped(clip).total().astype(dtype, copy=False)
 
     def left_over_products(
@@ -133,8 +141,8 @@ class PerSampleGradients:
         known = torch.tensor(weights, dtype=self.errors[0].dtype, device=device)[:, None]
         beyond = message - replace(self, errors=[e * known for e in self.errors]).total()
         found = torch.zeros(len(weights), dtype=torch.float64, device=device)
-        for given, (weight, bias), e in zip(self.inputs, layers(on_device(beyond)), self.errors, strict=True):
-            reached = given @ weight if isinstance(given, Rows) else finite(given) @ weight
+        for given, (weight, bias), e in zip(self.inputs, layers(put_layout_on_device(beyond)), self.errors, strict=True):
+            reached = given @ weight if isinstance(given, TorchMatrix) else zero_infinite_per_sample(given) @ weight
             found += ((reached + bias).double() * e).sum(dim=1)
         return found.cpu().numpy()
 
@@ -142,23 +150,23 @@ class PerSampleGradients:
         """⟨∇ⱼ, ∇ₖ⟩ for the rows j, k in ``of``, float64 [m, m].
 
         Args:
-            known: ``overlaps`` of each of the ``Rows`` among the inputs.
+            known: ``overlap_per_sample`` of each of the ``TorchMatrix`` among the inputs.
             of: int64 [m], numbers of rows.
         """
         rest = iter(known)
         found = np.zeros((of.size, of.size))
         for given, e in zip(self.inputs, self.errors, strict=True):
             own = e[of].double().cpu().numpy()
-            if isinstance(given, Rows):
+            if isinstance(given, TorchMatrix):
                 inner = next(rest)
             else:
-                units = finite(given)[of].double().cpu().numpy()
+                units = zero_infinite_per_sample(given)[of].double().cpu().numpy()
                 inner = units @ units.T
             found += (inner + self.bias_scale**2) * (own @ own.T)
         return found
 
 
-def clipped_gradient_sum(layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None) -> np.ndarray:
+def clip_per_sample(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor, clip: float | None) -> np.ndarray:
     """Σ_rows clip(∇ cross-entropy, C).
 
     Args:
@@ -172,15 +180,15 @@ def clipped_gradient_sum(layout: Layout, vector: np.ndarray, x: Rows, labels: to
         Flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
 
     Raises:
-        DataError: There are more rows than ``room`` allows.
+        DataError: There are more rows than ``per_sample_room`` allows.
     """
     return _gradients(layout, vector, x, labels).clipped_sum(clip)
 
 
-def left_over_products(
+def multiply_per_sample_rest(
     layout: Layout,
     vector: np.ndarray,
-    x: Rows,
+    x: TorchMatrix,
     labels: torch.Tensor,
     clip: float | None,
     message: np.ndarray,
@@ -189,12 +197,12 @@ def left_over_products(
     """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i: what a sum holds beyond what is known.
 
     Args:
-        layout: As in ``clipped_gradient_sum``, and so are the next four.
+        layout: As in ``clip_per_sample``, and so are the next four.
         vector: [num_parameters].
         x: Rows [n, d].
         labels: int64 [n].
         clip: C, or None.
-        message: Flat [num_parameters], such as a noisy ``clipped_gradient_sum``.
+        message: Flat [num_parameters], such as a noisy ``clip_per_sample``.
         weights: float [n], how much of each row to take off.
 
     Returns:
@@ -203,18 +211,24 @@ def left_over_products(
     return _gradients(layout, vector, x, labels).clipped(clip).left_over_products(layout.layers, message, weights)
 
 
-def products(
-    layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None, overlap: np.ndarray, of: np.ndarray
+def multiply_per_sample(
+    layout: Layout,
+    vector: np.ndarray,
+    x: TorchMatrix,
+    labels: torch.Tensor,
+    clip: float | None,
+    overlap: np.ndarray,
+    of: np.ndarray,
 ) -> np.ndarray:
     """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``.
 
     Args:
-        layout: As in ``clipped_gradient_sum``, and so are the next four.
+        layout: As in ``clip_per_sample``, and so are the next four.
         vector: [num_parameters].
         x: Rows [n, d].
         labels: int64 [n].
         clip: C, or None.
-        overlap: ``overlaps(x, of)``, which a caller may keep.
+        overlap: ``overlap_per_sample(x, of)``, which a caller may keep.
         of: int64 [m], numbers of rows.
 
     Returns:
@@ -223,7 +237,7 @@ def products(
     return _gradients(layout, vector, x, labels).clipped(clip).products([overlap], of)
 
 
-def overlaps(x: Rows, of: np.ndarray) -> np.ndarray:
+def overlap_per_sample(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
     """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``.
 
     Args:
@@ -241,13 +255,13 @@ def overlaps(x: Rows, of: np.ndarray) -> np.ndarray:
     return found
 
 
-def _gradients(layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor) -> PerSampleGradients:
+def _gradients(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor) -> PerSampleGradients:
     """The gradients of all rows, not clipped."""
-    layers = layout.layers(on_device(vector))
-    units, scores = forward(layers, x)
-    errors = [cross_entropy_errors(scores, labels)]
+    layers = layout.layers(put_layout_on_device(vector))
+    units, scores = forward_layout(layers, x)
+    errors = [layout_output_errors(scores, labels)]
     for level in range(len(layers) - 1, 0, -1):
-        errors.append(through_relu(errors[-1] @ layers[level][0].T, units[level - 1]))
+        errors.append(layout_relu_errors(errors[-1] @ layers[level][0].T, units[level - 1]))
     errors.reverse()
     return PerSampleGradients([x, *units], errors, layout.bias_scale)
 
@@ -266,6 +280,6 @@ def per_sample_scales(norms: torch.Tensor, limit: float) -> torch.Tensor:
     return torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
 
 
-def finite(values: torch.Tensor) -> torch.Tensor:
+def zero_infinite_per_sample(values: torch.Tensor) -> torch.Tensor:
     """NaN and ±∞ as zero: a hopeless row must not reach the sum through 0 · ∞."""
     return torch.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)

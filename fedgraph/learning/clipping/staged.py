@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.clipping.per_sample import PerSampleGradients, finite
+from fedgraph.learning.clipping.per_sample import PerSampleGradients, zero_infinite_per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import Rows
-from fedgraph.learning.layers.models import cross_entropy_errors, cut_layout_layers, on_device
+from fedgraph.learning.layers.layouts import cut_layout_layers, layout_output_errors, put_layout_on_device
+from fedgraph.learning.layers.torch_matrices import TorchMatrix
 
-ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
+_ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
 
 
 @dataclass(frozen=True)
-class Stage:
+class ClippedStage:
     """Stage s of a network.
 
     Attributes:
@@ -72,7 +72,7 @@ class Stage:
         return vector
 
 
-def rows(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
+def staged_rows(stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix]) -> np.ndarray:
     """z_s, what is aggregated next.
 
     Args:
@@ -83,11 +83,11 @@ def rows(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
     Returns:
         float32 [n, hidden].
     """
-    weight, bias = stage.parts(on_device(vector))[stage.hops]
+    weight, bias = stage.parts(put_layout_on_device(vector))[stage.hops]
     return np.asarray(torch.selu(xs[stage.hops] @ weight + bias).cpu().numpy())
 
 
-def scores(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
+def score_staged_network(stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix]) -> np.ndarray:
     """Scores of every row, [n, c].
 
     Args:
@@ -95,12 +95,12 @@ def scores(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
         vector: [num_parameters].
         xs: x₀ … x_s (more are not read).
     """
-    layers = stage.parts(on_device(vector))
+    layers = stage.parts(put_layout_on_device(vector))
     return np.asarray(_forward(layers, xs)[2].cpu().numpy())
 
 
-def clipped_gradient_sum(
-    stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float | None
+def clip_staged_gradients(
+    stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix], labels: torch.Tensor, clip: float | None
 ) -> np.ndarray:
     """Σ_rows clip(∇ cross-entropy, C).
 
@@ -120,10 +120,10 @@ def clipped_gradient_sum(
     return _gradients(stage, vector, xs, labels).clipped_sum(clip)
 
 
-def left_over_products(
-    stage: Stage,
+def multiply_staged_rest(
+    stage: ClippedStage,
     vector: np.ndarray,
-    xs: Sequence[Rows],
+    xs: Sequence[TorchMatrix],
     labels: torch.Tensor,
     clip: float,
     message: np.ndarray,
@@ -132,48 +132,50 @@ def left_over_products(
     """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n], as in ``per_sample``.
 
     Args:
-        stage: As in ``clipped_gradient_sum``, and so are the next four.
+        stage: As in ``clip_staged_gradients``, and so are the next four.
         vector: [num_parameters].
         xs: x₀ … x_s.
         labels: int64 [n].
         clip: C.
-        message: Flat [num_parameters], such as a noisy ``clipped_gradient_sum``.
+        message: Flat [num_parameters], such as a noisy ``clip_staged_gradients``.
         weights: float [n], how much of each row to take off.
     """
     return _gradients(stage, vector, xs, labels).clipped(clip).left_over_products(stage.parts, message, weights)
 
 
-def products(
-    stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float,
+def multiply_staged_gradients(
+    stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix], labels: torch.Tensor, clip: float,
     overlaps: Sequence[np.ndarray], of: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``, float64 [m, m].
 
     Args:
-        stage: As in ``clipped_gradient_sum``, and so are the next four.
+        stage: As in ``clip_staged_gradients``, and so are the next four.
         vector: [num_parameters].
         xs: x₀ … x_s.
         labels: int64 [n].
         clip: C.
-        overlaps: Of each xₖ (``per_sample.overlaps``).
+        overlaps: Of each xₖ (``per_sample.overlap_per_sample``).
         of: int64 [m], numbers of rows.
     """
     return _gradients(stage, vector, xs, labels).clipped(clip).products(overlaps[: stage.hops + 1], of)
 
 
-def _gradients(stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor) -> PerSampleGradients:
+def _gradients(stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix], labels: torch.Tensor) -> PerSampleGradients:
     """The gradients of all rows, not clipped."""
-    layers = stage.parts(on_device(vector))
+    layers = stage.parts(put_layout_on_device(vector))
     pre, units, out, norms = _forward(layers, xs)
-    error = cross_entropy_errors(out, labels)
+    error = layout_output_errors(out, labels)
     back = error @ layers[-1][0].T
     back = (back - units * (units * back).sum(dim=1, keepdim=True)) / norms
-    inner = back * torch.where(pre > 0, SCALE, SCALE * ALPHA * torch.exp(pre.clamp(max=0)))
-    return PerSampleGradients([*xs[: stage.hops + 1], finite(units)], [*torch.split(inner, stage.hidden, dim=1), error])
+    inner = back * torch.where(pre > 0, _SCALE, _SCALE * _ALPHA * torch.exp(pre.clamp(max=0)))
+    return PerSampleGradients(
+        [*xs[: stage.hops + 1], zero_infinite_per_sample(units)], [*torch.split(inner, stage.hidden, dim=1), error]
+    )
 
 
 def _forward(
-    layers: Sequence[tuple[torch.Tensor, torch.Tensor]], xs: Sequence[Rows]
+    layers: Sequence[tuple[torch.Tensor, torch.Tensor]], xs: Sequence[TorchMatrix]
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """(xₖ Wₖ + bₖ side by side, u, scores, norms [n, 1])."""
     bases = layers[:-1]

@@ -20,17 +20,23 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping.per_sample import NORM, SPREAD, finite, per_sample_scales, room
+from fedgraph.learning.clipping.per_sample import (
+    PER_SAMPLE_NORM_ROUNDING,
+    PER_SAMPLE_SPREAD,
+    per_sample_room,
+    per_sample_scales,
+    zero_infinite_per_sample,
+)
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.graphsage import Mean, Widths
-from fedgraph.learning.layers.matrices import FeatureMatrix, device
-from fedgraph.learning.layers.models import cross_entropy_errors, on_device
-from fedgraph.learning.propagation.walks import row_stochastic
+from fedgraph.learning.layers.graphsage import GraphsageMean, GraphsageWidths
+from fedgraph.learning.layers.layouts import layout_output_errors, put_layout_on_device
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
+from fedgraph.learning.propagation.walks import random_walk_matrix
 
 _CHUNK = 4_000_000  # entries of a dense block while Gram matrices are made
 
 
-def with_neighbours(features: sp.csr_array, adjacency: sp.csr_array) -> sp.csr_array:
+def join_subgraph_inputs(features: sp.csr_array, adjacency: sp.csr_array) -> sp.csr_array:
     """[x_v, mean of v's neighbours' x], all that a one-layer GraphSAGE reads of v.
 
     Args:
@@ -40,12 +46,12 @@ def with_neighbours(features: sp.csr_array, adjacency: sp.csr_array) -> sp.csr_a
     Returns:
         CSR [n, 2d]; the second half is zero where a node has no neighbour.
     """
-    mean = sp.csr_array(row_stochastic(adjacency).astype(np.float32) @ features)
+    mean = sp.csr_array(random_walk_matrix(adjacency).astype(np.float32) @ features)
     return sp.csr_array(sp.hstack([features, mean], format="csr"))
 
 
 @dataclass(frozen=True, eq=False)
-class Roots:
+class SubgraphRoots:
     """A client's roots, ready.
 
     Attributes:
@@ -57,14 +63,14 @@ class Roots:
     """
 
     x: FeatureMatrix
-    mean: Mean
+    mean: GraphsageMean
     members: torch.Tensor
     gram: torch.Tensor
     degrees: torch.Tensor
 
 
-def roots(features: sp.csr_array, adjacency: sp.csr_array) -> Roots:
-    """What ``clipped_sum`` reads of a client's graph.
+def prepare_subgraph_roots(features: sp.csr_array, adjacency: sp.csr_array) -> SubgraphRoots:
+    """What ``clip_subgraph_gradients`` reads of a client's graph.
 
     Args:
         features: CSR [n, d].
@@ -76,11 +82,11 @@ def roots(features: sp.csr_array, adjacency: sp.csr_array) -> Roots:
     members[:, 0] = np.arange(n)
     owner = np.repeat(np.arange(n), degrees)
     members[owner, np.arange(owner.size) - adjacency.indptr[owner] + 1] = adjacency.indices
-    rows = with_neighbours(features, adjacency)
-    place = device()
-    return Roots(
+    rows = join_subgraph_inputs(features, adjacency)
+    place = torch_device()
+    return SubgraphRoots(
         FeatureMatrix(rows),
-        Mean(adjacency),
+        GraphsageMean(adjacency),
         torch.tensor(members, device=place),
         torch.tensor(_gram(rows, members), device=place),
         torch.tensor(degrees.astype(np.float32), device=place),
@@ -101,13 +107,15 @@ def _gram(rows: sp.csr_array, members: np.ndarray) -> np.ndarray:
     return out
 
 
-def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch.Tensor, clip: float) -> np.ndarray:
+def clip_subgraph_gradients(
+    widths: GraphsageWidths, vector: np.ndarray, inputs: SubgraphRoots, labels: torch.Tensor, clip: float
+) -> np.ndarray:
     """Σ_roots clip(∇ cross-entropy of the root, C).
 
     Args:
         widths: Of the network; its inputs are d.
         vector: [num_parameters].
-        inputs: Of ``roots``.
+        inputs: Of ``prepare_subgraph_roots``.
         labels: int64 [n]; a root labelled −1 contributes nothing.
         clip: C.
 
@@ -115,14 +123,14 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
         Flat [num_parameters], float32 up to 4,096 roots and float64 beyond.
 
     Raises:
-        DataError: There are more roots than ``room`` allows.
+        DataError: There are more roots than ``per_sample_room`` allows.
     """
-    dtype, share = room(len(labels), SPREAD)
-    u0, v0, b0, u1, v1, b1 = widths.views(on_device(vector))
+    dtype, share = per_sample_room(len(labels), PER_SAMPLE_SPREAD)
+    u0, v0, b0, u1, v1, b1 = widths.views(put_layout_on_device(vector))
     before = inputs.x @ torch.cat([u0, v0]) + b0
     hidden, active = torch.relu(before), (before > 0).float()
     around = inputs.mean.of(hidden)
-    error = cross_entropy_errors(hidden @ u1 + around @ v1 + b1, labels)
+    error = layout_output_errors(hidden @ u1 + around @ v1 + b1, labels)
 
     own = (error @ u1.T) * active
     sent = (error @ v1.T) / inputs.degrees.clamp(min=1)[:, None]
@@ -130,9 +138,9 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
     outer = (hidden.square().sum(1) + around.square().sum(1) + 1) * error.square().sum(1)
     squared, length = _first_layer(inputs, own, sent, active)
     length = torch.sqrt(outer) + length
-    norms = torch.maximum(torch.sqrt(outer + squared + NORM * length.square()), length / SPREAD)
+    norms = torch.maximum(torch.sqrt(outer + squared + PER_SAMPLE_NORM_ROUNDING * length.square()), length / PER_SAMPLE_SPREAD)
     scale = per_sample_scales(norms, clip * share)[:, None]
-    error, own, sent = (finite(t * scale) for t in (error, own, sent))
+    error, own, sent = (zero_infinite_per_sample(t * scale) for t in (error, own, sent))
     hidden, around = (torch.where(scale > 0, t, torch.zeros_like(t)) for t in (hidden, around))  # 0 · ∞ must be 0
 
     first = own + inputs.mean.sums(sent) * active
@@ -141,7 +149,7 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
 
 
 def _first_layer(
-    inputs: Roots, own: torch.Tensor, sent: torch.Tensor, active: torch.Tensor
+    inputs: SubgraphRoots, own: torch.Tensor, sent: torch.Tensor, active: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(Σ_{u,u'} (a_u·a_u' + 1)(δ_{u|v}·δ_{u'|v}), Σ_u √(a_u·a_u + 1)·‖δ_{u|v}‖) for every root v, float64 [n] each."""
     padded = torch.cat([active, torch.zeros_like(active[:1])]).double()

@@ -16,16 +16,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, Pool, Rows, device, to_torch, unit_rows
-from fedgraph.learning.layers.models import Layout, cross_entropy_errors, on_device, through_relu
-from fedgraph.learning.optimisers.descents import adam
-from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.learning.propagation.aggregation import neighbour_sums
-from fedgraph.learning.propagation.walks import symmetric_with_loops
+from fedgraph.learning.layers.layouts import Layout, layout_output_errors, layout_relu_errors, put_layout_on_device
+from fedgraph.learning.layers.torch_matrices import (
+    DenseMatrix,
+    FeatureMatrix,
+    MatrixRowPool,
+    TorchMatrix,
+    to_torch_matrix,
+    torch_device,
+    unit_matrix_rows,
+)
+from fedgraph.learning.optimisers.descents import descend_by_adam
+from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
+from fedgraph.learning.propagation.aggregation import aggregate_neighbours
+from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.types import Graph
 
 
-class Hat:
+class _Hat:
     """Â of a graph as a product; only its indices are kept, no edge weights.
 
     Args:
@@ -35,16 +43,16 @@ class Hat:
     def __init__(self, adjacency: sp.csr_array) -> None:
         self.adjacency = adjacency
         scale = 1.0 / np.sqrt(np.diff(adjacency.indptr) + 1.0)
-        self.scale = torch.tensor(scale.astype(np.float32)[:, None], device=device())
+        self.scale = torch.tensor(scale.astype(np.float32)[:, None], device=torch_device())
 
     def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
         scaled = self.scale * rows
-        sums = neighbour_sums(self.adjacency, scaled.cpu().numpy())
-        return self.scale * (torch.tensor(sums, device=device()) + scaled)
+        sums = aggregate_neighbours(self.adjacency, scaled.cpu().numpy())
+        return self.scale * (torch.tensor(sums, device=torch_device()) + scaled)
 
 
 @dataclass(frozen=True, eq=False)
-class GraphInputs:
+class GcnInputs:
     """One graph, ready.
 
     Attributes:
@@ -55,42 +63,44 @@ class GraphInputs:
         pool: The mean or sum over each part's rows where labels belong to parts of the graph; None where they belong to nodes.
     """
 
-    x: Rows
-    hat: torch.Tensor | Hat
+    x: TorchMatrix
+    hat: torch.Tensor | _Hat
     labels: torch.Tensor
     columns: np.ndarray | None = None
-    pool: Pool | None = None
+    pool: MatrixRowPool | None = None
 
 
-def sparse_inputs(graph: Graph) -> GraphInputs:
+def _sparse_inputs(graph: Graph) -> GcnInputs:
     """Sparse inputs over all features; rows have unit norm."""
-    labels = torch.tensor(graph.labels, device=device())
-    return GraphInputs(FeatureMatrix(unit_rows(graph.features)), to_torch(symmetric_with_loops(graph.adjacency)), labels)
+    labels = torch.tensor(graph.labels, device=torch_device())
+    return GcnInputs(
+        FeatureMatrix(unit_matrix_rows(graph.features)), to_torch_matrix(symmetric_walk_matrix(graph.adjacency)), labels
+    )
 
 
-_compact: WeakKeyDictionary[Graph, GraphInputs] = WeakKeyDictionary()  # every training of a client asks for the same
+_compact: WeakKeyDictionary[Graph, GcnInputs] = WeakKeyDictionary()  # every training of a client asks for the same
 
 
-def compact_inputs(graph: Graph) -> GraphInputs:
+def compact_gcn_inputs(graph: Graph) -> GcnInputs:
     """Dense inputs over the features that some node of this small graph has; rows have unit norm. They live as it does."""
     known = _compact.get(graph)
-    if known is None or known.labels.device.type != device().type:
-        rows = unit_rows(graph.features)
+    if known is None or known.labels.device.type != torch_device().type:
+        rows = unit_matrix_rows(graph.features)
         columns = np.unique(rows.indices)
-        hat = torch.tensor(symmetric_with_loops(graph.adjacency).toarray(), device=device())
-        labels = torch.tensor(graph.labels, device=device())
-        known = _compact[graph] = GraphInputs(DenseMatrix(rows[:, columns].toarray()), hat, labels, columns)
+        hat = torch.tensor(symmetric_walk_matrix(graph.adjacency).toarray(), device=torch_device())
+        labels = torch.tensor(graph.labels, device=torch_device())
+        known = _compact[graph] = GcnInputs(DenseMatrix(rows[:, columns].toarray()), hat, labels, columns)
     return known
 
 
-def scores(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.Tensor:
+def gcn_scores(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> torch.Tensor:
     """Z, [n, c]."""
     (w0, b0), (w1, b1) = layout.layers(vector)
     hidden = torch.relu(inputs.hat @ (inputs.x @ w0) + b0)
     return inputs.hat @ (hidden @ w1) + b1
 
 
-def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: Any = None) -> torch.Tensor:
+def gcn_gradient(layout: Layout, vector: torch.Tensor, inputs: GcnInputs, keep: Any = None) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat.
 
     keep: a dropout mask on the hidden layer, [n, hidden], already scaled; None for none. Without a
@@ -101,19 +111,19 @@ def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: An
     hidden = units if keep is None else units * keep
     outputs = inputs.hat @ (hidden @ w1) + b1
     pooled = outputs if inputs.pool is None else inputs.pool.forward(outputs)
-    error = cross_entropy_errors(pooled, inputs.labels, mean=True)
+    error = layout_output_errors(pooled, inputs.labels, mean=True)
     if inputs.pool is not None:
         error = inputs.pool.backward(error)
     spread = inputs.hat @ error
-    back = through_relu(spread @ w1.T, units)
+    back = layout_relu_errors(spread @ w1.T, units)
     if keep is not None:
         back = back * keep
     first = inputs.x.gradient(inputs.hat @ back)
     return torch.cat([first.reshape(-1), back.sum(dim=0), (hidden.T @ spread).reshape(-1), error.sum(dim=0)])
 
 
-def trained_scores(
-    attributes: Graph, adjacency: sp.csr_array, hidden: int, how: Fitting, rng: np.random.Generator
+def train_gcn_scores(
+    attributes: Graph, adjacency: sp.csr_array, hidden: int, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
     """Scores of every node after training on the labelled ones.
 
@@ -128,10 +138,10 @@ def trained_scores(
     Returns:
         float32 [n, c].
     """
-    labels = torch.tensor(attributes.labels, device=device())
-    hat = to_torch(symmetric_with_loops(adjacency)) if adjacency.dtype.kind == "f" else Hat(adjacency)
-    inputs = GraphInputs(FeatureMatrix(unit_rows(attributes.features)), hat, labels)
+    labels = torch.tensor(attributes.labels, device=torch_device())
+    hat = to_torch_matrix(symmetric_walk_matrix(adjacency)) if adjacency.dtype.kind == "f" else _Hat(adjacency)
+    inputs = GcnInputs(FeatureMatrix(unit_matrix_rows(attributes.features)), hat, labels)
     layout = Layout((attributes.num_features, hidden, attributes.num_classes))
-    start = on_device(layout.start(rng))
-    vector = adam(start, lambda v: gradient(layout, v, inputs), how.epochs, how.rate, how.decay)
-    return scores(layout, vector, inputs).cpu().numpy()
+    start = put_layout_on_device(layout.start(rng))
+    vector = descend_by_adam(start, lambda v: gcn_gradient(layout, v, inputs), how.epochs, how.rate, how.decay)
+    return gcn_scores(layout, vector, inputs).cpu().numpy()

@@ -25,12 +25,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import Pool, device, to_torch
-from fedgraph.learning.layers.models import Layout
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.layers.torch_matrices import MatrixRowPool, to_torch_matrix, torch_device
 from fedgraph.types import Graph
 
-Norm = Literal["batch", "rows", "none"]
-MOMENTUM = 0.1  # of the running statistics, as torch's
+GinNorm = Literal["batch", "rows", "none"]
+_MOMENTUM = 0.1  # of the running statistics, as torch's
 _VARIANCE = 1e-5  # added to a variance
 
 
@@ -65,14 +65,14 @@ class GinLayout(Layout):
         return vector[self.num_linear :].view(self.norms, 4, self.widths[1])
 
 
-def layout(num_features: int, hidden: int, layers: int, num_classes: int, norm: Norm = "rows") -> GinLayout:
+def gin_layout(num_features: int, hidden: int, layers: int, num_classes: int, norm: GinNorm = "rows") -> GinLayout:
     """Widths of all linear maps in order: two for each of ``layers``, two for the head."""
     widths = (num_features, *([hidden] * (2 * layers)), hidden, num_classes)
     return GinLayout(widths, norms=2 * layers if norm == "batch" else 0)
 
 
 @dataclass(frozen=True, eq=False)
-class GraphInputs:
+class GinInputs:
     """One graph, or the union of several.
 
     Attributes:
@@ -80,7 +80,7 @@ class GraphInputs:
         reach: A + I, sparse [n, n].
         labels: int64 of nodes or of pooled parts, −1 where unknown.
         columns: Which features ``x`` holds.
-        pool: As in ``gcn.GraphInputs``.
+        pool: As in ``gcn.GcnInputs``.
         norm: Which N.
     """
 
@@ -88,30 +88,32 @@ class GraphInputs:
     reach: torch.Tensor
     labels: torch.Tensor
     columns: np.ndarray
-    pool: Pool | None = None
-    norm: Norm = "rows"
+    pool: MatrixRowPool | None = None
+    norm: GinNorm = "rows"
 
 
-def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_array, norm: Norm = "rows") -> GraphInputs:
+def compact_gin_inputs(
+    graph: Graph, pool: MatrixRowPool | None, labels: np.ndarray, rows: sp.csr_array, norm: GinNorm = "rows"
+) -> GinInputs:
     """Inputs over the features that some node has. rows: CSR [n, d], the features as the network sees them."""
     columns = np.unique(rows.indices)
-    reach = to_torch(sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, format="csr")).astype(np.float32))
-    x = torch.tensor(rows[:, columns].toarray(), dtype=torch.float32, device=device())
-    return GraphInputs(x, reach, torch.tensor(labels, device=device()), columns, pool, norm)
+    reach = to_torch_matrix(sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, format="csr")).astype(np.float32))
+    x = torch.tensor(rows[:, columns].toarray(), dtype=torch.float32, device=torch_device())
+    return GinInputs(x, reach, torch.tensor(labels, device=torch_device()), columns, pool, norm)
 
 
-def hidden_layer(
-    layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
+def gin_hidden_layer(
+    layout: GinLayout, vector: torch.Tensor, inputs: GinInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
     """h⁽ᴸ⁾, [n, hidden] ≥ 0. seen: while training; receives mean and variance [2, hidden] of every batch norm."""
-    from fedgraph.learning.baselines.along_edges import product_both_ways  # not before it is used: it imports torch
+    from fedgraph.learning.baselines.along_edges import multiply_along_edges  # not before it is used: it imports torch
 
     layers = layout.layers(vector)
     norms = iter(layout.statistics(vector)) if layout.norms else None
     rows = inputs.x
     for (w, b), (w2, b2) in zip(layers[:-2:2], layers[1:-2:2], strict=True):
         # A(hW) = (Ah)W, over the narrower of the two; A + I is its own transpose
-        summed = product_both_ways((inputs.reach, inputs.reach), rows @ w) + b
+        summed = multiply_along_edges((inputs.reach, inputs.reach), rows @ w) + b
         rows = torch.relu(_normed(summed, norms, seen)) @ w2 + b2
         rows = torch.relu(_normed(rows, norms, seen))
         if inputs.norm == "rows":
@@ -131,21 +133,21 @@ def _normed(rows: torch.Tensor, norms: Iterator[torch.Tensor] | None, seen: list
     return found
 
 
-def scores(
-    layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
+def gin_scores(
+    layout: GinLayout, vector: torch.Tensor, inputs: GinInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
     """Z, [n, c]."""
     (v, c), (v2, c2) = layout.layers(vector)[-2:]
-    return torch.relu(hidden_layer(layout, vector, inputs, seen) @ v + c) @ v2 + c2
+    return torch.relu(gin_hidden_layer(layout, vector, inputs, seen) @ v + c) @ v2 + c2
 
 
-def gradient(
-    layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
+def gin_gradient(
+    layout: GinLayout, vector: torch.Tensor, inputs: GinInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label; zero where none is known.
 
     Args:
-        layout: As in ``hidden_layer``, and so are the others.
+        layout: As in ``gin_hidden_layer``, and so are the others.
         vector: [num_parameters].
         inputs: The graph.
         seen: While training.
@@ -157,7 +159,7 @@ def gradient(
     if not bool(known.any()):
         return torch.zeros_like(vector)
     leaf = vector.detach().requires_grad_(True)
-    outputs = scores(layout, leaf, inputs, seen)
+    outputs = gin_scores(layout, leaf, inputs, seen)
     pooled = outputs if inputs.pool is None else inputs.pool.forward(outputs)
     loss = torch.nn.functional.cross_entropy(pooled[known], inputs.labels[known])
     (found,) = torch.autograd.grad(loss, leaf)
@@ -166,17 +168,17 @@ def gradient(
     return found
 
 
-def with_statistics(layout: GinLayout, vector: torch.Tensor, seen: Sequence[torch.Tensor]) -> torch.Tensor:
-    """``vector`` with its running statistics moved towards those of a batch, by ``MOMENTUM``.
+def update_gin_statistics(layout: GinLayout, vector: torch.Tensor, seen: Sequence[torch.Tensor]) -> torch.Tensor:
+    """``vector`` with its running statistics moved towards those of a batch, by ``_MOMENTUM``.
 
     Args:
         layout: Of the network.
         vector: [num_parameters]; it is not changed.
-        seen: Of ``hidden_layer``; where it is empty nothing moves.
+        seen: Of ``gin_hidden_layer``; where it is empty nothing moves.
     """
     if not (layout.norms and seen):
         return vector
     found = vector.clone()
     running = layout.statistics(found)[:, 2:]
-    running.mul_(1 - MOMENTUM).add_(torch.stack(list(seen)), alpha=MOMENTUM)
+    running.mul_(1 - _MOMENTUM).add_(torch.stack(list(seen)), alpha=_MOMENTUM)
     return found

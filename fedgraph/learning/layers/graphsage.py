@@ -14,16 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
-from fedgraph.learning.layers.models import cross_entropy_errors, on_device, through_relu
-from fedgraph.learning.optimisers.descents import adam
-from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.learning.propagation.aggregation import neighbour_sums
+from fedgraph.learning.layers.layouts import layout_output_errors, layout_relu_errors, put_layout_on_device
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
+from fedgraph.learning.optimisers.descents import descend_by_adam
+from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
+from fedgraph.learning.propagation.aggregation import aggregate_neighbours
 from fedgraph.types import Graph
 
 
 @dataclass(frozen=True)
-class Widths:
+class GraphsageWidths:
     """Widths of the two layers.
 
     Attributes:
@@ -55,7 +55,7 @@ class Widths:
         return np.concatenate(parts)
 
 
-class Mean:
+class GraphsageMean:
     """Ā and its transpose as products.
 
     Args:
@@ -66,7 +66,7 @@ class Mean:
         self.adjacency = adjacency
         degrees = np.diff(adjacency.indptr).astype(np.float32)
         scale = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)[:, None]
-        self.scale = torch.tensor(scale, device=device())
+        self.scale = torch.tensor(scale, device=torch_device())
 
     def of(self, rows: torch.Tensor) -> torch.Tensor:
         """Ā rows."""
@@ -79,10 +79,10 @@ class Mean:
     def sums(self, rows: torch.Tensor) -> torch.Tensor:
         """A rows, in the precision of ``rows`` (float32 or float64), added up in double precision."""
         kind = np.float64 if rows.dtype == torch.float64 else np.float32
-        return torch.tensor(neighbour_sums(self.adjacency, rows.cpu().numpy(), kind), device=device())
+        return torch.tensor(aggregate_neighbours(self.adjacency, rows.cpu().numpy(), kind), device=torch_device())
 
 
-def scores(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean) -> torch.Tensor:
+def graphsage_scores(widths: GraphsageWidths, vector: torch.Tensor, x: FeatureMatrix, mean: GraphsageMean) -> torch.Tensor:
     """Z, the scores of every node, [n, c].
 
     Args:
@@ -96,19 +96,21 @@ def scores(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean) -
     return hidden @ u1 + mean.of(hidden @ v1) + b1
 
 
-def gradient(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean, labels: torch.Tensor) -> torch.Tensor:
+def _graphsage_gradient(
+    widths: GraphsageWidths, vector: torch.Tensor, x: FeatureMatrix, mean: GraphsageMean, labels: torch.Tensor
+) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes with a label ≥ 0, flat."""
     u0, v0, b0, u1, v1, b1 = widths.views(vector)
     hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
-    error = cross_entropy_errors(hidden @ u1 + mean.of(hidden @ v1) + b1, labels, mean=True)
+    error = layout_output_errors(hidden @ u1 + mean.of(hidden @ v1) + b1, labels, mean=True)
     spread = mean.back(error)
-    first = through_relu(error @ u1.T + spread @ v1.T, hidden)
+    first = layout_relu_errors(error @ u1.T + spread @ v1.T, hidden)
     parts = (x.gradient(first), x.gradient(mean.back(first)), first.sum(0), hidden.T @ error, hidden.T @ spread, error.sum(0))
     return torch.cat([part.reshape(-1) for part in parts])
 
 
-def trained_scores(
-    attributes: Graph, adjacency: sp.csr_array, hidden: int, how: Fitting, rng: np.random.Generator
+def train_graphsage_scores(
+    attributes: Graph, adjacency: sp.csr_array, hidden: int, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
     """Scores of every node after training on the labelled ones.
 
@@ -122,9 +124,9 @@ def trained_scores(
     Returns:
         float32 [n, c].
     """
-    x, mean = FeatureMatrix(unit_rows(attributes.features)), Mean(adjacency)
-    widths = Widths(attributes.num_features, hidden, attributes.num_classes)
-    labels = torch.tensor(attributes.labels, device=device())
-    start = on_device(widths.start(rng))
-    vector = adam(start, lambda v: gradient(widths, v, x, mean, labels), how.epochs, how.rate, how.decay)
-    return scores(widths, vector, x, mean).cpu().numpy()
+    x, mean = FeatureMatrix(unit_matrix_rows(attributes.features)), GraphsageMean(adjacency)
+    widths = GraphsageWidths(attributes.num_features, hidden, attributes.num_classes)
+    labels = torch.tensor(attributes.labels, device=torch_device())
+    start = put_layout_on_device(widths.start(rng))
+    vector = descend_by_adam(start, lambda v: _graphsage_gradient(widths, v, x, mean, labels), how.epochs, how.rate, how.decay)
+    return graphsage_scores(widths, vector, x, mean).cpu().numpy()

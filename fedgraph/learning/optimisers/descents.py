@@ -1,7 +1,7 @@
 """Descents on a flat vector: of FedAvg's clients between two rounds, without privacy, and after noised gradients.
 
-``Optimiser`` and ``Descent`` read released gradients only, so they are post-processing: they cost no privacy and need no proof.
-The masks at the end choose the rows that a client uses in a step.
+``StatefulDescent`` and ``Descent`` read released gradients only, so they are post-processing: they cost no privacy and need no
+proof. The masks at the end choose the rows that a client uses in a step.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Literal
 
 import numpy as np
 
-from fedgraph.compiled import compiled, constant
-from fedgraph.compiled import types as nt
+from fedgraph.compiled import compiled, compiled_constant
+from fedgraph.compiled import compiled_types as nt
 from fedgraph.learning.late import torch
 
 
-def adam(
+def descend_by_adam(
     vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float, decay: float
 ) -> torch.Tensor:
     """Full-batch Adam steps (Kingma & Ba 2015, β = 0.9 and 0.999).
@@ -41,7 +41,7 @@ def adam(
     return vector
 
 
-def momentum_descent(
+def descend_with_momentum(
     vector: torch.Tensor,
     velocity: torch.Tensor,
     gradient: Callable[[torch.Tensor], torch.Tensor],
@@ -68,17 +68,17 @@ def momentum_descent(
     return vector, velocity
 
 
-_SINGLES, _VECTOR = constant(nt.float32), nt.Array(nt.float32, 1, "C")
+_SINGLES, _VECTOR = compiled_constant(nt.float32), nt.Array(nt.float32, 1, "C")
 
 
 @dataclass(eq=False)
-class Optimiser:
+class StatefulDescent:
     """Parameters that follow gradients.
 
     Attributes:
         vector: float32 [p]; what is given is copied.
         rate: Step size.
-        rule: ``adam`` (Kingma & Ba 2015) or ``sgd``.
+        rule: ``descend_by_adam`` (Kingma & Ba 2015) or ``sgd``.
         first: Adam's first moment estimates, [p]; empty ones begin as zeros.
         second: Adam's second moment estimates, [p]; empty ones begin as zeros.
         steps: How many gradients have been seen.
@@ -183,7 +183,7 @@ class Descent:
         return Descended(parameters, velocity, average)
 
 
-def full_width(strength: float) -> tuple[int, float, float]:
+def full_width_descent(strength: float) -> tuple[int, float, float]:
     """Settings of a logistic regression on all features as they are; momentum is 0.9, and half of the iterates are averaged.
 
     Every row is clipped far below the norm that its gradient has at first, so each has the same say. The more signal there is,
@@ -199,7 +199,7 @@ def full_width(strength: float) -> tuple[int, float, float]:
     return steps, float(80 * np.clip(np.sqrt(strength / 1e4), 1, 2)), 0.1
 
 
-def poisson_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
+def draw_poisson_descent_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
     """A fresh, secret coin for each row.
 
     Args:
@@ -213,7 +213,7 @@ def poisson_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.nda
     return np.ones(num_rows, dtype=bool) if rate >= 1 else rng.random(num_rows) < rate
 
 
-def fixed_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
+def draw_fixed_descent_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
     """A batch of fixed size, drawn uniformly without replacement.
 
     Args:
@@ -229,7 +229,7 @@ def fixed_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.n
     return mask
 
 
-def masked(labels: torch.Tensor, mask: np.ndarray) -> torch.Tensor:
+def mask_descent_labels(labels: torch.Tensor, mask: np.ndarray) -> torch.Tensor:
     """Labels of the chosen rows alone: a row labelled −1 contributes nothing to a gradient sum.
 
     Args:

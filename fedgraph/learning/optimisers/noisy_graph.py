@@ -21,17 +21,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, to_torch
-from fedgraph.learning.layers.models import Layout, on_device, through_relu
-from fedgraph.learning.optimisers.descents import adam
-from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.learning.propagation.walks import row_stochastic, symmetric_with_loops
+from fedgraph.learning.layers.layouts import Layout, layout_relu_errors, put_layout_on_device
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, to_torch_matrix
+from fedgraph.learning.optimisers.descents import descend_by_adam
+from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
+from fedgraph.learning.propagation.walks import random_walk_matrix, symmetric_walk_matrix
 
-Correction = Literal["drop", "forward", "none"]
+NoisyGraphCorrection = Literal["drop", "forward", "none"]
 
 
 @dataclass(frozen=True)
-class Channel:
+class NoisyGraphChannel:
     """How labels became noisy, and what is done about it.
 
     Attributes:
@@ -43,7 +43,7 @@ class Channel:
 
     num_classes: int
     keep: float
-    correction: Correction
+    correction: NoisyGraphCorrection
     hops: int
 
     @property
@@ -72,7 +72,7 @@ class Channel:
         return np.where(known, votes.argmax(axis=1), -1)
 
 
-class Average:
+class _Average:
     """P^hops and its transpose, as products on the device.
 
     Args:
@@ -81,8 +81,8 @@ class Average:
     """
 
     def __init__(self, matrix: sp.csr_array, hops: int) -> None:
-        self.forward = to_torch(matrix)
-        self.backward = to_torch(sp.csr_array(matrix.T.tocsr()))
+        self.forward = to_torch_matrix(matrix)
+        self.backward = to_torch_matrix(sp.csr_array(matrix.T.tocsr()))
         self.hops = hops
 
     def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
@@ -96,19 +96,19 @@ class Average:
         return error
 
 
-def with_itself(adjacency: sp.csr_array) -> sp.csr_array:
+def _with_itself(adjacency: sp.csr_array) -> sp.csr_array:
     """S = (D + I)⁻¹(A + I): the average over a node and its neighbours."""
-    return row_stochastic(sp.csr_array(adjacency + sp.eye_array(adjacency.shape[0], format="csr")))
+    return random_walk_matrix(sp.csr_array(adjacency + sp.eye_array(adjacency.shape[0], format="csr")))
 
 
-def train(
+def train_on_noisy_graph(
     adjacency: sp.csr_array,
     features: sp.csr_array,
     labels: np.ndarray,
-    channel: Channel,
+    channel: NoisyGraphChannel,
     hidden: int,
     feature_hops: int,
-    how: Fitting,
+    how: PublicTrainingSteps,
     rng: np.random.Generator,
     shift: float = 0.0,
 ) -> np.ndarray:
@@ -129,10 +129,10 @@ def train(
         float32 [n, c].
     """
     layout = Layout((features.shape[1], hidden, channel.num_classes))
-    x, average = FeatureMatrix(features), Average(row_stochastic(adjacency), feature_hops)
-    hat = to_torch(symmetric_with_loops(adjacency))
-    itself = with_itself(adjacency)
-    loss = _Loss(channel, Average(itself, channel.hops), channel.targets(itself, labels))
+    x, average = FeatureMatrix(features), _Average(random_walk_matrix(adjacency), feature_hops)
+    hat = to_torch_matrix(symmetric_walk_matrix(adjacency))
+    itself = _with_itself(adjacency)
+    loss = _Loss(channel, _Average(itself, channel.hops), channel.targets(itself, labels))
 
     def forward(vector: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(H [n, hidden], logits [n, c])."""
@@ -144,20 +144,22 @@ def train(
         inner, scores = forward(vector)
         error = loss.gradient(scores)
         spread = hat @ error
-        back = through_relu(spread @ layout.layers(vector)[1][0].T, inner)
+        back = layout_relu_errors(spread @ layout.layers(vector)[1][0].T, inner)
         spread_back = average.gradient(back)
         first = x.gradient(spread_back) + shift * spread_back.sum(dim=0)
         return torch.cat([first.reshape(-1), back.sum(dim=0), (inner.T @ spread).reshape(-1), error.sum(dim=0)])
 
-    vector = adam(on_device(layout.start(rng)), gradient, how.epochs, how.rate, how.decay)
+    vector = descend_by_adam(put_layout_on_device(layout.start(rng)), gradient, how.epochs, how.rate, how.decay)
     return forward(vector)[1].cpu().numpy()
 
 
 class _Loss:
     """Mean corrected cross-entropy over the nodes with a target: its gradient in the logits."""
 
-    def __init__(self, channel: Channel, average: Average, targets: np.ndarray) -> None:
-        self.transition = on_device(channel.transition if channel.correction != "none" else np.eye(channel.num_classes))
+    def __init__(self, channel: NoisyGraphChannel, average: _Average, targets: np.ndarray) -> None:
+        self.transition = put_layout_on_device(
+            channel.transition if channel.correction != "none" else np.eye(channel.num_classes)
+        )
         self.average = average if channel.correction == "drop" else None
         self.known = torch.tensor(np.flatnonzero(targets >= 0), device=self.transition.device)
         self.target = torch.tensor(targets[targets >= 0], device=self.transition.device)

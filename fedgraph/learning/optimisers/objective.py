@@ -17,12 +17,12 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
-LossName = Literal["soft-margin", "pseudo-huber"]
-MOST_STEPS = 200
+ObjectiveLossName = Literal["soft-margin", "pseudo-huber"]
+_MOST_STEPS = 200
 
 
 @dataclass(frozen=True)
-class Loss:
+class ObjectiveLoss:
     """ℓ for one entry.
 
     Attributes:
@@ -31,7 +31,7 @@ class Loss:
         width: w of the pseudo-Huber loss.
     """
 
-    name: LossName
+    name: ObjectiveLossName
     num_classes: int
     width: float = 1.0
 
@@ -69,7 +69,7 @@ class LinearObjective:
         prior: Θ₀ = prior · [I … I], which reads class scores as they are (d is a multiple of c); 0: Θ₀ = 0.
     """
 
-    loss: Loss
+    loss: ObjectiveLoss
     labels: np.ndarray
     regulariser: float
     tolerance: float
@@ -97,7 +97,7 @@ class LinearObjective:
         return (fit + noise) / len(rows) + self.regulariser * (theta - self.centre(len(theta)))
 
     def minimise(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """The minimiser by damped Newton steps, from Θ₀ until ‖∇F‖ ≤ tolerance / 2 or ``MOST_STEPS``. The caller checks which.
+        """The minimiser by damped Newton steps, from Θ₀ until ‖∇F‖ ≤ tolerance / 2 or ``_MOST_STEPS``. The caller checks which.
 
         Each column halves its own step until F falls enough (Armijo, 1e-4). Near the minimum, where F no longer resolves the
         fall, the full step is taken.
@@ -110,7 +110,7 @@ class LinearObjective:
             Θ, float64 [d, c].
         """
         theta = self.centre(rows.shape[1])
-        for _ in range(MOST_STEPS):
+        for _ in range(_MOST_STEPS):
             gradient = self.gradient(theta, rows, noise)
             if np.linalg.norm(gradient) <= self.tolerance / 2:
                 break

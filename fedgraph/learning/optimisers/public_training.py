@@ -14,18 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, Rows, device, unit_rows
-from fedgraph.learning.layers.models import Layout, logits, on_device
-from fedgraph.learning.once import made_once
-from fedgraph.learning.optimisers.descents import adam
-from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.learning.layers.layouts import Layout, layout_logits, put_layout_on_device
+from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix, torch_device, unit_matrix_rows
+from fedgraph.learning.optimisers.descents import descend_by_adam
+from fedgraph.learning.propagation.aggregation import scale_for_aggregation
+from fedgraph.learning.public_cache import make_in_public_cache
 from fedgraph.types import Graph
 
 
 @dataclass(frozen=True)
-class Fitting:
+class PublicTrainingSteps:
     """How long a network is trained, by full-batch Adam.
 
     Attributes:
@@ -39,7 +39,9 @@ class Fitting:
     decay: float
 
 
-def _fit_network(layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, rng: np.random.Generator) -> np.ndarray:
+def _fit_network(
+    layout: Layout, x: TorchMatrix, labels: np.ndarray, how: PublicTrainingSteps, rng: np.random.Generator
+) -> np.ndarray:
     """Parameters of ``layout`` trained on the rows with a label ≥ 0; flat float32 [num_parameters].
 
     labels: int64 [n]. Without a labelled row the initial parameters come back.
@@ -48,34 +50,40 @@ def _fit_network(layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, rng:
     start = layout.start(rng)
     if known == 0:
         return start
-    target = torch.tensor(labels, device=device())
+    target = torch.tensor(labels, device=torch_device())
 
     def gradient(vector: torch.Tensor) -> torch.Tensor:
-        return on_device(clipped_gradient_sum(layout, vector.cpu().numpy(), x, target, clip=None)) / known
+        return put_layout_on_device(clip_per_sample(layout, vector.cpu().numpy(), x, target, clip=None)) / known
 
-    return adam(on_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
+    return descend_by_adam(put_layout_on_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
 
 
 def _out_of_fold(
-    layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, scores: np.ndarray, folds: int, rng: np.random.Generator
+    layout: Layout,
+    x: TorchMatrix,
+    labels: np.ndarray,
+    how: PublicTrainingSteps,
+    scores: np.ndarray,
+    folds: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """``scores`` [n, c] with every labelled row replaced by what a network trained on the other folds says of it."""
     fold = rng.integers(folds, size=labels.size)
     out = scores.copy()
     for number in range(folds):
         left_out = (fold == number) & (labels >= 0)
-        found = logits(layout, _fit_network(layout, x, np.where(left_out, -1, labels), how, rng), x)
+        found = layout_logits(layout, _fit_network(layout, x, np.where(left_out, -1, labels), how, rng), x)
         out[left_out] = found[left_out]
     return out
 
 
-def centred_probabilities(scores: np.ndarray) -> np.ndarray:
+def centre_public_training_probabilities(scores: np.ndarray) -> np.ndarray:
     """softmax(scores) − 1/c, [n, c]: a row that knows nothing is zero, so it sends nothing to its neighbours."""
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     return (shifted / shifted.sum(axis=1, keepdims=True) - 1.0 / scores.shape[1]).astype(np.float32)
 
 
-def hidden_units(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
+def public_training_hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
     """Activations of the first hidden layer.
 
     Args:
@@ -86,12 +94,12 @@ def hidden_units(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
     Returns:
         float32 [n, hidden].
     """
-    weight, bias = layout.layers(on_device(vector))[0]
+    weight, bias = layout.layers(put_layout_on_device(vector))[0]
     return torch.relu(x @ weight + bias).cpu().numpy()
 
 
 @dataclass(frozen=True)
-class Encoder:
+class PublicTrainingEncoder:
     """How public features become the rows that are aggregated. No edge is read.
 
     Attributes:
@@ -109,17 +117,18 @@ class Encoder:
     output: str
     hidden: int
     folds: int
-    how: Fitting
+    how: PublicTrainingSteps
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class PublicTrainingEncoded:
     """What an encoder gives for every node.
 
     Attributes:
         own: float32 [n, h], what the classifier sees of the node itself.
         message: float32 [n, h], what its neighbours sum.
-        parameters: The trained network's, flat float32 (``rows_of`` encodes other nodes with them); empty without a network.
+        parameters: The trained network's, flat float32 (``encode_after_public_training`` encodes other nodes with them); empty
+            without a network.
     """
 
     own: np.ndarray
@@ -127,14 +136,14 @@ class Encoded:
     parameters: np.ndarray
 
 
-_encoded: dict[str, Encoded] = {}
+_encoded: dict[str, PublicTrainingEncoded] = {}
 _KEEP = 4
 
 
-def encode_nodes(public: Graph, encoder: Encoder) -> Encoded:
+def encode_by_public_training(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncoded:
     """The encoder's outputs for every node. They depend on features, labels and ``encoder`` alone (which name the random
     stream,
-    too), so they are computed once (``learning.once``).
+    too), so they are computed once (``learning.public_cache``).
 
     Args:
         public: A graph whose features and labels are public.
@@ -147,57 +156,59 @@ def encode_nodes(public: Graph, encoder: Encoder) -> Encoded:
     if key not in _encoded:
         while len(_encoded) >= _KEEP:
             del _encoded[next(iter(_encoded))]
-        _encoded[key] = made_once(key, lambda: _encode(public, encoder, seeds.generator(0, "encoder", key)))
+        _encoded[key] = make_in_public_cache(key, lambda: _encode(public, encoder, seeds.seeded_generator(0, "encoder", key)))
     return _encoded[key]
 
 
-def _encode(public: Graph, encoder: Encoder, rng: np.random.Generator) -> Encoded:
-    rows = unit_rows(public.features)
+def _encode(public: Graph, encoder: PublicTrainingEncoder, rng: np.random.Generator) -> PublicTrainingEncoded:
+    rows = unit_matrix_rows(public.features)
     if encoder.output == "none":
         dense = rows.toarray()
-        return Encoded(dense, dense, np.zeros(0, dtype=np.float32))
+        return PublicTrainingEncoded(dense, dense, np.zeros(0, dtype=np.float32))
     if encoder.output == "published":
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
-        parameters = gap_networks.encoder(public, encoder.hidden, encoder.how.epochs, rng)
-        own = unit_length(gap_networks.encoded(parameters, public, encoder.hidden))
-        return Encoded(own, own, parameters)
+        parameters = gap_networks.train_gap_network_encoder(public, encoder.hidden, encoder.how.epochs, rng)
+        own = scale_for_aggregation(gap_networks.encode_with_gap_network(parameters, public, encoder.hidden))
+        return PublicTrainingEncoded(own, own, parameters)
     x, layout = FeatureMatrix(rows), Layout((public.num_features, encoder.hidden, public.num_classes))
     vector = _fit_network(layout, x, public.labels, encoder.how, rng)
     if encoder.output == "hidden":
-        hidden = hidden_units(layout, vector, x)
-        return Encoded(unit_length(hidden), hidden, vector)
-    scores = logits(layout, vector, x)
+        hidden = public_training_hidden_units(layout, vector, x)
+        return PublicTrainingEncoded(scale_for_aggregation(hidden), hidden, vector)
+    scores = layout_logits(layout, vector, x)
     own = _out_of_fold(layout, x, public.labels, encoder.how, scores, encoder.folds, rng) if encoder.folds > 1 else scores
-    return Encoded(centred_probabilities(own), centred_probabilities(scores), vector)
+    return PublicTrainingEncoded(
+        centre_public_training_probabilities(own), centre_public_training_probabilities(scores), vector
+    )
 
 
-def rows_of(parameters: np.ndarray, encoder: Encoder, graph: Graph) -> np.ndarray:
+def encode_after_public_training(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: Graph) -> np.ndarray:
     """What the trained encoder says of the nodes of another graph with the same features: ``own`` of unseen rows.
 
     Args:
-        parameters: Of ``Encoded``.
+        parameters: Of ``PublicTrainingEncoded``.
         encoder: The same that trained them.
         graph: Its features are read.
 
     Returns:
         float32 [n, h].
     """
-    rows = unit_rows(graph.features)
+    rows = unit_matrix_rows(graph.features)
     if encoder.output == "none":
         return rows.toarray()
     if encoder.output == "published":
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
-        return unit_length(gap_networks.encoded(parameters, graph, encoder.hidden))
+        return scale_for_aggregation(gap_networks.encode_with_gap_network(parameters, graph, encoder.hidden))
     x, layout = FeatureMatrix(rows), Layout((graph.num_features, encoder.hidden, graph.num_classes))
     if encoder.output == "hidden":
-        return unit_length(hidden_units(layout, parameters, x))
-    return centred_probabilities(logits(layout, parameters, x))
+        return scale_for_aggregation(public_training_hidden_units(layout, parameters, x))
+    return centre_public_training_probabilities(layout_logits(layout, parameters, x))
 
 
 @dataclass(frozen=True)
-class Chosen:
+class PublicTrainingClassifier:
     """A classifier on the first ``depth + 1`` inputs.
 
     Attributes:
@@ -211,18 +222,18 @@ class Chosen:
     depth: int
 
     def scores(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
-        """float32 [n, c]. inputs: as in ``classifier``."""
-        return logits(self.layout, self.parameters, _joined(inputs, self.depth))
+        """float32 [n, c]. inputs: as in ``classify_by_public_training``."""
+        return layout_logits(self.layout, self.parameters, _joined(inputs, self.depth))
 
 
-def classifier(
+def classify_by_public_training(
     inputs: Sequence[np.ndarray],
     labels: np.ndarray,
     widths: tuple[int, ...],
-    how: Fitting,
+    how: PublicTrainingSteps,
     choose: bool,
     rng: np.random.Generator,
-) -> Chosen:
+) -> PublicTrainingClassifier:
     """A network on inputs side by side, trained on the labelled rows.
 
     Args:
@@ -249,13 +260,13 @@ def _classifier(
     inputs: Sequence[np.ndarray],
     labels: np.ndarray,
     widths: tuple[int, ...],
-    how: Fitting,
+    how: PublicTrainingSteps,
     depth: int,
     rng: np.random.Generator,
-) -> Chosen:
+) -> PublicTrainingClassifier:
     x = _joined(inputs, depth)
     layout = Layout((x.forward.shape[1], *widths))
-    return Chosen(layout, _fit_network(layout, x, labels, how, rng), depth)
+    return PublicTrainingClassifier(layout, _fit_network(layout, x, labels, how, rng), depth)
 
 
 def _joined(inputs: Sequence[np.ndarray], depth: int) -> DenseMatrix:

@@ -5,7 +5,7 @@
 A compiled loop over the CSR indices adds rows in their stored order: no edge weights are read, no N × N or
 edge × width array exists, and the result does not depend on threads. On a GPU torch's sparse product is used.
 
-**Rounding.** A hop is priced at sensitivity 1, so what rounding adds is taken off the rows' length (``hop_rounding``). Sums of
+**Rounding.** A hop is priced at sensitivity 1, so what rounding adds is taken off the rows' length (``_hop_rounding``). Sums of
 h ≤ n rows of norm ≤ 1 are taken in double precision, off by at most n²·2⁻⁵³ in norm, and stored in single precision, off by at
 most n·2⁻²⁴ more; neighbours differ by twice that at worst. From 2¹⁶ nodes on sums are stored in double precision.
 """
@@ -20,10 +20,10 @@ import scipy.sparse as sp
 from fedgraph.compiled import compiled
 from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import device, to_torch
+from fedgraph.learning.layers.torch_matrices import to_torch_matrix, torch_device
 
-SLACK = 1e-6  # rows are scaled to 1 − SLACK, so that rounding in float32 cannot push a norm above 1
-SINGLE = 2**16  # below so many nodes a hop is stored in single precision, and rounding costs less than 1 % of the rows' length
+_SLACK = 1e-6  # rows are scaled to 1 − SLACK, so that rounding in float32 cannot push a norm above 1
+_SINGLE = 2**16  # below so many nodes a hop is stored in single precision, and rounding costs less than 1 % of the rows' length
 
 
 @compiled(reassociate=False)
@@ -38,13 +38,15 @@ def _add_rows(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, out: np
         out[node] = total
 
 
-def neighbour_sums(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.float32) -> np.ndarray:
+def aggregate_neighbours(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.float32) -> np.ndarray:
     """A·rows for a 0/1 matrix A (CSR [n, m], data ignored), summed in float64; rows [m, h] → ``dtype`` [n, h]. Rows are
     read as float32, or as float64 where ``dtype`` is."""
     rows = np.ascontiguousarray(rows, dtype=np.float64 if dtype is np.float64 and rows.dtype == np.float64 else np.float32)
-    if device().type == "cuda":
+    if torch_device().type == "cuda":
         ones = sp.csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
-        return (to_torch(ones) @ torch.tensor(rows, dtype=torch.float64, device=device())).cpu().numpy().astype(dtype)
+        return (
+            (to_torch_matrix(ones) @ torch.tensor(rows, dtype=torch.float64, device=torch_device())).cpu().numpy().astype(dtype)
+        )
     out = np.empty((adjacency.shape[0], rows.shape[1]), dtype=dtype)
     _add_rows(*map(_only_read, (adjacency.indptr, adjacency.indices, rows)), out)
     return out
@@ -67,7 +69,7 @@ def _add_weighted(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, 
                 total[column] += weight * row[column]
 
 
-def weighted_sums(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+def aggregate_weighted_neighbours(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """W·rows, added in their stored order.
 
     With 0 ≤ W ≤ 1 and rows of norm at most 1, n terms at most, a row of the result is off by less than n²·2⁻⁵² in norm.
@@ -80,16 +82,20 @@ def weighted_sums(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
         float64 [n, h].
     """
     rows = np.ascontiguousarray(rows, dtype=np.float32)
-    if device().type == "cuda":
-        return (to_torch(weights, torch.float64) @ torch.tensor(rows, dtype=torch.float64, device=device())).cpu().numpy()
+    if torch_device().type == "cuda":
+        return (
+            (to_torch_matrix(weights, torch.float64) @ torch.tensor(rows, dtype=torch.float64, device=torch_device()))
+            .cpu()
+            .numpy()
+        )
     out = np.zeros((weights.shape[0], rows.shape[1]), dtype=np.float64)
     values = np.ascontiguousarray(weights.data, dtype=np.float64)
     _add_weighted(*map(_only_read, (weights.indptr, weights.indices, values, rows)), out)
     return out
 
 
-def unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
-    """Each row scaled to L2 norm ``length``, less ``SLACK`` for rounding. A row of zeros stays zero (0/0 = 0).
+def scale_for_aggregation(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
+    """Each row scaled to L2 norm ``length``, less ``_SLACK`` for rounding. A row of zeros stays zero (0/0 = 0).
 
     **Guarantee.** Every row of the result has norm at most ``length``, also after rounding, or the input held NaN
     or infinity, which the desk refuses.
@@ -102,17 +108,17 @@ def unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
         float32 [n, h].
     """
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-    scale = np.divide(length * (1.0 - SLACK), norms, out=np.zeros_like(norms), where=norms > 0)
+    scale = np.divide(length * (1.0 - _SLACK), norms, out=np.zeros_like(norms), where=norms > 0)
     return np.multiply(rows, scale.astype(np.float32)[:, None], dtype=np.float32, casting="same_kind")
 
 
-def hop_rounding(num_rows: int) -> tuple[type, float]:
+def _hop_rounding(num_rows: int) -> tuple[type, float]:
     """How a hop over ``num_rows`` rows (a public number) is stored, and how much rounding can add to what one row changes."""
     double = num_rows**2 * 2.0**-52
-    return (np.float32, num_rows * 2.0**-23 + double) if num_rows < SINGLE else (np.float64, double)
+    return (np.float32, num_rows * 2.0**-23 + double) if num_rows < _SINGLE else (np.float64, double)
 
 
-def require_simple(adjacency: sp.csr_array) -> None:
+def require_simple_aggregation(adjacency: sp.csr_array) -> None:
     """Refuse a graph for which no sensitivity is proven: what one edge changes is proven for simple undirected graphs only.
 
     Args:
@@ -131,7 +137,7 @@ def require_simple(adjacency: sp.csr_array) -> None:
         raise DataError("the graph is directed; the sensitivity is for undirected edges: symmetrise it")
 
 
-def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
+def aggregation_with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
     """A client's rows over all nodes.
 
     Args:
@@ -155,10 +161,12 @@ def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_no
     return found
 
 
-def with_stand_ins(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """As ``with_cut``, where cut edges lead to nodes of the client's own that stand in for others: a neighbour may stand twice.
+def aggregation_with_stand_ins(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
+    """As ``aggregation_with_cut``, where cut edges lead to nodes of the client's own that stand in for others: a neighbour may
+    stand twice.
 
-    A row is counted as often as it stands (``neighbour_sums`` adds stored entries one by one), so each cut edge adds one row.
+    A row is counted as often as it stands (``aggregate_neighbours`` adds stored entries one by one), so each cut edge adds one
+    row.
 
     Args:
         adjacency: Its inner edges, CSR [n_i, n_i].
@@ -181,11 +189,11 @@ def _all_ends(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray) -> tu
     return np.concatenate([rows, cut[:, 0]]), np.concatenate([nodes[columns], cut[:, 1]])
 
 
-def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+def aggregate_hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """A·unit_length(rows), which is what GAP's aggregation releases before noise.
 
     **Guarantee.** Taking one row out of any number of sums changes each by at most 1 in norm as stored, rounding included: rows
-    are shorter than 1 by what ``hop_rounding`` says of their number.
+    are shorter than 1 by what ``_hop_rounding`` says of their number.
 
     Args:
         adjacency: A, CSR [n, m]; its values are not read.
@@ -194,11 +202,11 @@ def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     Returns:
         [n, h], float32 for fewer than 2¹⁶ rows, else float64.
     """
-    dtype, added = hop_rounding(rows.shape[0])
-    return neighbour_sums(adjacency, unit_length(rows, 1.0 - added), dtype)
+    dtype, added = _hop_rounding(rows.shape[0])
+    return aggregate_neighbours(adjacency, scale_for_aggregation(rows, 1.0 - added), dtype)
 
 
-def placed(parts: Sequence[np.ndarray], members: Sequence[np.ndarray], num_rows: int) -> np.ndarray:
+def place_aggregated_rows(parts: Sequence[np.ndarray], members: Sequence[np.ndarray], num_rows: int) -> np.ndarray:
     """The rows of all clients at their global places.
 
     Args:

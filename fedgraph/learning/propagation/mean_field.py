@@ -1,6 +1,6 @@
 """Mean-field inference on a public graph: labels agree along edges, and among nodes with similar features.
 
-How labels go together is not assumed: ``class_agreement`` reads it, signed and for each pair of classes, from predictions at
+How labels go together is not assumed: ``_class_agreement`` reads it, signed and for each pair of classes, from predictions at
 both ends of public edges, with its standard error. Where neighbours tell nothing of each other beyond chance, nothing spreads.
 """
 
@@ -8,12 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
-ROWS = 2048  # rows whose similarities are held at a time
-SURE = 2.0  # standard deviations that a coupling must be away from what chance alone makes of it
-COMPARED = 40_000  # rows up to which each is compared with all; of more, with a fixed sample of a quarter of this many
+_ROWS = 2048  # rows whose similarities are held at a time
+_SURE = 2.0  # standard deviations that a coupling must be away from what chance alone makes of it
+_COMPARED = 40_000  # rows up to which each is compared with all; of more, with a fixed sample of a quarter of this many
 
 
-def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
+def run_mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
     """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H).
 
     The mean-field update of a Potts model in which each edge adds ``coupling`` to the log-probability of equal labels
@@ -38,7 +38,7 @@ def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_
     return np.asarray(spread)
 
 
-def class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+def _class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     """[c, c] symmetric: log of how often classes a and b meet along edges, over how often they would by chance; and its error.
 
     own, spread: [n, c] probabilities at one end and at the other; adjacency symmetric [n, n]. Every pair of classes gets one
@@ -65,12 +65,12 @@ def class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array
     return np.log(seen / ((edges + classes**2) * chance)), np.sqrt(2 * squares)
 
 
-def is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
+def _is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
     """Whether ``coupling`` [c, c] is more than chance makes of it: the squares of its k entries in standard errors add up to
-    k ± √(2k) where nothing is there, and are asked to be ``SURE`` such deviations above k."""
+    k ± √(2k) where nothing is there, and are asked to be ``_SURE`` such deviations above k."""
     pairs = np.triu_indices(len(coupling))
     away = coupling[pairs] / np.maximum(errors[pairs], 1e-12)
-    return bool(away @ away > away.size + SURE * np.sqrt(2 * away.size))
+    return bool(away @ away > away.size + _SURE * np.sqrt(2 * away.size))
 
 
 def _scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
@@ -79,19 +79,19 @@ def _scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
     return coupling * min(1.0, limit / max(strength, 1e-12))
 
 
-def coupled_field(
+def couple_mean_field(
     scores: np.ndarray, adjacency: sp.csr_array, terms: list[tuple[float | np.ndarray, sp.csr_array]], limit: float, passes: int
 ) -> np.ndarray:
-    """``mean_field`` over ``adjacency`` and ``terms``, with the coupling along edges found in the predictions themselves.
+    """``run_mean_field`` over ``adjacency`` and ``terms``, with the coupling along edges found in the predictions themselves.
 
     Each pass compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a coupling is
-    never confirmed by what it made itself on both sides. One that ``is_sure`` denies is none.
+    never confirmed by what it made itself on both sides. One that ``_is_sure`` denies is none.
 
     Args:
         scores: [n, c] logits.
         adjacency: [n, n], symmetric and public.
-        terms: Further terms of ``mean_field``.
-        limit: Log-odds that a sure neighbour may bring, on average over classes; a stronger ``class_agreement`` is scaled down
+        terms: Further terms of ``run_mean_field``.
+        limit: Log-odds that a sure neighbour may bring, on average over classes; a stronger ``_class_agreement`` is scaled down
             to it.
         passes: How many.
 
@@ -101,13 +101,13 @@ def coupled_field(
     own = softmax(scores, axis=1)
     spread = own
     for _ in range(passes):
-        coupling, errors = class_agreement(own, spread, adjacency)
-        along = [(_scaled_to(coupling, limit), adjacency)] if is_sure(coupling, errors) else []
-        spread = mean_field(scores, [*along, *terms], 2)
+        coupling, errors = _class_agreement(own, spread, adjacency)
+        along = [(_scaled_to(coupling, limit), adjacency)] if _is_sure(coupling, errors) else []
+        spread = run_mean_field(scores, [*along, *terms], 2)
     return np.asarray(spread)
 
 
-def doubt(scores: np.ndarray) -> float:
+def measure_mean_field_doubt(scores: np.ndarray) -> float:
     """What predictions leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c].
 
     Args:
@@ -116,10 +116,10 @@ def doubt(scores: np.ndarray) -> float:
     return float(1.0 - softmax(scores, axis=1).max(axis=1).mean())
 
 
-def look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
+def mean_field_look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
     """Each row's nearest others by inner product.
 
-    Of more than ``COMPARED`` rows only a fixed sample can be look-alikes, so that time grows with n and not with its square.
+    Of more than ``_COMPARED`` rows only a fixed sample can be look-alikes, so that time grows with n and not with its square.
 
     Args:
         rows: float32 [n, k], of unit norm or zero.
@@ -133,19 +133,19 @@ def look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
     if count < 1:
         return sp.csr_array((n, n), dtype=np.float32)
     others = np.arange(n)
-    if n > COMPARED:
-        others = np.sort(np.random.default_rng(0).choice(n, COMPARED // 4, replace=False))
+    if n > _COMPARED:
+        others = np.sort(np.random.default_rng(0).choice(n, _COMPARED // 4, replace=False))
     columns = np.full(n, -1)
     columns[others] = np.arange(others.size)
     compared = rows[others].T
     nearest, likeness = np.empty((n, count), dtype=np.int64), np.empty((n, count), dtype=np.float32)
-    for first in range(0, n, ROWS):
-        block = rows[first : first + ROWS] @ compared
-        own = columns[first : first + ROWS]
+    for first in range(0, n, _ROWS):
+        block = rows[first : first + _ROWS] @ compared
+        own = columns[first : first + _ROWS]
         block[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
         found = np.argpartition(-block, count - 1, axis=1)[:, :count]
-        nearest[first : first + ROWS] = others[found]
-        likeness[first : first + ROWS] = np.take_along_axis(block, found, axis=1)
+        nearest[first : first + _ROWS] = others[found]
+        likeness[first : first + _ROWS] = np.take_along_axis(block, found, axis=1)
     keep = likeness > 0
     weights = keep / np.maximum(keep.sum(axis=1, keepdims=True), 1)
     found = sp.csr_array((weights.ravel(), nearest.ravel(), np.arange(n + 1) * count), shape=(n, n), dtype=np.float32)

@@ -1,7 +1,7 @@
 """How often classes meet along edges: matching numbers, with every node counted once (``private_counts``), and what they say.
 
-``read`` estimates class pairs from noisy counts; with them ``votes`` classifies a node from noisy labels of its neighbours, by
-Bayes' rule.
+``read_meetings`` estimates class pairs from noisy counts; with them ``vote_by_meetings`` classifies a node from noisy labels of
+its neighbours, by Bayes' rule.
 """
 
 import math
@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from fedgraph.learning.sampling import priorities
+from fedgraph.learning.neighbour_limits import draw_neighbour_limit_coins
 
-KEPT, SIDE = 1, 0  # name the public coins that keep an edge, and that put a node on a side
+_KEPT, _SIDE = 1, 0  # name the public coins that keep an edge, and that put a node on a side
 
 
-class MeetingRules(Protocol):
+class _MeetingRules(Protocol):
     """What ``private_counts.MeetingCounts`` says of the numbers.
 
     Attributes:
@@ -35,7 +35,7 @@ class MeetingRules(Protocol):
     def class_rates(self) -> tuple[float, ...]: ...
 
 
-def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: MeetingRules) -> np.ndarray:
+def count_meetings(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: _MeetingRules) -> np.ndarray:
     """Nodes per class, matching numbers of like and of unlike ends at each rate, and of pairs of classes.
 
     Args:
@@ -48,11 +48,11 @@ def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarra
     Returns:
         float64 [length], in the order that the first sentence names.
     """
-    sides = priorities(ids, ids, SIDE) >> np.uint64(63)
+    sides = draw_neighbour_limit_coins(ids, ids, _SIDE) >> np.uint64(63)
     one, two = adjacency.nonzero()
     between = (sides[one] == 0) & (sides[two] == 1) & (labels[one] >= 0) & (labels[two] >= 0)
     one, two = one[between], two[between]
-    coins = priorities(ids[one], ids[two], KEPT)
+    coins = draw_neighbour_limit_coins(ids[one], ids[two], _KEPT)
     found = list(np.bincount(labels[labels >= 0], minlength=counted.num_classes))
     for rate, kinds in [(rate, _by_likeness) for rate in counted.rates] + [(rate, _by_pair) for rate in counted.class_rates]:
         kept = coins <= np.uint64(rate * (2**64 - 2**12))
@@ -84,15 +84,17 @@ def _matched(one: np.ndarray, two: np.ndarray) -> int:
     return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
 
 
-LEAST, MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
-SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
-FREE = 0.15  # share of a class that is taken to be unmatched at least, when a matching number is read as a number of edges
-CROWDED_SHARE = 0.2  # error of a share of like edges, per sixth power of the share of matched nodes (on 15 graphs: 0.02 to 0.2)
+_LEAST, _MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
+_SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
+_FREE = 0.15  # share of a class that is taken to be unmatched at least, when a matching number is read as a number of edges
+_CROWDED_SHARE = (
+    0.2  # error of a share of like edges, per sixth power of the share of matched nodes (on 15 graphs: 0.02 to 0.2)
+)
 _CROWDED = 7.0  # error of such a reading, over itself, per cubed share of matched nodes: hubs take what others would have had
 
 
 @dataclass(frozen=True, eq=False)
-class Answering:
+class MeetingAnswers:
     """How an answer comes about.
 
     Attributes:
@@ -113,7 +115,7 @@ class Answering:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class MeetingReading:
     """What noisy meetings say.
 
     Attributes:
@@ -132,11 +134,11 @@ class Reading:
         return np.asarray(truth / truth.sum(axis=1, keepdims=True))
 
 
-def read(numbers: np.ndarray, std: float, counted: MeetingRules, num_labelled: int) -> Reading:
+def read_meetings(numbers: np.ndarray, std: float, counted: _MeetingRules, num_labelled: int) -> MeetingReading:
     """What noisy counts say.
 
     Args:
-        numbers: float [length], noisy ``matching_numbers``.
+        numbers: float [length], noisy ``count_meetings``.
         std: Standard deviation of the noise in each.
         counted: The rules of the numbers.
         num_labelled: How many nodes have a label, a public number.
@@ -154,7 +156,7 @@ def read(numbers: np.ndarray, std: float, counted: MeetingRules, num_labelled: i
         most = num_labelled * np.where(low == high, shares[low] / 2, np.minimum(shares[low], shares[high]))
         edges, variance = _edges(rest.reshape(len(counted.class_rates), -1), std, most, counted.class_rates)
         affinity = _by_class(_square(np.maximum(edges, 0), c), _square(variance, c), affinity)
-    return Reading(shares, affinity, degree)
+    return MeetingReading(shares, affinity, degree)
 
 
 def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -163,7 +165,7 @@ def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float
     A matching number ν is read as −most·ln(1 − ν/most) edges, which is right for few edges and too little for many. Rates are
     averaged, each as sure as noise and crowding leave it.
     """
-    free = np.clip(1 - matched / most, FREE, 2)
+    free = np.clip(1 - matched / most, _FREE, 2)
     scale = 2 / np.array(rates)[:, None]  # the sides keep half of the edges
     edges = -most * np.log(free) * scale
     variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) * scale**2
@@ -178,22 +180,22 @@ def _alike(matched: np.ndarray, std: float, most: float, shares: np.ndarray) -> 
     Each rate gives a share of like edges, and the surer it is, the more it counts. Crowding takes from both kinds alike, so a
     share stands where numbers of edges are far off.
     """
-    free = np.clip(1 - matched / most, FREE, 2)
+    free = np.clip(1 - matched / most, _FREE, 2)
     edges = np.maximum(-np.log(free), 0)
     variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) / most**2
     total, noise = edges.sum(axis=1), np.sqrt(variance.sum(axis=1))
-    if not (seen := total > SURE * noise).any():
+    if not (seen := total > _SURE * noise).any():
         return np.ones((len(shares), len(shares)))
     like = edges[seen, 0] / total[seen]
     errors = np.sqrt(variance[seen, 0] * (1 - like) ** 2 + variance[seen, 1] * like**2) / total[seen]
-    weights = 1 / (errors**2 + (CROWDED_SHARE * (1 - free[seen]).max(axis=1) ** 6) ** 2)
+    weights = 1 / (errors**2 + (_CROWDED_SHARE * (1 - free[seen]).max(axis=1) ** 6) ** 2)
     chance = float(shares @ shares)
     error = 1 / math.sqrt(float(weights.sum()))
     apart = float(weights @ like) * error**2 - chance
-    apart *= max(0.0, 1 - (SURE * error / apart) ** 2) if apart else 0.0
+    apart *= max(0.0, 1 - (_SURE * error / apart) ** 2) if apart else 0.0
     found = np.full((len(shares), len(shares)), 1 - apart / max(1 - chance, 1e-9))
     np.fill_diagonal(found, 1 + apart / chance)
-    return np.clip(found, LEAST, MOST)
+    return np.clip(found, _LEAST, _MOST)
 
 
 def _by_class(edges: np.ndarray, variance: np.ndarray, alike: np.ndarray) -> np.ndarray:
@@ -210,10 +212,10 @@ def _by_class(edges: np.ndarray, variance: np.ndarray, alike: np.ndarray) -> np.
     like = np.eye(classes, dtype=bool)
     found = np.ones((classes, classes))
     for pairs in (like, ~like):
-        by_chance = float(spread[pairs].mean()) * (1 + SURE * np.sqrt(2 / pairs.sum()))
+        by_chance = float(spread[pairs].mean()) * (1 + _SURE * np.sqrt(2 / pairs.sum()))
         real = max(0.0, float(((ratio[pairs] - alike[pairs]) ** 2).mean()) - by_chance)
         found[pairs] = (real * ratio[pairs] + spread[pairs] * alike[pairs]) / (real + spread[pairs])
-    return np.clip(found, LEAST, MOST)
+    return np.clip(found, _LEAST, _MOST)
 
 
 def _square(upper: np.ndarray, classes: int) -> np.ndarray:
@@ -223,7 +225,9 @@ def _square(upper: np.ndarray, classes: int) -> np.ndarray:
     return np.maximum(out, out.T)
 
 
-def votes(adjacency: sp.csr_array, named: np.ndarray, reading: Reading, by: Answering, correlation: float) -> np.ndarray:
+def vote_by_meetings(
+    adjacency: sp.csr_array, named: np.ndarray, reading: MeetingReading, by: MeetingAnswers, correlation: float
+) -> np.ndarray:
     """Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share.
 
     Args:
@@ -245,11 +249,11 @@ def votes(adjacency: sp.csr_array, named: np.ndarray, reading: Reading, by: Answ
     return np.asarray((adjacency @ said) / shared[:, None])
 
 
-def _design_effect(heard: np.ndarray, by: Answering, correlation: float) -> np.ndarray:
+def _design_effect(heard: np.ndarray, by: MeetingAnswers, correlation: float) -> np.ndarray:
     return np.asarray(1 + correlation * by.clarity**2 * np.maximum(heard - 1, 0))
 
 
-def information(reading: Reading, by: Answering, correlation: float) -> float:
+def information_of_meetings(reading: MeetingReading, by: MeetingAnswers, correlation: float) -> float:
     """What the answers of all neighbours of a node of mean degree tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
 
     Of c labels k are named, so 2k(c − k)/(c(c − 1)) of all sets tell two classes apart; as if all pairs were equally alike.
@@ -257,7 +261,7 @@ def information(reading: Reading, by: Answering, correlation: float) -> float:
     Args:
         reading: How classes meet.
         by: How answers come about.
-        correlation: As in ``votes``.
+        correlation: As in ``vote_by_meetings``.
     """
     c, k, (a, b) = len(reading.shares), by.size, by.odds
     truth = reading.neighbours()

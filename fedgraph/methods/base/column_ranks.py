@@ -1,8 +1,8 @@
 """Columns of numbers on one scale: before a method trains, each number becomes its rank among the people, −1 … 1.
 
 Where rows are public (a public test graph; all rows, where only edges are private), they are ranks among those, which is free.
-Elsewhere they are estimated from noisy counts (``privacy.private_counts``), in ``ROUNDS`` rounds before a method's own, under
-its relation and toward its viewer, with ``SHARE`` of μ²; the method keeps the rest, and both are priced together. A method
+Elsewhere they are estimated from noisy counts (``privacy.private_counts``), in ``_ROUNDS`` rounds before a method's own, under
+its relation and toward its viewer, with ``_SHARE`` of μ²; the method keeps the rest, and both are priced together. A method
 without noise gets exact counts by the same way. This module runs as a method does, and is none that a scenario can name.
 """
 
@@ -13,23 +13,34 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.methods.base.facts import Budget, PublicFacts
-from fedgraph.methods.base.offers import Offers
-from fedgraph.methods.base.plan import NO_NOISE, Inbox, Model, Plan, Schedule, Sent, State, Streams, Sums, gradient_std
+from fedgraph.methods.base.method_offers import Offers
+from fedgraph.methods.base.plan import (
+    NO_NOISE,
+    Model,
+    Plan,
+    PlanInbox,
+    PlanSchedule,
+    PlanSent,
+    PlanStreams,
+    PlanSums,
+    State,
+    plan_gradient_std,
+)
+from fedgraph.methods.base.public_facts import Budget, PublicFacts
 from fedgraph.privacy import private_counts
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
-from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
-from fedgraph.privacy.private_counts import BINS, ColumnCounts
-from fedgraph.types import Columns, Graph, Subgraph
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
+from fedgraph.privacy.own_budgets import OwnBudgetNoise
+from fedgraph.privacy.private_counts import COUNT_BINS, ColumnCounts
+from fedgraph.types import Graph, GraphColumns, Subgraph
 
-NAME = "column_ranks"
-PATH = "columns"
-ROUNDS = 4  # each narrows a bracket 16 times: people born in two years become different after the third
-SHARE = 0.05  # of μ²
-MOST_APART = 64  # columns that are counted one by one; more are the numbers of an embedding, which share one scale
+COLUMN_RANKS_NAME = "column_ranks"
+_PATH = "columns"
+_ROUNDS = 4  # each narrows a bracket 16 times: people born in two years become different after the third
+_SHARE = 0.05  # of μ²
+_MOST_APART = 64  # columns that are counted one by one; more are the numbers of an embedding, which share one scale
 _BLURRED = 0.15  # error of a rank, in people over all people, from which the plan advises to give bounds
 
 
@@ -44,7 +55,7 @@ class ColumnRanks:
         low: rank of the least number.
     """
 
-    columns: Columns
+    columns: GraphColumns
     brackets: np.ndarray
     shares: np.ndarray
     low: float = -1.0
@@ -59,7 +70,9 @@ class ColumnRanks:
         if graph.columns is None:
             return graph
         line, k = _on_line(graph, known), known.places.size
-        edges, shares = (np.broadcast_to(p, (k, BINS + 1)) for p in (private_counts.bin_edges(self.brackets), self.shares))
+        edges, shares = (
+            np.broadcast_to(p, (k, COUNT_BINS + 1)) for p in (private_counts.count_bin_edges(self.brackets), self.shares)
+        )
         bounded = known.bounded if low != -1.0 else known.bounded[:0]
         values = np.full((graph.num_nodes, k + bounded.size), (low + 1) / 2)
         for column in range(k):
@@ -76,40 +89,40 @@ class ColumnRanks:
         return replace(graph, features=features, columns=None)
 
 
-def _on_line(graph: Graph, known: Columns) -> np.ndarray:
+def _on_line(graph: Graph, known: GraphColumns) -> np.ndarray:
     """u of every number, float64 [n, k]; NaN where the cell is empty, and in a row of zeros."""
-    line = private_counts.on_line(graph.features[:, known.places].toarray())
+    line = private_counts.count_line(graph.features[:, known.places].toarray())
     line[np.diff(graph.features.indptr) == 0] = np.nan
     flagged = known.empty >= 0
     line[:, flagged] = np.where(graph.features[:, known.empty[flagged]].toarray() > 0, np.nan, line[:, flagged])
     return line
 
 
-def fixed(columns: Columns) -> ColumnRanks:
+def fixed_column_ranks(columns: GraphColumns) -> ColumnRanks:
     """Ranks that are the same for all data, in 0 … 1.
 
-    They are log₂(1 + |x|) with its sign, over the whole line (``private_counts.WIDEST``).
+    They are log₂(1 + |x|) with its sign, over the whole line (``private_counts._WIDEST``).
     """
-    shares = np.tile(np.linspace(0, 1, BINS + 1), (columns.places.size, 1))
-    return ColumnRanks(columns, private_counts.widest(columns.places.size), shares, low=0.0)
+    shares = np.tile(np.linspace(0, 1, COUNT_BINS + 1), (columns.places.size, 1))
+    return ColumnRanks(columns, private_counts.widest_count_brackets(columns.places.size), shares, low=0.0)
 
 
-def ranks_among_public(public: Graph, columns: Columns) -> ColumnRanks:
+def public_column_ranks(public: Graph, columns: GraphColumns) -> ColumnRanks:
     """Ranks among the rows of a graph whose features are public.
 
     Args:
         public: the graph.
         columns: which columns become ranks.
     """
-    line, brackets = _on_line(public, columns), private_counts.widest(columns.places.size)
+    line, brackets = _on_line(public, columns), private_counts.widest_count_brackets(columns.places.size)
     bound = ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
-    for round_ in range(ROUNDS):
-        counts = bound.enforce(private_counts.positions(line, brackets))
-        brackets = private_counts.narrowed_brackets(brackets, counts, 0.0) if round_ < ROUNDS - 1 else brackets
-    return ColumnRanks(columns, brackets, private_counts.shares_below(counts))
+    for round_ in range(_ROUNDS):
+        counts = bound.enforce(private_counts.count_positions(line, brackets))
+        brackets = private_counts.narrowed_count_brackets(brackets, counts, 0.0) if round_ < _ROUNDS - 1 else brackets
+    return ColumnRanks(columns, brackets, private_counts.count_shares_below(counts))
 
 
-def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
+def plan_with_column_ranks(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
     """The plan of a method for what is left of the budget, with the release of counts.
 
     Under the provable reading both together cost at most ``budget``.
@@ -131,9 +144,9 @@ def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget:
     noisy = any(not isinstance(r.event, Unprotected) for r in made.schedule.releases)
     if not (budget.private and noisy):
         return _with(made, facts, columns, None)
-    one = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
-    multiplier = one * (ROUNDS / SHARE) ** 0.5
-    left = gaussian.epsilon((1 - SHARE) ** 0.5 / one, budget.delta)
+    one = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+    multiplier = one * (_ROUNDS / _SHARE) ** 0.5
+    left = gaussian.epsilon((1 - _SHARE) ** 0.5 / one, budget.delta)
     found = _with(make(replace(budget, epsilon=left)), facts, columns, multiplier)
     while budget.calibrated_by != "published" and found.provable().epsilon > budget.epsilon:
         left *= 0.98
@@ -141,50 +154,53 @@ def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget:
     return found
 
 
-def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | None) -> Plan:
+def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: float | None) -> Plan:
     """``made`` and the counts. multiplier: of the noise of one round; None: none."""
-    pooled = columns.places.size > MOST_APART
+    pooled = columns.places.size > _MOST_APART
     bound = ColumnCounts(columns.places.size, facts.sizes.num_nodes, pooled)
     names = columns.called
     if multiplier is None:
         mechanism, event = NO_NOISE
         said = (f"Numbers of {names} became their ranks, which were counted without noise.",)
     else:
-        std, _ = gradient_std(multiplier, private_counts.column_sensitivity(bound, made.guarantee.protection.relation), facts)
+        std, _ = plan_gradient_std(
+            multiplier, private_counts.column_count_sensitivity(bound, made.guarantee.protection.relation), facts
+        )
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
-        error = _std_of_sum(mechanism, facts) * BINS**0.5 / 2 / facts.sizes.num_nodes
+        error = _std_of_sum(mechanism, facts) * COUNT_BINS**0.5 / 2 / facts.sizes.num_nodes
         said = (
-            f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with {100 * SHARE:.0f} % "
+            f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with "
+            f"{100 * _SHARE:.0f} % "
             f"of the budget (of μ²), each wrong by about {100 * error:.1f} places in 100.",
             *((f"So blurred ranks say little: give bounds for {names}.",) if error > _BLURRED else ()),
         )
-    release = PlannedRelease(PATH, bound, mechanism, event, range(ROUNDS))
+    release = PlannedRelease(_PATH, bound, mechanism, event, range(_ROUNDS))
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
     published = None if multiplier else made.epsilon_published  # no paper says what its noise and the counts cost together
     return replace(made, schedule=schedule, notes=(*made.notes, *said), epsilon_published=published)
 
 
-def plan_of_counts(made: Plan) -> Plan | None:
+def plan_column_ranks(made: Plan) -> Plan | None:
     """The plan of the rounds before those of ``made``; None where it has none.
 
     The client and the server of that plan stand below.
     """
-    own = tuple(release for release in made.schedule.releases if release.path == PATH)
+    own = tuple(release for release in made.schedule.releases if release.path == _PATH)
     if not own:
         return None
-    schedule = Schedule(rounds=ROUNDS, releases=own, min_clients=made.schedule.min_clients)
-    return Plan(NAME, None, made.facts, made.guarantee, schedule, made=None, sums=Sums(additive=True))
+    schedule = PlanSchedule(rounds=_ROUNDS, releases=own, min_clients=made.schedule.min_clients)
+    return Plan(COLUMN_RANKS_NAME, None, made.facts, made.guarantee, schedule, made=None, sums=PlanSums(additive=True))
 
 
-def _std_of_sum(mechanism: Mechanism, facts: PublicFacts) -> float:
-    std = mechanism.std if isinstance(mechanism, (GaussianNoise, ShrunkGaussianNoise)) else 0.0
+def _std_of_sum(mechanism: NoiseMechanism, facts: PublicFacts) -> float:
+    std = mechanism.std if isinstance(mechanism, (GaussianNoise, OwnBudgetNoise)) else 0.0
     return std * facts.sizes.num_clients**0.5
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
     bound = plan.schedule.releases[0].bound
     assert isinstance(bound, ColumnCounts)
-    return State({"brackets": private_counts.widest(1 if bound.pooled else bound.num_columns)}, None)
+    return State({"brackets": private_counts.widest_count_brackets(1 if bound.pooled else bound.num_columns)}, None)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
@@ -193,18 +209,18 @@ def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
     return _on_line(subgraph.graph, columns)
 
 
-def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: Streams, desk: Desk) -> Sent:
+def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: PlanStreams, desk: Desk) -> PlanSent:
     """Noisy counts in the bins of the current brackets."""
-    return {"counts": desk.release(PATH, private_counts.positions(work, model["brackets"]))}
+    return {"counts": desk.release(_PATH, private_counts.count_positions(work, model["brackets"]))}
 
 
-def server(plan: Plan, state: State, inbox: Inbox) -> State[ColumnRanks | None]:
+def server(plan: Plan, state: State, inbox: PlanInbox) -> State[ColumnRanks | None]:
     """Narrower brackets; after the last round the ranks."""
     brackets, counts = state.model["brackets"], inbox.sums["counts"]
-    if inbox.round == ROUNDS - 1 and plan.facts.columns is not None:
-        return State(state.model, ColumnRanks(plan.facts.columns, brackets, private_counts.shares_below(counts)))
+    if inbox.round == _ROUNDS - 1 and plan.facts.columns is not None:
+        return State(state.model, ColumnRanks(plan.facts.columns, brackets, private_counts.count_shares_below(counts)))
     std = _std_of_sum(plan.schedule.releases[0].mechanism, plan.facts)
-    return State({"brackets": private_counts.narrowed_brackets(brackets, counts, std)}, None)
+    return State({"brackets": private_counts.narrowed_count_brackets(brackets, counts, std)}, None)
 
 
 OFFERS: Offers[None, None, np.ndarray, ColumnRanks | None] = Offers(units=(), situations=())

@@ -20,24 +20,30 @@ from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device, unit_rows
+from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device, unit_matrix_rows
+from fedgraph.learning.neighbour_limits import limit_neighbour_weights, limit_neighbours, require_neighbour_limit
 from fedgraph.learning.optimisers.descents import Descent
-from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
-from fedgraph.learning.sampling import bounded, require_limit, weighted
-from fedgraph.learning.views import ProjectedRows, coordinates, project, public_basis
-from fedgraph.methods.base.facts import TESTED_IN_PUBLIC, Budget, PublicFacts, guarantee_of, require_test_graph
-from fedgraph.methods.base.plan import NO_NOISE, Plan, Schedule, Streams, Sums, gradient_std
+from fedgraph.learning.projection import ProjectedRows, project_features, project_features_sparsely, public_projection_basis
+from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregate_weighted_neighbours, scale_for_aggregation
+from fedgraph.methods.base.plan import NO_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums, plan_gradient_std
+from fedgraph.methods.base.public_facts import (
+    FACTS_TESTED_IN_PUBLIC,
+    Budget,
+    PublicFacts,
+    guarantee_from_facts,
+    require_test_graph_facts,
+)
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
-from fedgraph.privacy.neighbour_sums import DegreeCap, NeighbourSums
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
+from fedgraph.privacy.neighbour_sums import NeighbourDegreeCap, NeighbourSums
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Relation
 from fedgraph.types import Graph, Subgraph
 
-COIN = 0  # names the public coins that cut neighbourhoods
+NODE_CAP_COIN = 0  # names the public coins that cut neighbourhoods
 _CLAIMED = (
     "Under cap: promised neighbourhoods are cut to D = {degree}, and one node is priced as changing D rows of a hop. That is "
     "true only where no node has more than D neighbours: beyond D a removed node frees slots that others refill, which "
@@ -49,7 +55,7 @@ _PROVEN = (
 )
 
 
-class CapSettings(Settings):
+class NodeCapSettings(Settings):
     """Settings of every method of noisy hops at node level."""
 
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
@@ -67,7 +73,7 @@ class CapSettings(Settings):
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
     @model_validator(mode="after")
-    def _limit_has_its_number(self) -> CapSettings:
+    def _limit_has_its_number(self) -> NodeCapSettings:
         if (self.cap == "limit") != (self.limit is not None):
             raise ValueError("cap: limit and its number belong together, e.g. {cap: limit, limit: 1000}; give both or none")
         return self
@@ -77,12 +83,12 @@ class CapSettings(Settings):
         return Relation(self.relation)
 
 
-P = TypeVar("P", bound=CapSettings)
-M = TypeVar("M")
+_P = TypeVar("_P", bound=NodeCapSettings)
+_M = TypeVar("_M")
 
 
 @dataclass(frozen=True)
-class Hops:
+class NodeCapHops:
     """Hops that are released in one round.
 
     Attributes:
@@ -97,7 +103,7 @@ class Hops:
 
 
 @dataclass(frozen=True)
-class Caps:
+class NodeCaps:
     """What bounds a node's share of a hop: a rule for each client, or one promised degree.
 
     Attributes:
@@ -108,16 +114,16 @@ class Caps:
         notes: what a statement must say.
     """
 
-    proven: tuple[DegreeCap, ...]
+    proven: tuple[NeighbourDegreeCap, ...]
     promised: int | None
     limit: int | None
     assumptions: tuple[Assumption, ...]
     notes: tuple[str, ...]
 
-    def sensitivities(self, params: CapSettings) -> tuple[float, ...]:
+    def sensitivities(self, params: NodeCapSettings) -> tuple[float, ...]:
         """Δ₂ of one hop of each client, row of the node itself not shown."""
         if self.promised is not None:
-            return (neighbour_sums.sensitivity(params.protects, self.promised, rows_released=False),)
+            return (neighbour_sums.neighbour_sum_sensitivity(params.protects, self.promised, rows_released=False),)
         return tuple(cap.sensitivity_l2(params.protects.replaces) for cap in self.proven)
 
     def terms(self, client: int) -> int:
@@ -127,32 +133,34 @@ class Caps:
     def weights(self, adjacency: sp.csr_array, ids: np.ndarray, client: int | None = None) -> sp.csr_array:
         """What a hop multiplies with. client None: a public graph, by the rule of the largest client."""
         if self.promised is not None:
-            return bounded(adjacency, self.promised, ids, COIN)
+            return limit_neighbours(adjacency, self.promised, ids, NODE_CAP_COIN)
         if client is not None and self.limit is not None:
-            require_limit(adjacency, self.limit, ids)
-        return edge_weights(adjacency, max(self.proven, key=lambda c: c.num_nodes) if client is None else self.proven[client])
+            require_neighbour_limit(adjacency, self.limit, ids)
+        return cap_edge_weights(
+            adjacency, max(self.proven, key=lambda c: c.num_nodes) if client is None else self.proven[client]
+        )
 
 
-def edge_weights(adjacency: sp.csr_array, cap: DegreeCap) -> sp.csr_array:
+def cap_edge_weights(adjacency: sp.csr_array, cap: NeighbourDegreeCap) -> sp.csr_array:
     """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
-    return weighted(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
+    return limit_neighbour_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
 
 
-def _caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
+def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> NodeCaps:
     """The rule that ``params.cap`` asks for, from public sizes."""
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published else "log"
     if not params.hops:
-        return Caps((), 1, None, (), ())
+        return NodeCaps((), 1, None, (), ())
     if kind == "promised":
         note = _CLAIMED.format(degree=params.degree)
-        return Caps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
+        return NodeCaps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
     limit = params.limit
     caps = tuple(
-        neighbour_sums.log_cap(n, params.knee)
+        neighbour_sums.log_neighbour_cap(n, params.knee)
         if limit is None
-        else neighbour_sums.limited(n, limit, params.typical, params.knee)
+        else neighbour_sums.limited_neighbour_cap(n, limit, params.typical, params.knee)
         for n in facts.sizes.clients
     )  # fmt: skip
     largest = max(caps, key=lambda cap: cap.num_nodes)
@@ -162,18 +170,22 @@ def _caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
         delta=largest.sensitivity_l2(params.protects.replaces),
         nodes=largest.num_nodes,
         limit="" if limit is None else f" that keeps the limit of {limit}",
-        plain=DegreeCap(largest.num_nodes).sensitivity_l2(params.protects.replaces),
+        plain=NeighbourDegreeCap(largest.num_nodes).sensitivity_l2(params.protects.replaces),
     )
     assumed = (Assumption.DEGREE_LIMIT_ENFORCED,) if limit is not None else ()
-    return Caps(caps, None, limit, (*assumed, Assumption.ROWS_NEVER_RELEASED), (note,))
+    return NodeCaps(caps, None, limit, (*assumed, Assumption.ROWS_NEVER_RELEASED), (note,))
 
 
-def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+def aggregate_node_caps(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
-    return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
+    return (
+        aggregate_hop(weights, rows)
+        if weights.dtype == np.float32
+        else aggregate_weighted_neighbours(weights, scale_for_aggregation(rows))
+    )
 
 
-class Descends(Protocol):
+class _Descends(Protocol):
     """Settings of a method that steps along noisy gradients.
 
     Attributes:
@@ -193,26 +205,30 @@ class Descends(Protocol):
     def averaged(self) -> float: ...
 
 
-def descent_of(params: Descends) -> Descent:
+def node_caps_descent(params: _Descends) -> Descent:
     """The descent of a server that steps along noisy mean gradients."""
     return Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
 
 
-def directions(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
+def node_caps_directions(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
     """(public directions [d, k] of the public graph's features, or None for all columns; how many columns rows then have)."""
     known = facts.public.graph
-    basis = public_basis(known, projection) if projection and known is not None else None
+    basis = public_projection_basis(known, projection) if projection and known is not None else None
     return basis, facts.sizes.num_features if basis is None else basis.shape[1]
 
 
-def rows_of(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
+def node_caps_rows(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
     """Unit feature rows, or their coordinates along public directions."""
-    return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
+    return (
+        FeatureMatrix(unit_matrix_rows(graph.features))
+        if basis is None
+        else ProjectedRows(project_features(graph.features, basis))
+    )
 
 
-def sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
-    """``rows_of`` as CSR [n, k], where neighbours are added up before a network reads them."""
-    return unit_rows(graph.features) if basis is None else project(graph.features, basis)
+def node_caps_sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
+    """``node_caps_rows`` as CSR [n, k], where neighbours are added up before a network reads them."""
+    return unit_matrix_rows(graph.features) if basis is None else project_features_sparsely(graph.features, basis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,10 +236,10 @@ class Work:
     """A client's rows and its bounded graph.
 
     Attributes:
-        x: its rows, as ``rows_of`` gives them.
+        x: its rows, as ``node_caps_rows`` gives them.
         labels: int64 [n], −1 where unknown.
-        adjacency: what its hops multiply with (``Caps.weights``).
-        hops: noisy hops by ``hop_key``; a cache, which is filled again where it is empty.
+        adjacency: what its hops multiply with (``NodeCaps.weights``).
+        hops: noisy hops by ``node_caps_key``; a cache, which is filled again where it is empty.
     """
 
     x: FeatureMatrix
@@ -232,14 +248,14 @@ class Work:
     hops: dict[str, DenseMatrix] = field(default_factory=dict)
 
 
-def prepared(caps: Caps, basis: np.ndarray | None, subgraph: Subgraph) -> Work:
+def prepare_node_caps(caps: NodeCaps, basis: np.ndarray | None, subgraph: Subgraph) -> Work:
     """The work of the client that holds ``subgraph``."""
     graph = subgraph.graph
     adjacency = caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
-    return Work(rows_of(graph, basis), torch.tensor(graph.labels, device=device()), adjacency)
+    return Work(node_caps_rows(graph, basis), torch.tensor(graph.labels, device=torch_device()), adjacency)
 
 
-def release_hop(
+def release_node_caps_hop(
     desk: Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, Released] | None
 ) -> np.ndarray:
     """One hop with its noise, at unit length: released in its round, and replayed in later ones.
@@ -256,14 +272,14 @@ def release_hop(
         float32 [n, h].
     """
     if desk.round > first:
-        return unit_length(desk.replay(path, sums))
+        return scale_for_aggregation(desk.replay(path, sums))
     released = desk.release(path, sums)
     if shown is not None:
         shown[name] = released
-    return unit_length(released.value)
+    return scale_for_aggregation(released.value)
 
 
-def hop_key(streams: Streams, *frozen: np.ndarray) -> str:
+def node_caps_key(streams: PlanStreams, *frozen: np.ndarray) -> str:
     """Names the noisy hops that follow from these frozen parameters in this cell, for ``Work.hops``."""
     text = b"".join(np.ascontiguousarray(part).tobytes() for part in frozen)
     return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
@@ -273,41 +289,41 @@ def hop_key(streams: Streams, *frozen: np.ndarray) -> str:
 class _Noise:
     """What gradients and hops are released with. hops: one for each rule of a client. published: the claimed ε, or None."""
 
-    gradient: tuple[Mechanism, Event]
-    hops: list[tuple[Mechanism, Event]]
+    gradient: tuple[NoiseMechanism, Event]
+    hops: list[tuple[NoiseMechanism, Event]]
     published: float | None = None
     min_clients: int = 1
 
 
-def _noise(params: CapSettings, facts: PublicFacts, budget: Budget, capped: Caps, total: int) -> _Noise:
+def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: NodeCaps, total: int) -> _Noise:
     """Noise of ``total`` rounds of gradients and of all hops that costs at most the budget."""
     changes = capped.sensitivities(params)
     if not budget.private:
         clear = NO_NOISE
         return _Noise(clear, [clear] * len(changes))
-    pipeline = aggregation_noise.NodePipeline(total, params.sampling_rate, params.hops, params.protects.replaces)
+    pipeline = aggregation_noise.NodeAggregation(total, params.sampling_rate, params.hops, params.protects.replaces)
     claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
     reading, ratio = budget.calibrated_by, max(claimed) / params.clip
-    found = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
-    std, min_clients = gradient_std(found.gradient, params.clip, facts)
+    found = aggregation_noise.node_aggregation_noise(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
+    std, min_clients = plan_gradient_std(found.gradient, params.clip, facts)
     stds = [found.hop * d for d in (claimed if reading == "published" else changes)]
     priced = zip(stds, changes, strict=True) if params.hops else ()
-    hops: list[tuple[Mechanism, Event]] = [(GaussianNoise(s), Gaussian(s / d)) for s, d in priced]
+    hops: list[tuple[NoiseMechanism, Event]] = [(GaussianNoise(s), Gaussian(s / d)) for s, d in priced]
     gradient = GaussianNoise(std), pipeline.gradient_event(found.gradient)
     return _Noise(gradient, hops, found.published, min_clients)
 
 
-def plan_capped_hops(
+def plan_node_caps(
     method: str,
-    params: P,
+    params: _P,
     facts: PublicFacts,
     budget: Budget,
     gradients: Mapping[str, range],
-    hops: tuple[Hops, ...],
+    hops: tuple[NodeCapHops, ...],
     kernel: str,
-    make: Callable[[Caps], M],
+    make: Callable[[NodeCaps], _M],
     dispute: str,
-) -> Plan[P, M]:
+) -> Plan[_P, _M]:
     """Noise multipliers of gradients and of hops, and every release.
 
     gradients: path → its rounds, one clipped sum each. kernel: of the sums. make: what the method makes of the rule.
@@ -316,7 +332,7 @@ def plan_capped_hops(
     Raises:
         ScenarioError: there is no public graph to answer for.
     """
-    require_test_graph(method, facts)
+    require_test_graph_facts(method, facts)
     relation, total = params.protects, sum(map(len, gradients.values()))
     capped = _caps_of(params, facts, budget)
     noise = _noise(params, facts, budget, capped, total)
@@ -330,9 +346,11 @@ def plan_capped_hops(
             PlannedRelease(h.path, sums, mechanism, event, range(h.round, h.round + 1), per_round=h.count, client=whose)
             for h in hops
         ]
-    assumed = (*TESTED_IN_PUBLIC, *capped.assumptions)
+    assumed = (*FACTS_TESTED_IN_PUBLIC, *capped.assumptions)
     degree = capped.promised if params.hops else None
     notes = (*capped.notes, dispute) if params.hops else ()
-    guarantee = guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit)
-    schedule = Schedule(total, tuple(releases), noise.min_clients)
-    return Plan(method, params, facts, guarantee, schedule, make(capped), noise.published, sums=Sums(suffice=True), notes=notes)
+    guarantee = guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit)
+    schedule = PlanSchedule(total, tuple(releases), noise.min_clients)
+    return Plan(
+        method, params, facts, guarantee, schedule, make(capped), noise.published, sums=PlanSums(suffice=True), notes=notes
+    )

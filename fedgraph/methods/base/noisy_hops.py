@@ -6,7 +6,8 @@ of its nodes' neighbours and sends the sums with noise. A method says how rows a
 Federated, who sees what: the server sees every message (behind secure aggregation: their sum), clients see each broadcast. An
 inner edge changes two rows of one client's message. An edge between clients is dropped, or (``cut_edges: protected``) known
 to both its clients: it changes one row of either's message, so at Δ = 1 an end either message carries enough noise and both
-together cost what an inner edge costs, 1² + 1² = √2² (``composition.ends``). Nothing passes between clients but released rows.
+together cost what an inner edge costs, 1² + 1² = √2² (``composition.compose_ends``). Nothing passes between clients but
+released rows.
 """
 
 from dataclasses import dataclass
@@ -18,9 +19,27 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut, with_stand_ins
-from fedgraph.methods.base.facts import ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_of
-from fedgraph.methods.base.plan import NO_NOISE, Inbox, Model, Plan, Schedule, Sent, State, Streams, Sums, gradient_std
+from fedgraph.learning.propagation.aggregation import (
+    aggregate_hop,
+    aggregation_with_cut,
+    aggregation_with_stand_ins,
+    place_aggregated_rows,
+    require_simple_aggregation,
+    scale_for_aggregation,
+)
+from fedgraph.methods.base.plan import (
+    NO_NOISE,
+    Model,
+    Plan,
+    PlanInbox,
+    PlanSchedule,
+    PlanSent,
+    PlanStreams,
+    PlanSums,
+    State,
+    plan_gradient_std,
+)
+from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_from_facts
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -31,7 +50,7 @@ from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.types import Graph, Subgraph
 
 
-class HopSettings(Settings):
+class NoisyHopSettings(Settings):
     """Settings that every method of noisy hops at edge level has."""
 
     relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
@@ -43,7 +62,7 @@ class HopSettings(Settings):
         return Relation(self.relation)
 
 
-P = TypeVar("P", bound=HopSettings)
+_P = TypeVar("_P", bound=NoisyHopSettings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +92,7 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HopMemory:
+class NoisyHopMemory:
     """What the server of every such method remembers.
 
     Attributes:
@@ -85,7 +104,7 @@ class HopMemory:
     sums: tuple[np.ndarray, ...] = ()
 
 
-def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[P, Made]:
+def plan_noisy_hops(method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[_P, Made]:
     """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
 
     Raises:
@@ -97,16 +116,16 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
         )
     if facts.membership.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
-    assumed = (*ATTRIBUTES_PUBLIC, *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()))
+    assumed = (*FACTS_ATTRIBUTES_PUBLIC, *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()))
     mechanism, event = NO_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:
-        delta2 = neighbour_sums.sensitivity(params.protects)
-        noise = aggregation_noise.edge_level(
+        delta2 = neighbour_sums.neighbour_sum_sensitivity(params.protects)
+        noise = aggregation_noise.edge_aggregation_noise(
             params.hops, delta2, budget.epsilon, budget.delta, budget.calibrated_by, params.formula
         )
-        std, min_clients = gradient_std(1.0, noise.std, facts)
-        of_one = neighbour_sums.END if facts.membership.cut_edges_shared else delta2
+        std, min_clients = plan_gradient_std(1.0, noise.std, facts)
+        of_one = neighbour_sums.NEIGHBOUR_SUM_END if facts.membership.cut_edges_shared else delta2
         mechanism = GaussianNoise(std)
         event = Gaussian(noise.std / of_one)
         published = noise.published
@@ -115,8 +134,10 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
         method=method,
         params=params,
         facts=facts,
-        guarantee=guarantee_of(facts, params.protects, assumed, budget.delta, per_end=facts.membership.cut_edges_shared),
-        schedule=Schedule(
+        guarantee=guarantee_from_facts(
+            facts, params.protects, assumed, budget.delta, per_end=facts.membership.cut_edges_shared
+        ),
+        schedule=PlanSchedule(
             rounds=params.hops,
             releases=(release,) if params.hops else (),
             min_clients=min_clients,
@@ -126,28 +147,30 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
         made=Made(facts.public.attributes, facts.public.graph is not None),
         epsilon_published=published,
         # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
-        sums=Sums(additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not facts.membership.cut_edges_shared),
+        sums=PlanSums(additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not facts.membership.cut_edges_shared),
         notes=notes,
     )
 
 
-def prepare(plan: Plan[HopSettings, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[NoisyHopSettings, Made], subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
-        require_simple(adjacency)
+        require_simple_aggregation(adjacency)
     if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
-        along = with_stand_ins if plan.facts.membership.cut_edges == "generated" else with_cut
+        along = aggregation_with_stand_ins if plan.facts.membership.cut_edges == "generated" else aggregation_with_cut
         adjacency = along(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
 
-def client(plan: Plan[HopSettings, Made], work: Work, model: Model, round_: int, streams: Streams, desk: Desk) -> Sent:
+def client(
+    plan: Plan[NoisyHopSettings, Made], work: Work, model: Model, round_: int, streams: PlanStreams, desk: Desk
+) -> PlanSent:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
-    return {"aggregate": desk.release("aggregate", lambda: client_hop(plan, work.adjacency, work.nodes, model["rows"]))}
+    return {"aggregate": desk.release("aggregate", lambda: client_noisy_hop(plan, work.adjacency, work.nodes, model["rows"]))}
 
 
-def client_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The sums over neighbours of a client's nodes, before noise, as ``sent_rows`` places them.
+def client_noisy_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The sums over neighbours of a client's nodes, before noise, as ``send_noisy_rows`` places them.
 
     Args:
         plan: of the run.
@@ -156,10 +179,10 @@ def client_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.
         rows: float [num_nodes, h], that were broadcast.
     """
     everywhere = adjacency.shape[1] == plan.facts.sizes.num_nodes
-    return sent_rows(plan, nodes, hop(adjacency, rows if everywhere else rows[nodes]))
+    return send_noisy_rows(plan, nodes, aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
 
 
-def sent_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def send_noisy_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """A client's rows as it sends them: as they are; behind secure aggregation each at its node's place among all nodes.
 
     Args:
@@ -171,12 +194,12 @@ def sent_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
         float [n_i, h] or [num_nodes, h].
     """
     if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        return placed([rows], [nodes], plan.facts.sizes.num_nodes)
+        return place_aggregated_rows([rows], [nodes], plan.facts.sizes.num_nodes)
     return rows
 
 
-def received_hops(plan: Plan, inbox: Inbox, part: str = "aggregate") -> np.ndarray:
-    """What clients sent by ``sent_rows``, each node's row at its place: float [num_nodes, h].
+def receive_noisy_hops(plan: Plan, inbox: PlanInbox, part: str = "aggregate") -> np.ndarray:
+    """What clients sent by ``send_noisy_rows``, each node's row at its place: float [num_nodes, h].
 
     Args:
         plan: of the run.
@@ -184,10 +207,10 @@ def received_hops(plan: Plan, inbox: Inbox, part: str = "aggregate") -> np.ndarr
         part: of the messages.
     """
     parts = inbox.each.get(part)
-    return placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums[part]
+    return place_aggregated_rows(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums[part]
 
 
-def evidence(plan: Plan[HopSettings, Made], state: State[HopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
+def evidence(plan: Plan[NoisyHopSettings, Made], state: State[NoisyHopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
     """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
 
     Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
@@ -195,7 +218,7 @@ def evidence(plan: Plan[HopSettings, Made], state: State[HopMemory], graph: Grap
     ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))
     for rows, sums in zip(state.memory.sent, state.memory.sums, strict=False):
-        beyond, added = sums.astype(np.float64) - hop(graph.adjacency, rows), unit_length(rows)
+        beyond, added = sums.astype(np.float64) - aggregate_hop(graph.adjacency, rows), scale_for_aggregation(rows)
         for one, other in (e.T for e in ends):
             ratios += (beyond[one] * added[other]).sum(axis=1) - np.square(added[other]).sum(axis=1) / 2
     return ratios

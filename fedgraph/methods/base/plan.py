@@ -17,24 +17,24 @@ from typing_extensions import TypeVar
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.methods.base.facts import ClearFacts, PublicFacts
+from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
 from fedgraph.privacy import priced_noise
-from fedgraph.privacy.accounting.accountant import Price
-from fedgraph.privacy.desk import PlannedRelease, Released, declared
+from fedgraph.privacy.accounting.accountant import AccountantPrice
+from fedgraph.privacy.desk import PlannedRelease, Released, declared_at_desk
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
-from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
-from fedgraph.privacy.settle import Guarantee, amplified, price_of
+from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
+from fedgraph.privacy.settle import Guarantee, amplify_before_settling, settle_plan
 from fedgraph.privacy.units import Unit, Viewer
 
 Model: TypeAlias = Mapping[str, np.ndarray]  # what the server broadcasts
-Sent: TypeAlias = dict[str, Released]  # one client's message
+PlanSent: TypeAlias = dict[str, Released]  # one client's message
 
-S_co = TypeVar("S_co", default=object, covariant=True)
+_S_co = TypeVar("_S_co", default=object, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class State(Generic[S_co]):
+class State(Generic[_S_co]):
     """What the server knows after a round; a function of released values only.
 
     Attributes:
@@ -44,12 +44,12 @@ class State(Generic[S_co]):
     """
 
     model: dict[str, np.ndarray]
-    memory: S_co
-    seen: tuple[tuple[dict[str, np.ndarray], Inbox], ...] = ()
+    memory: _S_co
+    seen: tuple[tuple[dict[str, np.ndarray], PlanInbox], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Inbox:
+class PlanInbox:
     """One round's messages as the server may see them.
 
     Attributes:
@@ -67,21 +67,21 @@ class Inbox:
     colluding: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-PUBLIC_COINS = "public-coins"  # the one stream of a client that everybody may know
+PLAN_PUBLIC_COINS = "public-coins"  # the one stream of a client that everybody may know
 
 
-def client_path(cell: tuple[str | int | float, ...], client: int, round_: int) -> tuple[str | int | float, ...]:
+def plan_client_path(cell: tuple[str | int | float, ...], client: int, round_: int) -> tuple[str | int | float, ...]:
     """Names the streams of one client in one round of the cell ``cell``."""
     return (*cell, "client", client, "round", round_)
 
 
-def block_path(cell: tuple[str | int | float, ...], first: int, last: int, round_: int) -> tuple[str | int | float, ...]:
+def plan_block_path(cell: tuple[str | int | float, ...], first: int, last: int, round_: int) -> tuple[str | int | float, ...]:
     """Names the streams of the clients ``first`` … ``last`` in one round, where they are computed as one."""
     return (*cell, "clients", first, last, "round", round_)
 
 
 @dataclass(frozen=True)
-class Streams:
+class PlanStreams:
     """A client's random streams for one round; noise and training never share one.
 
     The fingerprint of the plan enters the name of every stream but the public coins. So runs with other settings never add the
@@ -89,7 +89,7 @@ class Streams:
 
     Attributes:
         root: the secret or the number from which all streams of the run follow.
-        path: names the client and the round (``client_path``, ``block_path``).
+        path: names the client and the round (``plan_client_path``, ``plan_block_path``).
         fingerprint: of the plan (``Plan.fingerprint``).
     """
 
@@ -100,24 +100,24 @@ class Streams:
     def generator(self, name: str) -> np.random.Generator:
         """The stream called ``name``, from its beginning.
 
-        ``PUBLIC_COINS`` names the one that everybody may know; every other one is secret.
+        ``PLAN_PUBLIC_COINS`` names the one that everybody may know; every other one is secret.
         """
-        if name == PUBLIC_COINS:
-            return seeds.generator(self.root, *self.path, name)
-        return seeds.secret_generator(self.root, *self.path, name, self.fingerprint)
+        if name == PLAN_PUBLIC_COINS:
+            return seeds.seeded_generator(self.root, *self.path, name)
+        return seeds.secret_seeded_generator(self.root, *self.path, name, self.fingerprint)
 
-    def of_client(self, client: int) -> Streams:
-        """One client's own streams, where these are the streams of its block (``block_path``)."""
+    def of_client(self, client: int) -> PlanStreams:
+        """One client's own streams, where these are the streams of its block (``plan_block_path``)."""
         *cell, _, _, _, _, round_ = self.path
-        return replace(self, path=client_path(tuple(cell), client, int(round_)))
+        return replace(self, path=plan_client_path(tuple(cell), client, int(round_)))
 
 
-P = TypeVar("P", default=object, covariant=True)
-M = TypeVar("M", default=object, covariant=True)
+_P = TypeVar("_P", default=object, covariant=True)
+_M = TypeVar("_M", default=object, covariant=True)
 
 
 @dataclass(frozen=True)
-class Schedule:
+class PlanSchedule:
     """What is released when.
 
     Attributes:
@@ -155,16 +155,16 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Sums:
+class PlanSums:
     """How far the messages of clients may be added up before the server reads them.
 
     Attributes:
         paths: (part of a message, clients that each sum must hold): these parts reach the server as a sum over clients only,
             whatever the viewer sees of the rest. Such a part is named as its path.
-        suffice: the server reads ``Inbox.sums`` only, so many clients may send theirs as one.
+        suffice: the server reads ``PlanInbox.sums`` only, so many clients may send theirs as one.
         additive: as ``suffice``, and the exact value of a disjoint union of subgraphs is the sum of theirs. So ``client`` may
             compute the clients of a block as one client that holds their union. Where clients draw samples of their own,
-            ``client`` must draw those of each (``Streams.of_client``).
+            ``client`` must draw those of each (``PlanStreams.of_client``).
     """
 
     paths: tuple[tuple[str, int], ...] = ()
@@ -173,7 +173,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Watch:
+class _Watch:
     """What is kept for an attack.
 
     Attributes:
@@ -186,7 +186,7 @@ class Watch:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Generic[P, M]):
+class Plan(Generic[_P, _M]):
     """A method made ready: its noise is fixed and every release is declared.
 
     Attributes:
@@ -202,27 +202,27 @@ class Plan(Generic[P, M]):
         notes: sentences for the report.
 
     Raises:
-        PrivacyError: a release says other noise than its event prices (``priced_noise.require``), a release with a price is
-            made from ``ClearFacts``, or ``guarantee`` and ``facts`` differ in who holds which node.
+        PrivacyError: a release says other noise than its event prices (``priced_noise.require_priced_noise``), a release with a
+            price is made from ``ClearFacts``, or ``guarantee`` and ``facts`` differ in who holds which node.
     """
 
     method: str
-    params: P
+    params: _P
     facts: PublicFacts
     guarantee: Guarantee
-    schedule: Schedule
-    made: M
+    schedule: PlanSchedule
+    made: _M
     epsilon_published: float | None = None
-    sums: Sums = Sums()
-    watch: Watch = Watch()
+    sums: PlanSums = PlanSums()
+    watch: _Watch = _Watch()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._require_public_facts()
         for release in self.schedule.releases:
             hiding = self._hiding(release.path)
-            place = priced_noise.Place(release.bound, self.guarantee.protection, hiding, per_end=self.guarantee.per_end)
-            priced_noise.require(release, place)
+            place = priced_noise.NoisePlace(release.bound, self.guarantee.protection, hiding, per_end=self.guarantee.per_end)
+            priced_noise.require_priced_noise(release, place)
 
     def _require_public_facts(self) -> None:
         """What was counted in private rows shapes a plan without a guarantee only, and a shared node pays at each holder."""
@@ -265,22 +265,24 @@ class Plan(Generic[P, M]):
             Client → composed event.
         """
         clients = range(self.facts.sizes.num_clients)
-        return amplified(self.guarantee, {client: declared(self.schedule.releases, client, path) for client in clients})
+        return amplify_before_settling(
+            self.guarantee, {client: declared_at_desk(self.schedule.releases, client, path) for client in clients}
+        )
 
-    def provable(self, path: str | None = None) -> Price:
+    def provable(self, path: str | None = None) -> AccountantPrice:
         """The provable price of the worst unit, where the data keep every promise.
 
         Args:
             path: of this path alone; None: of everything.
         """
-        return price_of(self.guarantee, self.schedule.releases, path)
+        return settle_plan(self.guarantee, self.schedule.releases, path)
 
 
-NO_NOISE: tuple[Mechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")
-R = TypeVar("R")
+NO_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")
+_R = TypeVar("_R")
 
 
-def require_received(plan: Plan, found: R | None) -> R:
+def require_plan_received(plan: Plan, found: _R | None) -> _R:
     """``found``, which the last round left at the server.
 
     Raises:
@@ -291,7 +293,7 @@ def require_received(plan: Plan, found: R | None) -> R:
     return found
 
 
-def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts) -> tuple[float, int]:
+def plan_gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts) -> tuple[float, int]:
     """The noise of one client in a release that is summed over clients.
 
         std = σΔ                        the viewer sees the client's own message, which must carry all the noise

@@ -1,7 +1,8 @@
 """What a viewer of every round saw: for methods that let an attack read their training messages (``evidence``).
 
 A message is Σ_i w_i clip(∇_i) + N(0, s² I), w_i = 1 or 0 by the coin of a canary. Who knows all rows takes off those that are
-in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + noise. ``Coins`` gathers over all rounds what it says
+in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + noise. ``SeenCoins`` gathers over all rounds what it
+says
 of the coins: a canary by itself is read by its exact likelihood ratio, and what canaries have along one another is taken off.
 """
 
@@ -14,41 +15,41 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.methods.base.plan import Plan, State
-from fedgraph.privacy.mechanisms.ratios import of_coins
+from fedgraph.privacy.mechanisms.likelihood_ratios import coin_likelihood_ratios
 from fedgraph.privacy.units import Relation, Viewer
 
-FEW = 16  # up to so many clients, every message travels by itself (``federation.messages``)
-SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
-MOST = 30_000_000  # numbers in all messages of a run that are kept
-CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without
+FEW_SEEN_CLIENTS = 16  # up to so many clients, every message travels by itself (``federation.messages``)
+_SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
+_MOST = 30_000_000  # numbers in all messages of a run that are kept
+_CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without
 
 
-def worth_keeping(plan: Plan, num_parameters: int) -> bool:
+def seen_rounds_worth_keeping(plan: Plan, num_parameters: int) -> bool:
     """Whether the viewer sees the rounds, and all messages together are not too much to keep."""
     viewer = plan.guarantee.protection.viewer
     messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.sizes.num_clients)
-    return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= MOST
+    return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= _MOST
 
 
-def colluding(plan: Plan) -> range:
+def seen_colluders(plan: Plan) -> range:
     """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
 
     A price is that of the worst t clients, so any t will do; where a part of every message is summed (``Sums.paths``) it is
-    that of one. None where more than ``SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has made
-    a single message.
+    that of one. None where more than ``_SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has
+    made a single message.
     """
     n = plan.facts.sizes.num_clients
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         t = plan.facts.colluders if plan.facts.membership.nodes else 0
     else:
         t = 1 if plan.sums.paths else 0
-    return range(n - t, n) if t < n <= SINGLE else range(0)
+    return range(n - t, n) if t < n <= _SINGLE else range(0)
 
 
-def groups(plan: Plan) -> tuple[np.ndarray, ...]:
+def seen_groups(plan: Plan) -> tuple[np.ndarray, ...]:
     """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        known = [plan.facts.membership.nodes[client] for client in colluding(plan)]
+        known = [plan.facts.membership.nodes[client] for client in seen_colluders(plan)]
         return (
             np.setdiff1d(np.arange(plan.facts.sizes.num_nodes), np.concatenate(known))
             if known
@@ -60,8 +61,8 @@ def groups(plan: Plan) -> tuple[np.ndarray, ...]:
 def seen_messages(
     plan: Plan, state: State, group: int, name: str
 ) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
-    """(round, broadcast model, message called ``name``) of one of ``groups``, where it was sent. Behind secure aggregation the
-    sum, without what the colluding clients sent.
+    """(round, broadcast model, message called ``name``) of one of ``seen_groups``, where it was sent. Behind secure aggregation
+    the sum, without what the colluding clients sent.
     """
     for model, inbox in state.seen:
         if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
@@ -71,7 +72,7 @@ def seen_messages(
             yield inbox.round, model, inbox.each[name][group]
 
 
-def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
+def seen_known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
     """How much of each row who knows all rows takes off a message: 1, and ½ of a canary's, whose coin is unknown.
 
     Args:
@@ -90,7 +91,7 @@ def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | No
 
 
 @dataclass(eq=False)
-class Coins:
+class SeenCoins:
     """What messages say of the coins of the canaries in them.
 
     Attributes:
@@ -104,7 +105,7 @@ class Coins:
     along: np.ndarray
 
     @classmethod
-    def of(cls, nodes: np.ndarray, units: np.ndarray) -> Coins:
+    def of(cls, nodes: np.ndarray, units: np.ndarray) -> SeenCoins:
         """nodes: int64 [n], of one message, in the order of its rows. units: int64 [≥ m], the canaries."""
         rows = np.flatnonzero(np.isin(nodes, units))
         return cls(rows, np.zeros((rows.size, rows.size)), np.zeros(rows.size))
@@ -116,12 +117,12 @@ class Coins:
 
     def ratios(self, std: float) -> np.ndarray:
         """float64 [m]: one score for each canary. std: s."""
-        return of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
+        return coin_likelihood_ratios(self.gram / (4 * std**2), self.along / (2 * std**2))
 
 
 def seen_noise(plan: Plan, path: str, clip: float) -> float:
     """s of what ``seen_messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        std *= math.sqrt(plan.facts.sizes.num_clients - len(colluding(plan)))
-    return std or CLEAR * clip
+        std *= math.sqrt(plan.facts.sizes.num_clients - len(seen_colluders(plan)))
+    return std or _CLEAR * clip

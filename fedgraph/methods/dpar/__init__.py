@@ -3,7 +3,7 @@
 1. A secret sample takes each training node with probability q'. M of them are *sources*: their approximate
    PageRank vectors (``learning.propagation.walks``) pass the desk, which picks K neighbours each by one-shot Gumbel
    noise (em0; em1 adds noisy values) or by Gaussian noise on the whole vector (gm). All other sampled nodes
-   keep a one-hot row. 2. DP-SGD on a two-layer MLP through Σ_k Π_ik H_k (``learning.clipping.aggregated``).
+   keep a one-hot row. 2. DP-SGD on a two-layer MLP through Σ_k Π_ik H_k (``learning.clipping.aggregated_rows``).
    3. Predictions spread over the public test graph.
 
 Only the final parameters leave (``Desk.walk``); Π, the sample and the batches stay at the client.
@@ -26,25 +26,25 @@ from typing import TypeAlias
 import numpy as np
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
-from fedgraph.learning.clipping.per_sample import left_over_products
+from fedgraph.learning.clipping.aggregated_rows import AggregatedRows, clip_aggregated_rows
+from fedgraph.learning.clipping.per_sample import multiply_per_sample_rest
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device
-from fedgraph.learning.layers.models import Layout, logits
-from fedgraph.learning.optimisers.descents import Optimiser
-from fedgraph.learning.propagation.walks import personalised_pagerank
+from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
+from fedgraph.learning.optimisers.descents import StatefulDescent
+from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.dpar import noise as noise_of
+from fedgraph.methods.dpar import releases as planned
 from fedgraph.methods.dpar import rows as rows_of
-from fedgraph.methods.dpar import sizes as planned
-from fedgraph.methods.dpar.sizes import Made, Params
-from fedgraph.privacy.desk import Desk, Walk
+from fedgraph.methods.dpar.releases import Made, Params
+from fedgraph.privacy.desk import Desk, DeskWalk
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("zhang2024dpar", "fountoulakis2019variational")
+REFERENCE = base.method_bibtex("zhang2024dpar", "fountoulakis2019variational")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Memory:
     steps: int
 
 
-NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step
+_NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
@@ -84,45 +84,49 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Everything from public counts and the budget."""
     private = budget.private and params.variant != "none"
-    sizes = planned.sizes(params, facts, budget)
+    sizes = planned.dpar_release_sizes(params, facts, budget)
     relation = Relation(params.relation)
     notes = list(sizes.notes)
-    found, published = noise_of.Noise(0.0, 0.0, 0.0), None
+    found, published = noise_of.DparNoise(0.0, 0.0, 0.0), None
     if private:
-        split = params.split if isinstance(params.split, float) else (0.0 if params.variant in noise_of.FREE else 0.5)
+        split = (
+            params.split if isinstance(params.split, float) else (0.0 if params.variant in noise_of.DPAR_NOISE_FREE else 0.5)
+        )
         if params.split == "public" and split:
-            split, why = noise_of.readable_share(sizes, max(2, planned.num_nameable(facts, sizes)), budget)
+            split, why = noise_of.dpar_noise_share(sizes, max(2, planned.dpar_release_candidates(facts, sizes)), budget)
             notes.append(why)
-        calibrated = noise_of.published_noise if budget.calibrated_by == "published" else noise_of.provable_noise
+        calibrated = noise_of.published_dpar_noise if budget.calibrated_by == "published" else noise_of.provable_dpar_noise
         found = calibrated(sizes, budget.epsilon, budget.delta, split)
-        published = noise_of.published_epsilon(sizes, found, budget.delta)
-        notes += [*found.notes, *planned.weakness(sizes, found.sgd)]
-    training, min_clients = planned.planned_training(params, facts, sizes, found, private)
+        published = noise_of.published_dpar_epsilon(sizes, found, budget.delta)
+        notes += [*found.notes, *planned.weak_dpar_releases(sizes, found.sgd)]
+    training, min_clients = planned.dpar_training_release(params, facts, sizes, found, private)
     sampled = sizes.amplified if sizes.amplified < 1 else None
-    assumed = base.TESTED_IN_PUBLIC if sampled is None else (*base.TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
+    assumed = base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
     made = Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found)
-    sums = base.Sums(suffice=True, additive=_sums_over_unions(params, sizes))
+    sums = base.PlanSums(suffice=True, additive=_sums_over_unions(params, sizes))
     sampled = sampled if private else None
-    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False, sampled_once=sampled)
-    schedule = base.Schedule(sizes.rounds, (*planned.neighbour_releases(params, sizes, found, private), training), min_clients)
+    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False, sampled_once=sampled)
+    schedule = base.PlanSchedule(
+        sizes.rounds, (*planned.dpar_neighbour_releases(params, sizes, found, private), training), min_clients
+    )
     return base.Plan("dpar", params, facts, guarantee, schedule, made, published, sums=sums, notes=tuple(notes))
 
 
-def _sums_over_unions(params: Params, sizes: noise_of.Sizes) -> bool:
+def _sums_over_unions(params: Params, sizes: noise_of.DparNoiseSizes) -> bool:
     """Whether a round's gradient of many clients' union is the sum of theirs: each node is one row, in batches by coins."""
     alone = params.variant == "features" and params.tail == "one-hot" and sizes.sampled == 1 and not sizes.fixed
     return alone and params.batches == "poisson" and sizes.local_steps == 1
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    return base.State({"parameters": plan.made.layout.start(rng)}, NEW)
+    return base.State({"parameters": plan.made.layout.start(rng)}, _NEW)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(rows_of.with_features(subgraph.graph, plan.params.features))
+    return Work(rows_of.scale_dpar_rows(subgraph.graph, plan.params.features))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
 
     Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
@@ -131,30 +135,30 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     params, sizes = plan.params, plan.made.sizes
     rows = _rows(plan, work, round_, streams, desk)
     parts = [(plan.facts.sizes.clients[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
-    batches = rows_of.Batches(parts, sizes, params.batches == "fixed", round_)
+    batches = rows_of.DparRowBatches(parts, sizes, params.batches == "fixed", round_)
     clip = None if params.variant == "none" else params.clip
 
-    def private(state: Optimiser) -> np.ndarray:
-        return clipped_gradient_sum(plan.made.layout, state.vector, rows, batches.next(), clip)
+    def private(state: StatefulDescent) -> np.ndarray:
+        return clip_aggregated_rows(plan.made.layout, state.vector, rows, batches.next(), clip)
 
-    def follow(state: Optimiser, noised: np.ndarray) -> Optimiser:
+    def follow(state: StatefulDescent, noised: np.ndarray) -> StatefulDescent:
         state.step(noised, 1.0 / sizes.expected_batch)
         return state
 
     if sizes.local_steps == 1 and plan.facts.sizes.num_clients > 1:
-        return {"gradient": desk.release("model", lambda: private(Optimiser(model["parameters"], 0.0)))}
+        return {"gradient": desk.release("model", lambda: private(StatefulDescent(model["parameters"], 0.0)))}
     weight = np.float32(work.graph.num_nodes / plan.facts.sizes.num_nodes)
-    begin = Optimiser(model["parameters"], params.learning_rate, params.optimiser)
-    walk = Walk(begin, private, follow, lambda state: state.vector * weight)
+    begin = StatefulDescent(model["parameters"], params.learning_rate, params.optimiser)
+    walk = DeskWalk(begin, private, follow, lambda state: state.vector * weight)
     return {"parameters": desk.walk("model", walk)}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The average of the clients' parameters, or one optimiser step on the sum of their gradients."""
     if "parameters" in inbox.sums:
         return base.State({"parameters": inbox.sums["parameters"]}, state.memory)
     params, memory = plan.params, state.memory
-    found = Optimiser(
+    found = StatefulDescent(
         state.model["parameters"], params.learning_rate, params.optimiser, memory.first, memory.second, memory.steps
     )
     found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.sizes.num_clients))
@@ -163,21 +167,21 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c]: Q ← (1 − α)D⁻¹AQ + αH on a public graph, P times from Q = H (Equation 4)."""
-    features = rows_of.with_features(graph, plan.params.features).features
-    scores = logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
-    return personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
+    features = rows_of.scale_dpar_rows(graph, plan.params.features).features
+    scores = layout_logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
+    return walk_by_personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.own_models``)."""
-    x = FeatureMatrix(rows_of.with_features(graph, plan.params.features).features)
-    own = own_models.tuned(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
+    x = FeatureMatrix(rows_of.scale_dpar_rows(graph, plan.params.features).features)
+    own = own_models.tune_own_model(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
     return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 
 def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: each is one step whose noisy gradient somebody sees."""
-    return plan.made.sizes.local_steps == 1 and seen.worth_keeping(plan, plan.made.layout.num_parameters)
+    return plan.made.sizes.local_steps == 1 and seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -187,21 +191,21 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     rounds were not kept, nodes are replaced, or nothing is clipped.
     """
     params = plan.params
-    weights = seen.known_shares(plan, state, units)
+    weights = seen.seen_known_shares(plan, state, units)
     if weights is None or params.variant == "none":
         return None
     found = np.zeros(weights.size)
     rate = plan.made.sizes.expected_batch * plan.facts.sizes.num_clients / plan.facts.sizes.num_nodes
-    for number, nodes in enumerate(seen.groups(plan)):
-        part = rows_of.with_features(graph.induced(nodes), params.features)
-        x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=device())
+    for number, nodes in enumerate(seen.seen_groups(plan)):
+        part = rows_of.scale_dpar_rows(graph.induced(nodes), params.features)
+        x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=torch_device())
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
             at = (plan.made.layout, model["parameters"], x, labels, params.clip)
-            found[nodes] += left_over_products(*at, message, min(rate, 1.0) * weights[nodes])
+            found[nodes] += multiply_per_sample_rest(*at, message, min(rate, 1.0) * weights[nodes])
     return found[units[:, 0]]
 
 
-def _rows(plan: Planned, work: Work, round_: int, streams: base.Streams, desk: Desk) -> AggregatedRows:
+def _rows(plan: Planned, work: Work, round_: int, streams: base.PlanStreams, desk: Desk) -> AggregatedRows:
     """The client's rows: chosen through the desk in round 0, kept afterwards.
 
     A worker that has lost them (it was restarted) replays round 0's choice with round 0's noise: the same
@@ -210,17 +214,17 @@ def _rows(plan: Planned, work: Work, round_: int, streams: base.Streams, desk: D
     if round_ > 0 and "rows" in work.memo:
         return work.memo["rows"]
     first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
-    work.memo["rows"] = rows_of.choose(plan, work.graph, first, desk)
+    work.memo["rows"] = rows_of.choose_dpar_rows(plan, work.graph, first, desk)
     return work.memo["rows"]
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
-        base.Situation("inductive", settings={"epochs": 4}),
-        base.Situation("inductive", (Trust.CURATOR,), {"variant": "gm", "epochs": 4}),
-        base.Situation("inductive", (Trust.CURATOR,), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
+        base.MethodSituation("inductive", settings={"epochs": 4}),
+        base.MethodSituation("inductive", (Trust.CURATOR,), {"variant": "gm", "epochs": 4}),
+        base.MethodSituation("inductive", (Trust.CURATOR,), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
     ),
     ignores_budget={"variant": "none"},
     tuned=tuned,

@@ -2,7 +2,7 @@
 
 Stage 1 releases the choices of M sources, stage 2 runs T noised steps of sampling rate q; each unit takes
 part with probability q' (once, secretly). ``published`` uses the paper's arithmetic (``privacy.claims.dpar``):
-q'·(ε_pr + ε_sgd). ``provable_noise`` gives stage 1 its share of the inner budget and stage 2 all that the composed
+q'·(ε_pr + ε_sgd). ``provable_dpar_noise`` gives stage 1 its share of the inner budget and stage 2 all that the composed
 price leaves:
 
     em:  ρ = M·K·ε₀²/8, scale 2C₂/ε₀      gm: μ = √(2M)·C₁/σ      sgd: Poisson Gaussian with B' touched rows
@@ -31,13 +31,13 @@ from fedgraph.privacy.events import (
     SampledOnce,
 )
 
-FREE = ("random", "features")  # kinds without a private choice
-SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the budget for choosing neighbours, as in the paper's Figures 2 to 6
+DPAR_NOISE_FREE = ("random", "features")  # kinds without a private choice
+_SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the budget for choosing neighbours, as in the paper's Figures 2 to 6
 _MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is called too small
 
 
 @dataclass(frozen=True)
-class Sizes:
+class DparNoiseSizes:
     """Public numbers of a run, all that the noise depends on among them.
 
     Attributes:
@@ -91,7 +91,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Noise:
+class DparNoise:
     """The multipliers of both stages.
 
     Attributes:
@@ -107,14 +107,14 @@ class Noise:
     notes: tuple[str, ...] = ()
 
 
-def source_cap(marked: int, sampled: float, missed: float) -> int:
+def dpar_noise_source_cap(marked: int, sampled: float, missed: float) -> int:
     """The smallest M_max that a Binomial(marked, q') exceeds with probability at most ``missed``."""
     from scipy.stats import binom  # its import takes half a second
 
     return marked if sampled >= 1 else min(marked, int(binom.isf(missed, marked, sampled)) + 1)
 
 
-def stage_one(sizes: Sizes, noise: Noise) -> Event:
+def dpar_noise_choices(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """The choices (and values) of every source that holds data."""
     count = sizes.cap * sizes.top
     parts: tuple[Event, ...] = (ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
@@ -125,12 +125,12 @@ def stage_one(sizes: Sizes, noise: Noise) -> Event:
     return Composed((Repeated(BoundedRange(2 / noise.choice), count), *parts))
 
 
-def stage_one_values(sizes: Sizes, noise: Noise) -> Event:
+def dpar_noise_values(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """EM1's noisy values: one Laplace per chosen entry."""
     return Repeated(Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
 
 
-def sgd_step(sizes: Sizes, multiplier: float) -> Event:
+def dpar_noise_step(sizes: DparNoiseSizes, multiplier: float) -> Event:
     """One step. Fixed batches: each row is visited once per 1/q steps, so T steps cost T·q visits of sensitivity
     (2B' − 1)C (2B'C replaced); the event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is
     exact over whole epochs and says nothing about one step alone."""
@@ -140,80 +140,84 @@ def sgd_step(sizes: Sizes, multiplier: float) -> Event:
     return Composed((Gaussian(multiplier / (reach * math.sqrt(sizes.rate))),))
 
 
-def whole(sizes: Sizes, noise: Noise) -> Event:
+def _whole(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """Everything one unit's data goes through, amplified by the one-time sample."""
     inner = Composed(
-        (stage_one(sizes, noise), stage_one_values(sizes, noise), Repeated(sgd_step(sizes, noise.sgd), sizes.steps))
+        (
+            dpar_noise_choices(sizes, noise),
+            dpar_noise_values(sizes, noise),
+            Repeated(dpar_noise_step(sizes, noise.sgd), sizes.steps),
+        )
     )
     return inner if sizes.amplified >= 1 else SampledOnce(inner, sizes.amplified)
 
 
 @lru_cache(maxsize=1024)
-def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
+def provable_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, split: float) -> DparNoise:
     """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
-    share = split * amplification.inner_epsilon(epsilon, sizes.amplified)
-    inner_delta = amplification.inner_delta(delta, sizes.amplified)
+    share = split * amplification.epsilon_before_amplification(epsilon, sizes.amplified)
+    inner_delta = amplification.delta_before_amplification(delta, sizes.amplified)
 
-    def first(multiplier: float) -> Noise:
+    def first(multiplier: float) -> DparNoise:
         if sizes.kind == "gm":
-            return Noise(multiplier * math.sqrt(2 * sizes.cap), 0.0, 0.0)
+            return DparNoise(multiplier * math.sqrt(2 * sizes.cap), 0.0, 0.0)
         values = 2 * math.sqrt((1 - sizes.values_share) / sizes.values_share) * multiplier if sizes.kind == "em1" else 0.0
-        return Noise(2 * multiplier, values, 0.0)
+        return DparNoise(2 * multiplier, values, 0.0)
 
-    chosen = Noise(0.0, 0.0, 0.0)
-    if sizes.kind not in FREE:
+    chosen = DparNoise(0.0, 0.0, 0.0)
+    if sizes.kind not in DPAR_NOISE_FREE:
 
         def cost(multiplier: float) -> Event:
             noise = first(multiplier)
-            return Composed((stage_one(sizes, noise), stage_one_values(sizes, noise)))
+            return Composed((dpar_noise_choices(sizes, noise), dpar_noise_values(sizes, noise)))
 
-        chosen = first(calibrate.noise_multiplier(cost, share, inner_delta))
-    sgd = calibrate.noise_multiplier(lambda m: whole(sizes, Noise(chosen.choice, chosen.values, m)), epsilon, delta)
-    return Noise(chosen.choice, chosen.values, sgd)
+        chosen = first(calibrate.calibrate_noise(cost, share, inner_delta))
+    sgd = calibrate.calibrate_noise(lambda m: _whole(sizes, DparNoise(chosen.choice, chosen.values, m)), epsilon, delta)
+    return DparNoise(chosen.choice, chosen.values, sgd)
 
 
 @lru_cache(maxsize=1024)
-def published_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
+def published_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, split: float) -> DparNoise:
     """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling."""
     inner, half_delta = epsilon / sizes.amplified, delta / 2 / sizes.amplified
     choice, values = 0.0, 0.0
     if sizes.kind == "gm":
-        choice = published.gm_multiplier(split * inner, half_delta, sizes.cap)
-    elif sizes.kind not in FREE:
-        each, each_delta = published.vector_budget(split * inner, half_delta, sizes.cap)
+        choice = published.claimed_dpar_gm_multiplier(split * inner, half_delta, sizes.cap)
+    elif sizes.kind not in DPAR_NOISE_FREE:
+        each, each_delta = published.claimed_dpar_vector_budget(split * inner, half_delta, sizes.cap)
         kept = sizes.values_share if sizes.kind == "em1" else 0.0
-        choice = 1 / published.em_base(each * (1 - kept), sizes.top, each_delta)
+        choice = 1 / published.claimed_dpar_em_base(each * (1 - kept), sizes.top, each_delta)
         values = sizes.top / (each * kept) if kept else 0.0
-    floor = published.sgd_epsilon(_MOST_SGD_NOISE, sizes.rate, sizes.steps, half_delta)
+    floor = published.claimed_dpar_sgd_epsilon(_MOST_SGD_NOISE, sizes.rate, sizes.steps, half_delta)
     if (1 - split) * inner <= floor:
         note = (
             f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {(1 - split) * inner:.3g} "
             f"was asked for: noise multiplier {_MOST_SGD_NOISE:g} is used"
         )
-        return Noise(choice, values, _MOST_SGD_NOISE, (note,))
-    return Noise(choice, values, _sgd_multiplier((1 - split) * inner, sizes.rate, sizes.steps, half_delta))
+        return DparNoise(choice, values, _MOST_SGD_NOISE, (note,))
+    return DparNoise(choice, values, _sgd_multiplier((1 - split) * inner, sizes.rate, sizes.steps, half_delta))
 
 
-def readable_share(sizes: Sizes, candidates: int, budget: Budget) -> tuple[float, str]:
-    """The smallest share of the budget at which an entry at the clip stands out; the smallest of ``SHARES`` where none does.
+def dpar_noise_share(sizes: DparNoiseSizes, candidates: int, budget: Budget) -> tuple[float, str]:
+    """The smallest share of the budget at which an entry at the clip stands out; the smallest of ``_SHARES`` where none does.
 
     Stands out: its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be (Gumbel
     b·ln n, Gaussian σ·√(2 ln n)). All of it is public, so the rule costs nothing. Returns the share and why.
     """
     among = math.sqrt(2 * math.log(candidates)) if sizes.kind == "gm" else math.log(candidates)
     drowned = math.inf
-    for share in SHARES:
-        calibrated = published_noise if budget.calibrated_by == "published" else provable_noise
+    for share in _SHARES:
+        calibrated = published_dpar_noise if budget.calibrated_by == "published" else provable_dpar_noise
         drowned = calibrated(sizes, budget.epsilon, budget.delta, share).choice * among
         if drowned <= 1:
             return share, f"split: public takes {share:g}, the smallest share at which the largest possible entry stands out"
-    return SHARES[0], (
-        f"split: public takes {SHARES[0]:g}: at no share does the largest possible entry of a PageRank row stand out (at "
-        f"{SHARES[-1]:g} the largest noise on {candidates} empty entries is still {drowned:.3g} times as large)"
+    return _SHARES[0], (
+        f"split: public takes {_SHARES[0]:g}: at no share does the largest possible entry of a PageRank row stand out (at "
+        f"{_SHARES[-1]:g} the largest noise on {candidates} empty entries is still {drowned:.3g} times as large)"
     )
 
 
-def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:
+def published_dpar_epsilon(sizes: DparNoiseSizes, noise: DparNoise, delta: float) -> float:
     """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise."""
     half_delta = delta / 2 / sizes.amplified
     choice = 0.0
@@ -222,26 +226,26 @@ def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:
         if sizes.kind == "gm":
             each = math.sqrt(2 * math.log(1.25 / each_delta)) / noise.choice
         else:
-            each = published.em_epsilon(1 / noise.choice, sizes.top, each_delta)
+            each = published.claimed_dpar_em_epsilon(1 / noise.choice, sizes.top, each_delta)
             each += sizes.top / noise.values if noise.values else 0.0
         choice = _all_vectors(each, half_delta, sizes.cap)
-    sgd = published.sgd_epsilon(noise.sgd, sizes.rate, sizes.steps, half_delta)
-    return published.total_epsilon(sizes.amplified, choice, sgd)
+    sgd = published.claimed_dpar_sgd_epsilon(noise.sgd, sizes.rate, sizes.steps, half_delta)
+    return published.claimed_dpar_total_epsilon(sizes.amplified, choice, sgd)
 
 
 @lru_cache(maxsize=256)
 def _sgd_multiplier(epsilon: float, rate: float, steps: int, delta: float) -> float:
     low = 0.1
-    if published.sgd_epsilon(low, rate, steps, delta) < epsilon:
+    if published.claimed_dpar_sgd_epsilon(low, rate, steps, delta) < epsilon:
         return low
-    return published.sgd_multiplier(epsilon, rate, steps, delta)
+    return published.claimed_dpar_sgd_multiplier(epsilon, rate, steps, delta)
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:
     """ε_pr of vectors that cost ``each``: the inverse of ``published.vector_budget`` in ε."""
 
     def gap(epsilon: float) -> float:
-        return published.vector_budget(epsilon, delta, num_vectors)[0] - each
+        return published.claimed_dpar_vector_budget(epsilon, delta, num_vectors)[0] - each
 
     high = max(each, 1.0)
     while gap(high) < 0:

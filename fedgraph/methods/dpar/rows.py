@@ -11,24 +11,24 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning import sampling
-from fedgraph.learning.clipping.aggregated import AggregatedRows, aggregated_rows
-from fedgraph.learning.layers.matrices import unit_rows
-from fedgraph.learning.propagation.walks import approximate_pagerank
-from fedgraph.methods.base import Plan, Streams
-from fedgraph.methods.dpar.noise import Sizes
-from fedgraph.methods.dpar.sizes import Made, Params, sample_size
+from fedgraph.learning import neighbour_limits
+from fedgraph.learning.clipping.aggregated_rows import AggregatedRows, prepare_aggregated_rows
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.learning.propagation.walks import walk_by_approximate_pagerank
+from fedgraph.methods.base import Plan, PlanStreams
+from fedgraph.methods.dpar.noise import DparNoiseSizes
+from fedgraph.methods.dpar.releases import Made, Params, dpar_release_sample
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.types import Graph
 
 
-def with_features(graph: Graph, scaling: str) -> Graph:
+def scale_dpar_rows(graph: Graph, scaling: str) -> Graph:
     """``graph`` with feature rows of unit norm, or as they are."""
-    return dataclasses.replace(graph, features=unit_rows(graph.features)) if scaling == "unit" else graph
+    return dataclasses.replace(graph, features=unit_matrix_rows(graph.features)) if scaling == "unit" else graph
 
 
-def choose(plan: Plan[Params, Made], graph: Graph, streams: Streams, desk: Desk) -> AggregatedRows:
+def choose_dpar_rows(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: Desk) -> AggregatedRows:
     """Sample, choose neighbours through the desk, limit mentions and columns: the rows to train on."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
@@ -39,20 +39,24 @@ def choose(plan: Plan[Params, Made], graph: Graph, streams: Streams, desk: Desk)
     else:
         chosen, weights = _choices(plan, view, sources, holding, public, desk)
         if found.most_mentions is not None:
-            chosen = sampling.limit_mentions(sources, chosen, found.most_mentions, public.random(sources.size))
+            chosen = neighbour_limits.limit_neighbour_mentions(
+                sources, chosen, found.most_mentions, public.random(sources.size)
+            )
         tail = np.setdiff1d(np.flatnonzero(present), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
-        pi = sampling.aggregation(view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns)
+        pi = neighbour_limits.limited_neighbours_matrix(
+            view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns
+        )
     rows = np.flatnonzero(present & (np.diff(pi.indptr) > 0))
-    return aggregated_rows(view.features, pi[rows], view.labels[rows], clipped=params.variant != "none")
+    return prepare_aggregated_rows(view.features, pi[rows], view.labels[rows], clipped=params.variant != "none")
 
 
 def _view(
-    graph: Graph, found: Sizes, secret: np.random.Generator, public: np.random.Generator
+    graph: Graph, found: DparNoiseSizes, secret: np.random.Generator, public: np.random.Generator
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
     """(view, which of its nodes take part, the nodes marked as sources)."""
     n = graph.num_nodes
     if found.fixed:
-        size = sample_size(found.sampled, n)
+        size = dpar_release_sample(found.sampled, n)
         view = graph.induced(secret.choice(n, size, replace=False))
         return view, np.ones(size, bool), np.arange(min(found.sources, size))
     present = secret.random(n) < found.sampled
@@ -64,7 +68,7 @@ def _view(
     return view, present, np.sort(public.choice(n, min(found.marked, n), replace=False))
 
 
-def _holds_data(view: Graph, present: np.ndarray, found: Sizes) -> np.ndarray:
+def _holds_data(view: Graph, present: np.ndarray, found: DparNoiseSizes) -> np.ndarray:
     """bool [n]: whose PageRank vector is computed; the others pass the desk as zeros.
 
     With an amplifying sample of independent coins a sampled node without edges must look like one that was
@@ -85,12 +89,18 @@ def _choices(
     if params.variant == "features":
         return sources[:, None], np.ones((sources.size, 1))
     vectors = np.zeros((sources.size, view.num_nodes))
-    vectors[holding] = approximate_pagerank(view.adjacency, sources[holding], params.alpha, params.rho, params.gamma).toarray()
+    vectors[holding] = walk_by_approximate_pagerank(
+        view.adjacency, sources[holding], params.alpha, params.rho, params.gamma
+    ).toarray()
     released = _passed(desk, "neighbours", vectors)
     if params.variant == "gm":
-        chosen = sampling.largest(released, params.top)
+        chosen = neighbour_limits.choose_largest_neighbours(released, params.top)
         return chosen, np.take_along_axis(released, chosen, axis=1)
-    chosen = released if isinstance(plan.schedule.releases[0].mechanism, GumbelTopK) else sampling.largest(released, params.top)
+    chosen = (
+        released
+        if isinstance(plan.schedule.releases[0].mechanism, GumbelTopK)
+        else neighbour_limits.choose_largest_neighbours(released, params.top)
+    )
     if params.variant == "em0":
         return np.array(chosen), even
     values = np.take_along_axis(vectors, chosen, axis=1)
@@ -100,7 +110,7 @@ def _choices(
 def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, desk: Desk) -> sp.csr_array:
     """Π of DPAR without DP: whole PageRank rows at the sources, one-hot rows elsewhere."""
     params = plan.params
-    rows = approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
+    rows = walk_by_approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
     _passed(desk, "neighbours", rows.toarray())
     tail = np.setdiff1d(np.arange(view.num_nodes), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
     place = sp.csr_array((np.ones(sources.size), (sources, np.arange(sources.size))), shape=(view.num_nodes, sources.size))
@@ -114,7 +124,7 @@ def _passed(desk: Desk, path: str, value: np.ndarray) -> np.ndarray:
     return desk.release(path, value).value if desk.round == 0 else desk.replay(path, value)
 
 
-class Batches:
+class DparRowBatches:
     """Row numbers of one step after another: fresh coins each step, or fixed groups of public ids in turn.
 
     Args:
@@ -124,7 +134,7 @@ class Batches:
         round_: of the first step.
     """
 
-    def __init__(self, parts: Sequence[tuple[int, Streams]], found: Sizes, fixed: bool, round_: int) -> None:
+    def __init__(self, parts: Sequence[tuple[int, PlanStreams]], found: DparNoiseSizes, fixed: bool, round_: int) -> None:
         self._found, self._fixed = found, fixed
         self._coins = [(size, streams.generator("batches")) for size, streams in parts]
         self._step = round_ * found.local_steps

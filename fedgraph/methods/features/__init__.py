@@ -6,16 +6,24 @@ the public test graph. Every training node touches exactly its own gradient, so 
 zero-out and the T releases compose to μ = √T·C/std exactly: the cleanest proof there is.
 
 What makes it strong costs nothing, for it reads public data only: words weigh more the rarer they are among the test
-nodes, features are projected on directions learned from those (``views.projection``), of words or, where the budget
-carries it, of pairs of words (``views.pairs``), each step is preconditioned by the curvature they give, and predictions
+nodes, features are projected on directions learned from those (``learning.projection``), of words or, where the budget
+carries it, of pairs of words, each step is preconditioned by the curvature they give, and predictions
 spread over the test graph and among look-alikes (``propagation.mean_field``), with the sign and strength with which they
 meet along its edges, and the less the more the features alone decide.
 The settings follow from the public signal-to-noise number n·μ (nodes × Gaussian parameter of the whole budget).
+
+An attack on Features by who sees every round: a server, or a client behind secure aggregation (PRIVACY.md §10).
+
+A message is Σ_i clip(∇_i) + N(0, s²) at parameters that were broadcast. The attacker knows every row, so it can take off all
+that is not in question, and half of what is; the rest, along a canary's own clipped gradient g_j, is ±‖g_j‖²/2 + N(0, ‖g_j‖²s²)
+and what other canaries have along it (``seen.SeenCoins`` tells them apart). Summed over rounds that is the log-likelihood ratio
+of zero-out, exact for a canary alone: the test that the proof of this method prices.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -25,30 +33,40 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import (
+    clip_per_sample,
+    multiply_per_sample,
+    multiply_per_sample_rest,
+    overlap_per_sample,
+)
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device
-from fedgraph.learning.layers.models import logits
-from fedgraph.learning.propagation.mean_field import coupled_field, doubt, look_alikes, mean_field
-from fedgraph.learning.propagation.walks import personalised_pagerank
-from fedgraph.learning.views import coordinates
+from fedgraph.learning.layers.layouts import layout_logits
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
+from fedgraph.learning.projection import project_features
+from fedgraph.learning.propagation.mean_field import (
+    couple_mean_field,
+    mean_field_look_alikes,
+    measure_mean_field_doubt,
+    run_mean_field,
+)
+from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
 from fedgraph.methods import base
-from fedgraph.methods.features.evidence import GradientSums, evidence_of_rounds, reads_rounds
-from fedgraph.methods.features.learner import Made, Memory, learner, update_signal
+from fedgraph.methods.base import Plan, State, seen
+from fedgraph.methods.features.learner import Made, Memory, features_learner_signal, make_features_learner
 from fedgraph.methods.features.learner import Params as Params
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
+from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("abadi2016deep")
+REFERENCE = base.method_bibtex("abadi2016deep")
 
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 _SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
-ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
+_ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +88,24 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise, steps and directions from public numbers and the budget alone."""
     relation = Relation(params.relation)
-    strength = update_signal(facts, _total_mu(budget), relation)
-    made = learner(params, facts, strength, budget.private)
+    strength = features_learner_signal(facts, _total_mu(budget), relation)
+    made = make_features_learner(params, facts, strength, budget.private)
     steps = made.steps
-    bound = ClippedSum(made.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
+    bound = ClippedSum(made.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
     mechanism, event = base.NO_NOISE
     min_clients, published = 1, None
     if budget.private:
         multiplier = math.sqrt(steps) / _total_mu(budget)
         if budget.calibrated_by != "published":
-            multiplier = calibrate.gaussian_multiplier(steps, budget.epsilon, budget.delta)
-        std, min_clients = base.gradient_std(multiplier, sensitivity_l2(bound, relation), facts)
+            multiplier = calibrate.calibrate_gaussian(steps, budget.epsilon, budget.delta)
+        std, min_clients = base.plan_gradient_std(multiplier, sensitivity_l2(bound, relation), facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
-        published = gaussian.moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
-    guarantee = base.guarantee_of(facts, relation, (*ASSUMED, *base.public_assumptions(facts)), budget.delta, per_end=False)
-    schedule = base.Schedule(steps, (PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
-    return base.Plan("features", params, facts, guarantee, schedule, made, published, sums=base.Sums(additive=True))
+        published = gaussian.gaussian_moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
+    guarantee = base.guarantee_from_facts(
+        facts, relation, (*_ASSUMED, *base.assume_public_facts(facts)), budget.delta, per_end=False
+    )
+    schedule = base.PlanSchedule(steps, (PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
+    return base.Plan("features", params, facts, guarantee, schedule, made, published, sums=base.PlanSums(additive=True))
 
 
 def num_sent(plan: Planned) -> int:
@@ -99,17 +119,17 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
+    return Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=torch_device()))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy sum of this client's clipped gradients at the current parameters."""
     made = plan.made
-    exact = partial(clipped_gradient_sum, made.layout, model["parameters"], work.x, work.labels, made.clip)
+    exact = partial(clip_per_sample, made.layout, model["parameters"], work.x, work.labels, made.clip)
     return {"gradient": desk.release("model", exact)}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
     if plan.facts.attendance.words:  # the sum of a sample of clients, of which each was as likely as any other, stands for all
@@ -132,50 +152,123 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
     test nodes are private, each row is answered from itself alone."""
     params, basis = plan.params, plan.made.basis
-    scores = logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
+    scores = layout_logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
     if plan.made.pairs is not None:
         scores = _SHARPER * scores
     if plan.facts.public.name != "test-graph":
         return np.asarray(softmax(scores, axis=1))
     if params.spread == "pagerank":
-        return personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
+        return walk_by_personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
     alike: list[tuple[float | np.ndarray, sp.csr_array]] = []
     if basis is not None:
-        alike.append((plan.made.likeness, look_alikes(coordinates(graph.features, basis[:, :100]), 10)))
+        alike.append((plan.made.likeness, mean_field_look_alikes(project_features(graph.features, basis[:, :100]), 10)))
     if params.coupling == "auto":
-        return coupled_field(scores, graph.adjacency, alike, MOST_HEARD * doubt(scores), params.propagation_steps)
-    return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)
+        return couple_mean_field(
+            scores, graph.adjacency, alike, MOST_HEARD * measure_mean_field_doubt(scores), params.propagation_steps
+        )
+    return run_mean_field(
+        scores, [(params.coupling * measure_mean_field_doubt(scores), graph.adjacency), *alike], params.propagation_steps
+    )
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
-    own = own_models.tuned(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
+    own = own_models.tune_own_model(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
     return replace(state, memory=replace(state.memory, average=own))
 
 
 def _total_mu(budget: base.Budget) -> float:
     if budget.calibrated_by == "published" and budget.private:
-        return gaussian.moments_mu(budget.epsilon, budget.delta)
-    return 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) if budget.private else math.inf
+        return gaussian.gaussian_moments_mu(budget.epsilon, budget.delta)
+    return 1.0 / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta) if budget.private else math.inf
+
+
+def reads_rounds(plan: Plan[Params, Made]) -> bool:
+    """Whether ``_evidence`` wants a run's rounds kept: the viewer sees them, and they are not too much to keep."""
+    return seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters)
+
+
+def _evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """For each unit (node, −1, label) what all rounds say.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+
+    Returns:
+        float64 [m]; None where the viewer sees the model alone, or nodes are replaced.
+    """
+    made = plan.made
+    weights = seen.seen_known_shares(plan, state, units)
+    if weights is None:
+        return None
+    found = np.zeros(weights.size)
+    for number, nodes in enumerate(seen.seen_groups(plan)):
+        if (weights[nodes] == 1).all():
+            continue  # no canary there
+        x = made.rows(graph.induced(nodes))
+        labels = torch.tensor(graph.labels[nodes], device=torch_device())
+        coins = seen.SeenCoins.of(nodes, units[:, 0])
+        overlap = overlap_per_sample(x, coins.rows)
+        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
+            at = (made.layout, model["parameters"], x, labels, made.clip)
+            coins.add(multiply_per_sample(*at, overlap, coins.rows), multiply_per_sample_rest(*at, message, weights[nodes]))
+        found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, made.clip or 1.0))
+    return found[units[:, 0]]
+
+
+@dataclass(frozen=True, eq=False)
+class _GradientSums:
+    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``method_offers.MethodGradientReader``).
+
+    Attributes:
+        plan: of the run.
+    """
+
+    plan: Plan[Params, Made]
+
+    @property
+    def names_words(self) -> bool:
+        """Rows seen through pairs of words name no word."""
+        return self.plan.made.pairs is None
+
+    def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        return np.asarray(sent["gradient"], dtype=np.float64) if "gradient" in sent else None
+
+    def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        basis, (inputs, outputs) = self.plan.made.basis, self.plan.made.layout.shapes[0]
+        back = np.eye(self.plan.facts.sizes.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
+        return gradient[: inputs * outputs].reshape(inputs, outputs).T, back
+
+    def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
+        """At parameters zero each row is clipped to a known length, so each node's part is known."""
+        c, scale = self.plan.facts.sizes.num_classes, self.plan.made.layout.bias_scale
+        norm = np.sqrt((1 - 1 / c) * (1 + scale**2))
+        return np.asarray(gradient[-c:] / (scale * min(1.0, self.plan.made.clip / norm) * num_nodes))
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.facts.public.name == "test-graph" else base.Reads.OWN_ROW,
-    situations=(base.Situation("inductive", settings={"steps": 5}), base.Situation("asking", settings={"steps": 5})),
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.facts.public.name == "test-graph" else base.MethodReads.OWN_ROW,
+    situations=(
+        base.MethodSituation("inductive", settings={"steps": 5}),
+        base.MethodSituation("asking", settings={"steps": 5}),
+    ),
     any_broadcast=True,  # each row is clipped at whatever parameters are sent
     private_test_nodes=True,
     partial_rounds=True,
     answers_every_round=True,
     drafts=(
-        base.Draft(
+        base.MethodDraft(
             "graph", "node", {"label": "Features"}, "each node's own row; edges only where they are public", edgeless=True
         ),
-        base.Draft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
+        base.MethodDraft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
     ),
     num_sent=num_sent,
     tuned=tuned,
     reads_rounds=reads_rounds,
-    evidence=evidence_of_rounds,
-    observe=GradientSums,
+    evidence=_evidence,
+    observe=_GradientSums,
 )

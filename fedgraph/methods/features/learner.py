@@ -8,27 +8,27 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.layers.matrices import FeatureMatrix, unit_rows
-from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.optimisers.descents import full_width
-from fedgraph.learning.views import (
-    Pairs,
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, unit_matrix_rows
+from fedgraph.learning.optimisers.descents import full_width_descent
+from fedgraph.learning.projection import (
+    PairProjection,
     ProjectedRows,
-    coordinates,
-    counts_words,
-    public_basis,
-    public_curvature,
-    public_pairs,
+    has_projectable_words,
+    project_features,
+    public_pair_projection,
+    public_projection_basis,
+    public_projection_curvature,
 )
-from fedgraph.methods.base import PublicFacts, gradient_std
+from fedgraph.methods.base import PublicFacts, plan_gradient_std
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
 
-NODES = 3.0  # s is at most this many times the number of nodes: beyond it, sampling limits the accuracy more than noise
+_NODES = 3.0  # s is at most this many times the number of nodes: beyond it, sampling limits the accuracy more than noise
 _FAINT = 768.0  # s below which curvature is damped twice as much
-FEW = 8.0  # words in a mean public row below which pairs of them are too few to say more
-PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
-FITS = 1 << 27  # numbers in the rows of all nodes, seen through pairs, up to which pairs are used by default (half a gigabyte)
+_FEW = 8.0  # words in a mean public row below which pairs of them are too few to say more
+_PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
+_FITS = 1 << 27  # numbers in the rows of all nodes, seen through pairs, up to which pairs are used by default (half a gigabyte)
 
 
 class Params(Settings):
@@ -38,7 +38,7 @@ class Params(Settings):
     within [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500], at most 16 per word of a mean
     public row or s/30, whichever is more; damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75
     (0 where public features are weighted already). With nothing public, rows as they are:
-    ``descents.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
+    ``descents.full_width_descent``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
     most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
     s = 1500), averaged second half. Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS
     split again; the rest, and what else pairs and inference had to hold on, on Cora, CiteSeer and PubMed with test nodes
@@ -86,7 +86,7 @@ class Made:
 
     layout: Layout
     basis: np.ndarray | None
-    pairs: Pairs | None
+    pairs: PairProjection | None
     curvature: np.ndarray | None
     clip: float
     steps: int
@@ -96,8 +96,8 @@ class Made:
     def rows(self, graph: Graph) -> FeatureMatrix:
         """The rows of ``graph`` as the learner sees them: unit rows, or coordinates along public directions."""
         if self.basis is None:
-            return FeatureMatrix(unit_rows(graph.features))
-        along = coordinates(graph.features, self.basis) if self.pairs is None else self.pairs.rows(graph.features)
+            return FeatureMatrix(unit_matrix_rows(graph.features))
+        along = project_features(graph.features, self.basis) if self.pairs is None else self.pairs.rows(graph.features)
         return ProjectedRows(along)
 
 
@@ -116,18 +116,18 @@ class Memory:
     count: int = 0
 
 
-def update_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
+def features_learner_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
-    _, min_clients = gradient_std(1.0, 1.0, facts)
+    _, min_clients = plan_gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
     return (
         facts.num_train
         * (facts.cohort / facts.sizes.num_clients)
-        * min(NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
+        * min(_NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
     )
 
 
-def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
+def make_features_learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
     """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
     public = facts.public.graph if params.projection != "none" else None
     logistic = params.model == "logistic"
@@ -139,9 +139,9 @@ def learner(params: Params, facts: PublicFacts, strength: float, private: bool) 
     layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.sizes.num_classes), bias_scale=scale)
     curvature = None
     if newton and public is not None and basis is not None:
-        rows = coordinates(public.features, basis) if pairs is None else pairs.rows(public.features)
+        rows = project_features(public.features, basis) if pairs is None else pairs.rows(public.features)
         damping = (60 if pairs is None and strength >= _FAINT else 120) / math.sqrt(facts.num_train * strength)
-        curvature = public_curvature(rows, layout.bias_scale, damping)
+        curvature = public_projection_curvature(rows, layout.bias_scale, damping)
     steps, rate, clip = _descent(strength, private, newton, logistic, nothing_public=facts.public.graph is None)
     clip = params.clip if params.clip != "auto" else clip
     steps = params.steps if params.steps != "auto" else steps
@@ -155,7 +155,7 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
     if newton:
         return 60, 1.0, 0.5
     if logistic and nothing_public:
-        return full_width(strength)
+        return full_width_descent(strength)
     steps = int(np.clip(round(20 + strength / 60), 20, 100))
     if logistic:
         return steps, 8.0 if private else 16.0, 0.5 if strength < 1e4 else 1.0
@@ -164,20 +164,20 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
 
 def _views(
     params: Params, public: Graph | None, nodes: int, strength: float, private: bool, newton: bool
-) -> tuple[np.ndarray | None, Pairs | None]:
+) -> tuple[np.ndarray | None, PairProjection | None]:
     """(basis, pairs). Without noise and without pairs ``auto`` projects on nothing."""
     if public is None:
         return None, None
-    rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(public) else 0.0
+    rarity = params.rarity if params.rarity != "auto" else 0.75 if has_projectable_words(public) else 0.0
     words = public.features.nnz / public.num_nodes
     wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 3), 64, 1000))
-    fits = (nodes + public.num_nodes) * wanted <= FITS
-    auto = newton and strength >= PAIRS * public.num_nodes and words >= FEW and fits
+    fits = (nodes + public.num_nodes) * wanted <= _FITS
+    auto = newton and strength >= _PAIRS * public.num_nodes and words >= _FEW and fits
     if auto if params.pairs == "auto" else params.pairs:
-        pairs = public_pairs(public, wanted, rarity=rarity)
+        pairs = public_pair_projection(public, wanted, rarity=rarity)
         return pairs.basis, pairs
     if not private and params.projection == "auto":
         return None, None
     most = np.clip(max(16 * words, strength / 30), 16, 500)  # rows of few words lie in few directions, unless rows are many
     wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 12), 16, most))
-    return public_basis(public, wanted, steps=4, rarity=rarity), None
+    return public_projection_basis(public, wanted, steps=4, rarity=rarity), None

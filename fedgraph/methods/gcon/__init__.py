@@ -28,17 +28,17 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.optimisers.objective import LinearObjective
-from fedgraph.learning.propagation.aggregation import with_cut
-from fedgraph.learning.propagation.walks import capped_walk, open_walk, walked
+from fedgraph.learning.propagation.aggregation import aggregation_with_cut
+from fedgraph.learning.propagation.walks import capped_walk_matrix, open_walk_matrices, walk_rows
 from fedgraph.methods import base
 from fedgraph.methods.gcon.releases import (
     Made,
     Memory,
     Params,
-    classifier_prior,
-    perturbed_minimiser,
-    rows_of_new_nodes,
-    rows_of_public_nodes,
+    gcon_minimiser_release,
+    gcon_release_prior,
+    gcon_rows_of_new,
+    gcon_rows_of_public,
 )
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk
@@ -46,7 +46,7 @@ from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturba
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("wei2024gcon")
+REFERENCE = base.method_bibtex("wei2024gcon")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise DataError("gcon trains on labelled nodes, and no node has a label")
     trained = params.release == "trained"
     releases = tuple(
-        perturbed_minimiser(params, facts, budget, client, known, known.size / total)
+        gcon_minimiser_release(params, facts, budget, client, known, known.size / total)
         for client, known in enumerate(labels)
         if known.size and trained
     )
@@ -96,21 +96,21 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.UNTUNED,
         *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
     )
-    reads_edges = trained and claim.psi(params.steps, params.restart, params.cap) > 0
+    reads_edges = trained and claim.gcon_psi(params.steps, params.restart, params.cap) > 0
     made = Made(facts.public.attributes, own_edges, facts.public.graph is None)
     published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
-    guarantee = base.guarantee_of(
+    guarantee = base.guarantee_from_facts(
         facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=facts.membership.cut_edges_shared
     )
-    schedule = base.Schedule(int(trained), releases, 1)
+    schedule = base.PlanSchedule(int(trained), releases, 1)
     return base.Plan("gcon", params, facts, guarantee, schedule, made, published)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
-    rows, encoder = rows_of_public_nodes(plan.made.attributes, plan.params)
+    rows, encoder = gcon_rows_of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return base.State({"theta": classifier_prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
+        return base.State({"theta": gcon_release_prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
     return base.State({"rows": rows}, Memory(encoder, rows))
 
 
@@ -120,12 +120,12 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     nodes = subgraph.nodes
     labelled = np.flatnonzero(labels >= 0)
     if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
-        return Work(capped_walk(own, plan.params.cap), None, nodes, labelled)
-    outside = with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)
-    return Work(*open_walk(own, outside, plan.params.cap), nodes, labelled)
+        return Work(capped_walk_matrix(own, plan.params.cap), None, nodes, labelled)
+    outside = aggregation_with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)
+    return Work(*open_walk_matrices(own, outside, plan.params.cap), nodes, labelled)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
     if not any(r.client == desk.client for r in plan.schedule.releases):
         return {}
@@ -133,12 +133,12 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     def rows() -> np.ndarray:
         inflow = 0.0 if work.away is None else work.away @ model["rows"]
         own = model["rows"][work.nodes]
-        return walked(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
+        return walk_rows(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
 
     return {"theta": desk.release("theta", rows)}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The average: weights are public and already inside the messages."""
     return base.State({"theta": inbox.sums["theta"]}, state.memory)
 
@@ -196,7 +196,7 @@ def _scores(
     assert isinstance(problem, LinearObjective)
 
     def pull(adjacency: sp.csr_array) -> np.ndarray:
-        z = walked(capped_walk(adjacency, plan.params.cap), rows, plan.params.steps, plan.params.restart)[labelled]
+        z = walk_rows(capped_walk_matrix(adjacency, plan.params.cap), rows, plan.params.steps, plan.params.restart)[labelled]
         return z.T @ problem.loss.first(z @ theta, problem.targets)
 
     pulled = pull(known.adjacency)
@@ -219,25 +219,25 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
     rows = state.memory.rows
     if not plan.made.same_nodes:
-        rows = rows_of_new_nodes(state.memory.encoder, params, graph)
+        rows = gcon_rows_of_new(state.memory.encoder, params, graph)
     if plan.made.own_edges:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)
-    return walked(capped_walk(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
+    return walk_rows(capped_walk_matrix(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
 
 
-def reads(plan: Planned) -> base.Reads | None:
+def reads(plan: Planned) -> base.MethodReads | None:
     """What an answer reads; new nodes that read their own edges to one another are no case of ``Reads``."""
     if not plan.made.own_edges:
-        return base.Reads.PUBLIC_GRAPH
-    return base.Reads.OWN_EDGES if plan.made.same_nodes else None
+        return base.MethodReads.PUBLIC_GRAPH
+    return base.MethodReads.OWN_EDGES if plan.made.same_nodes else None
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
     reads=reads,
-    situations=(base.Situation("transductive"), base.Situation("inductive-edges")),
-    drafts=(base.Draft("graph", "edge", {"label": "GCON"}, "perturbed objective of a linear classifier"),),
+    situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
+    drafts=(base.MethodDraft("graph", "edge", {"label": "GCON"}, "perturbed objective of a linear classifier"),),
     reads_rounds=reads_rounds,
     evidence=evidence,
 )

@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from fedgraph.documents.settings import Infinite, Settings
+from fedgraph.documents.settings import InfiniteSetting, Settings
 from fedgraph.learning.optimisers import public_training as public
-from fedgraph.learning.optimisers.objective import LinearObjective, Loss, LossName
-from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
+from fedgraph.learning.propagation.aggregation import scale_for_aggregation
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import PlannedRelease
@@ -27,12 +27,12 @@ from fedgraph.types import Graph
 class Params(Settings):
     """Settings of ``gcon``."""
 
-    steps: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Infinite] = Field(
+    steps: Annotated[tuple[Annotated[float, Field(ge=0)], ...], InfiniteSetting] = Field(
         (2,), description="propagation steps m₁ … m_s; inf: convergence"
     )
     restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
     cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
-    loss: LossName = Field("soft-margin", description="soft-margin | pseudo-huber")
+    loss: ObjectiveLossName = Field("soft-margin", description="soft-margin | pseudo-huber")
     width: float = Field(1.0, gt=0, description="width of the pseudo-Huber loss")
     regulariser: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
         "auto", description="Λ; auto: ten times the value it must exceed, at least 0.02"
@@ -90,24 +90,24 @@ class Made:
 
 
 _GRADIENT_NORM = 1e-9  # of an accepted minimiser
-IN_CLEAR = Unprotected("the minimiser without noise")
+_IN_CLEAR = Unprotected("the minimiser without noise")
 _LEAST_REGULARISER = 0.02  # of "auto"
 
 
-def perturbed_minimiser(
+def gcon_minimiser_release(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
     c, s = facts.sizes.num_classes, len(params.steps)
     d = s * {"classes": c, "hidden": params.hidden, "none": facts.sizes.num_features}[params.encoder]
-    noise = Noise(_regulariser(params, 0.0))
+    noise = _Noise(_regulariser(params, 0.0))
     if budget.private:
         given = gaussian_objective.Situation(
             epsilon=budget.epsilon,
             delta=budget.delta,
             share=params.share,
-            bounds=claim.soft_margin(c) if params.loss == "soft-margin" else claim.pseudo_huber(c, params.width),
-            sensitivity=claim.psi(params.steps, params.restart, params.cap),
+            bounds=claim.gcon_soft_margin(c) if params.loss == "soft-margin" else claim.gcon_pseudo_huber(c, params.width),
+            sensitivity=claim.gcon_psi(params.steps, params.restart, params.cap),
             num_classes=c,
             dimension=d,
             num_labelled=labels.size,
@@ -115,13 +115,15 @@ def perturbed_minimiser(
             per_end=facts.membership.cut_edges_shared,
         )
         noise = _gaussian(params, given) if params.noise == "gaussian" else _gamma(params, given)
-    problem = LinearObjective(Loss(params.loss, c, params.width), labels, noise.regulariser, _GRADIENT_NORM, params.scale)
+    problem = LinearObjective(
+        ObjectiveLoss(params.loss, c, params.width), labels, noise.regulariser, _GRADIENT_NORM, params.scale
+    )
     mechanism = perturbing.ObjectivePerturbation(c, noise.rate, _GRADIENT_NORM, noise.output_std, problem, weight, noise.std)
-    return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, noise.event, range(1), client=client)
+    return PlannedRelease("theta", perturbing.ObjectiveRows(labels.size, d), mechanism, noise.event, range(1), client=client)
 
 
 @dataclass(frozen=True)
-class Noise:
+class _Noise:
     """What the objective gets.
 
     Attributes:
@@ -136,7 +138,7 @@ class Noise:
     rate: float = math.inf
     std: float = 0.0
     output_std: float = 0.0
-    event: Event = IN_CLEAR
+    event: Event = _IN_CLEAR
 
 
 def _regulariser(params: Params, least: float) -> float:
@@ -144,25 +146,27 @@ def _regulariser(params: Params, least: float) -> float:
     return max(_LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
 
 
-def _gaussian(params: Params, given: gaussian_objective.Situation) -> Noise:
+def _gaussian(params: Params, given: gaussian_objective.Situation) -> _Noise:
     regulariser = _regulariser(params, gaussian_objective.least_regulariser(given))
     found = gaussian_objective.calibrated(given, regulariser, _GRADIENT_NORM)
-    return Noise(found.regulariser, std=found.noise_std, output_std=found.output_std, event=found.event)
+    return _Noise(found.regulariser, std=found.noise_std, output_std=found.output_std, event=found.event)
 
 
-def _gamma(params: Params, given: claim.Situation) -> Noise:
+def _gamma(params: Params, given: claim.Situation) -> _Noise:
     found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), _GRADIENT_NORM)
-    return Noise(found.regulariser, found.rate, output_std=found.output_std, event=found.event)
+    return _Noise(found.regulariser, found.rate, output_std=found.output_std, event=found.event)
 
 
-def classifier_prior(params: Params, num_classes: int) -> np.ndarray:
+def gcon_release_prior(params: Params, num_classes: int) -> np.ndarray:
     """Θ₀, [s·c, c]: every part of a row of Z is read as class scores."""
-    objective = LinearObjective(Loss(params.loss, num_classes, params.width), np.zeros(0, np.int64), 1.0, 1.0, params.scale)
+    objective = LinearObjective(
+        ObjectiveLoss(params.loss, num_classes, params.width), np.zeros(0, np.int64), 1.0, 1.0, params.scale
+    )
     return objective.centre(len(params.steps) * num_classes)
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class _Encoded:
     """The encoder.
 
     Attributes:
@@ -183,31 +187,33 @@ class Memory:
         rows: float64 [n, h], X of all nodes.
     """
 
-    encoder: Encoded
+    encoder: _Encoded
     rows: np.ndarray
 
 
-def _encoder(params: Params) -> public.Encoder:
-    return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
+def _encoder(params: Params) -> public.PublicTrainingEncoder:
+    return public.PublicTrainingEncoder(
+        params.encoder, params.hidden, params.folds, public.PublicTrainingSteps(params.epochs, 0.01, 5e-4)
+    )
 
 
-def rows_of_public_nodes(attributes: Graph, params: Params) -> tuple[np.ndarray, Encoded]:
-    """(X of every public node, float64 [n, h]; what ``rows_of_new_nodes`` needs).
+def gcon_rows_of_public(attributes: Graph, params: Params) -> tuple[np.ndarray, _Encoded]:
+    """(X of every public node, float64 [n, h]; what ``gcon_rows_of_new`` needs).
 
     Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
     features are public, and scales again.
     """
-    encoded = public.encode_nodes(attributes, _encoder(params))
+    encoded = public.encode_by_public_training(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
-    return _scaled(encoded.own, mean), Encoded(encoded.parameters, mean)
+    return _scaled(encoded.own, mean), _Encoded(encoded.parameters, mean)
 
 
-def rows_of_new_nodes(encoded: Encoded, params: Params, graph: Graph) -> np.ndarray:
+def gcon_rows_of_new(encoded: _Encoded, params: Params, graph: Graph) -> np.ndarray:
     """X of the nodes of another public graph with the same features, float64 [n, h]."""
-    return _scaled(public.rows_of(encoded.parameters, _encoder(params), graph), encoded.mean)
+    return _scaled(public.encode_after_public_training(encoded.parameters, _encoder(params), graph), encoded.mean)
 
 
 def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
     """Norm 1 where a mean was taken off; else scaled down where it is above 1."""
-    out = np.asarray(rows if mean is None else unit_length(rows - mean), dtype=np.float64)
+    out = np.asarray(rows if mean is None else scale_for_aggregation(rows - mean), dtype=np.float64)
     return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1.0)

@@ -14,7 +14,8 @@ anything public; it reads no edge.
 
 A node that asks (``protocol: asking``) gets log P(class | own row) + Σ over its neighbours of log P(answer | class)/P(answer),
 the sum divided by what neighbours have in common. A public test graph has no edge to answered labels, and no private edge is
-read: all of the budget is for rows, whose predictions spread over public edges as they themselves meet there (``mean_field``).
+read: all of the budget is for rows, whose predictions spread over public edges as they themselves meet there
+    (``run_mean_field``).
 One hop only: a second message would depend on its sender's edges, and so on every hub.
 """
 
@@ -30,25 +31,39 @@ import scipy.sparse as sp
 from scipy.special import log_softmax, softmax
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
-from fedgraph.learning.layers.models import Layout, logits
+from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import Descended, Descent
-from fedgraph.learning.propagation.mean_field import coupled_field, doubt
-from fedgraph.learning.propagation.meetings import Answering, Reading, matching_numbers, read, votes
+from fedgraph.learning.propagation.mean_field import couple_mean_field, measure_mean_field_doubt
+from fedgraph.learning.propagation.meetings import (
+    MeetingAnswers,
+    MeetingReading,
+    count_meetings,
+    read_meetings,
+    vote_by_meetings,
+)
 from fedgraph.methods import base
-from fedgraph.methods.label_hop.releases import Made, Params, Training, answering, answers_worth_it, planned, split
+from fedgraph.methods.label_hop.releases import (
+    Made,
+    Params,
+    Training,
+    label_hop_answering,
+    plan_label_hop_releases,
+    split_label_hop_budget,
+    worth_label_release,
+)
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.mechanisms.local_bits import ABSENT
+from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("warner1965randomized", "kearns2014mechanism")
+REFERENCE = base.method_bibtex("warner1965randomized", "kearns2014mechanism")
 
-MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
+_MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +107,21 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
-    parts = split(params, facts, budget)
+    parts = split_label_hop_budget(params, facts, budget)
     made = Made(
         Layout((facts.sizes.num_features, facts.sizes.num_classes), bias_scale=0.1), parts, int(parts.choice is not None)
     )
-    releases = planned(params, facts, made)
+    releases = plan_label_hop_releases(params, facts, made)
     asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asking.size else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks)
-    _, min_clients = base.gradient_std(1.0, 1.0, facts)
-    guarantee = base.guarantee_of(
-        facts, params.protects, (*assumed, *base.public_assumptions(facts)), budget.delta, per_end=False
+    _, min_clients = base.plan_gradient_std(1.0, 1.0, facts)
+    guarantee = base.guarantee_from_facts(
+        facts, params.protects, (*assumed, *base.assume_public_facts(facts)), budget.delta, per_end=False
     )
-    schedule = base.Schedule(
+    schedule = base.PlanSchedule(
         max(release.rounds[-1] for release in releases) + 1, releases, min_clients if budget.private else 1
     )
-    return base.Plan("label_hop", params, facts, guarantee, schedule, made, sums=base.Sums(suffice=True))
+    return base.Plan("label_hop", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -120,12 +135,12 @@ def _state(memory: Memory) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph, nodes = subgraph.graph, subgraph.nodes
-    said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT, graph.labels)
-    x = FeatureMatrix(unit_rows(graph.features))
-    return Work(x, torch.tensor(graph.labels, device=device()), said, nodes, graph.adjacency)
+    said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT_LABEL, graph.labels)
+    x = FeatureMatrix(unit_matrix_rows(graph.features))
+    return Work(x, torch.tensor(graph.labels, device=torch_device()), said, nodes, graph.adjacency)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """Meetings; answers where they are asked for; then noisy gradient sums at the current parameters."""
     made = plan.made
     facts = plan.facts
@@ -134,25 +149,25 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     sent: dict[str, Released] = {}
     if made.measures and round_ == 0:
         counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, made.parts.by_class)
-        sent["meetings"] = desk.release("meetings", partial(matching_numbers, work.adjacency, work.said, work.nodes, counted))
+        sent["meetings"] = desk.release("meetings", partial(count_meetings, work.adjacency, work.said, work.nodes, counted))
     if made.parts.labels and hop and round_ == made.says:
-        everybody = np.full(facts.sizes.num_nodes, ABSENT, dtype=np.int64)
+        everybody = np.full(facts.sizes.num_nodes, ABSENT_LABEL, dtype=np.int64)
         everybody[work.nodes] = work.said
         sent["labels"] = desk.release("labels", everybody)
     if first <= round_ < first + training.steps:
-        exact = partial(clipped_gradient_sum, made.layout, model["parameters"], work.x, work.labels, training.clip)
+        exact = partial(clip_per_sample, made.layout, model["parameters"], work.x, work.labels, training.clip)
         sent["gradient"] = desk.release(path, exact)
     return sent
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep what was measured and answered, and choose; then one step on the mean over the public number of training nodes."""
     memory, made = state.memory, plan.made
     if "meetings" in inbox.sums:
         memory = replace(memory, meetings=inbox.sums["meetings"])
         if made.parts.choice is not None:
-            chosen = answers_worth_it(
-                made.parts, plan.facts, how_classes_meet(plan, memory), _answering(plan), plan.params.correlation
+            chosen = worth_label_release(
+                made.parts, plan.facts, label_hop_meetings(plan, memory), _answering(plan), plan.params.correlation
             )
             memory = replace(memory, hop=chosen)
     if "labels" in inbox.sums:
@@ -164,7 +179,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
     return _state(memory)
 
 
-def _answers(plan: Planned, inbox: base.Inbox) -> np.ndarray:
+def _answers(plan: Planned, inbox: base.PlanInbox) -> np.ndarray:
     """[num_nodes, c]: 1 where a class was named. Labels in clear come as −2 + … + −2 + k of K clients."""
     total = np.asarray(inbox.sums["labels"])
     if not math.isinf(plan.made.parts.labels):
@@ -178,14 +193,16 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     memory, facts = state.memory, plan.facts
     if not plan.params.rows and memory.answers is not None:
         return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
-    scores = logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
+    scores = layout_logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_matrix_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
     if memory.answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
-        answers, reading = _of_all(memory.answers, graph), how_classes_meet(plan, memory)
-        heard = votes(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
+        answers, reading = _of_all(memory.answers, graph), label_hop_meetings(plan, memory)
+        heard = vote_by_meetings(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
         return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
     if facts.public.name == "test-graph":
-        return coupled_field(scores, graph.adjacency, [], MOST_HEARD * doubt(scores), plan.params.propagation_steps)
+        return couple_mean_field(
+            scores, graph.adjacency, [], _MOST_HEARD * measure_mean_field_doubt(scores), plan.params.propagation_steps
+        )
     return np.asarray(softmax(scores, axis=1))
 
 
@@ -196,8 +213,8 @@ def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
-    descent, x = state.memory.descent, FeatureMatrix(unit_rows(graph.features))
-    own = own_models.tuned(plan.made.layout, descent.average, x, graph.labels, rng)
+    descent, x = state.memory.descent, FeatureMatrix(unit_matrix_rows(graph.features))
+    own = own_models.tune_own_model(plan.made.layout, descent.average, x, graph.labels, rng)
     return replace(state, memory=replace(state.memory, descent=replace(descent, average=own)))
 
 
@@ -210,17 +227,19 @@ def _score_noise(plan: Planned, hop: bool) -> float:
     return _descent(plan, training).gain() * noise.std * math.sqrt(2 * plan.facts.sizes.num_clients) / plan.facts.num_train
 
 
-def _answering(plan: Planned) -> Answering:
-    return answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
+def _answering(plan: Planned) -> MeetingAnswers:
+    return label_hop_answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
 
 
-def how_classes_meet(plan: Planned, memory: Memory) -> Reading:
+def label_hop_meetings(plan: Planned, memory: Memory) -> MeetingReading:
     """How classes meet, as was measured; all of it post-processing."""
     facts = plan.facts
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
     counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
-    return read(np.zeros(counted.length) if memory.meetings is None else memory.meetings, std, counted, facts.num_train)
+    return read_meetings(
+        np.zeros(counted.length) if memory.meetings is None else memory.meetings, std, counted, facts.num_train
+    )
 
 
 def _descent(plan: Planned, training: Training) -> Descent:
@@ -235,21 +254,24 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     return np.asarray(named[node, after].astype(float) - named[node, before])
 
 
-def reads(plan: Planned) -> base.Reads:
+def reads(plan: Planned) -> base.MethodReads:
     """What an answer reads: on a public graph the others' rows, too; for who asks, the answers of its own neighbours."""
     if plan.facts.public.name == "test-graph":
-        return base.Reads.PUBLIC_GRAPH
-    return base.Reads.OWN_EDGES if plan.made.parts.labels and plan.facts.public.asking.size else base.Reads.OWN_ROW
+        return base.MethodReads.PUBLIC_GRAPH
+    return base.MethodReads.OWN_EDGES if plan.made.parts.labels and plan.facts.public.asking.size else base.MethodReads.OWN_ROW
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
     reads=reads,
-    situations=(base.Situation("asking", settings={"steps": 5}), base.Situation("inductive", settings={"steps": 5})),
+    situations=(
+        base.MethodSituation("asking", settings={"steps": 5}),
+        base.MethodSituation("inductive", settings={"steps": 5}),
+    ),
     private_test_nodes=True,  # each answers from its own row and its own edges
     drafts=(
-        base.Draft("graph", "node", {"label": "neighbours' labels"}, "and what its neighbours answered"),
-        base.Draft(
+        base.MethodDraft("graph", "node", {"label": "neighbours' labels"}, "and what its neighbours answered"),
+        base.MethodDraft(
             "federation", "node", {"label": "neighbours' labels"}, "and what its neighbours answered", quick={"steps": 40}
         ),
     ),

@@ -17,18 +17,18 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
-from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.optimisers.descents import full_width
-from fedgraph.learning.propagation.meetings import Answering, Reading, information
-from fedgraph.methods.base import NO_NOISE, Budget, PublicFacts, gradient_std
+from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.optimisers.descents import full_width_descent
+from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading, information_of_meetings
+from fedgraph.methods.base import NO_NOISE, Budget, PublicFacts, plan_gradient_std
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP, Repeated
-from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum, sensitivity_kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
 
@@ -62,14 +62,20 @@ class Params(Settings):
         return Relation(self.relation)
 
 
-LABELS, MOST_FOR_LABELS = 0.7, 2.5  # of ε; beyond, answers are true anyway
+_LABELS, _MOST_FOR_LABELS = 0.7, 2.5  # of ε; beyond, answers are true anyway
 _LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair
 _LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
-_PRECISE, PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
-_MOST_SHARE, _MOST_SHARE_BY_CLASS, LEAST_SHARE = 0.2, 0.15, 0.02
+_PRECISE, _PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
+_MOST_SHARE, _MOST_SHARE_BY_CLASS, _LEAST_SHARE = 0.2, 0.15, 0.02
 _STEEPER = 2  # of the alternative with labels, how much faster its noise grows than that of rows where both must add some
-ENOUGH = 4.5  # information of a node's neighbours (``meetings.information``) that is worth most of the rows' budget
-_SATURATED, _DENSE, SOME = 2.0, 8.0, 0.4  # s per feature from which rows lose little, neighbours, and their information
+ENOUGH_TO_RELEASE_LABELS = (
+    4.5  # information of a node's neighbours (``meetings.information_of_meetings``) that is worth most of the rows' budget
+)
+_SATURATED, _DENSE, SOME_TO_RELEASE_LABELS = (
+    2.0,
+    8.0,
+    0.4,
+)  # s per feature from which rows lose little, neighbours, and their information
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Split:
+class _Split:
     """How the budget is divided.
 
     Attributes:
@@ -120,25 +126,25 @@ class Split:
         return OneOf((Composed((PureDP(self.labels), self.beside.event)), self.alone.event))
 
 
-def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
+def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -> _Split:
     """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
     asked = facts.public.asking.size > 0 and facts.sizes.num_classes > 1
     if not params.rows:
         if not asked:
             raise ScenarioError("label_hop: rows: false answers from neighbours' labels alone: set protocol: asking")
-        return Split(budget.epsilon, math.inf, False, Training(0.0, 0, 0.0, 1.0), None, 0.0)
+        return _Split(budget.epsilon, math.inf, False, Training(0.0, 0, 0.0, 1.0), None, 0.0)
     if not budget.private:
         beside = _training(params, 0.0, 3.0 * facts.num_train)
-        return Split(math.inf if asked else 0.0, 0.0 if asked else math.inf, asked, beside, None, math.inf)
-    _, num_shares = gradient_std(1.0, 1.0, facts)
+        return _Split(math.inf if asked else 0.0, 0.0 if asked else math.inf, asked, beside, None, math.inf)
+    _, num_shares = plan_gradient_std(1.0, 1.0, facts)
     weakened = math.sqrt(1 if num_shares > 1 else facts.sizes.num_clients) * (2 if params.protects.replaces else 1)
-    strength = facts.num_train / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) / weakened
+    strength = facts.num_train / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta) / weakened
     labels = _for_labels(params, budget.epsilon) if asked else 0.0
     measured = labels > 0
     free = params.label_epsilon == "auto" and measured
 
     def calibrated(make: Callable[[float], Event]) -> float:
-        return calibrate.noise_multiplier(make, budget.epsilon, budget.delta)
+        return calibrate.calibrate_noise(make, budget.epsilon, budget.delta)
 
     def spent(*events: Event) -> Composed:
         return Composed((*((PureDP(labels),) if labels else ()), *events))
@@ -161,27 +167,31 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
         return _training(params, noise, facts.num_train * min(3.0, 1 / noise / weakened))
 
     alone = training(without) if free else None
-    return Split(labels, test.noise_multiplier, by_class, training(with_labels), alone, strength)
+    return _Split(labels, test.noise_multiplier, by_class, training(with_labels), alone, strength)
 
 
-def answers_worth_it(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:
+def worth_label_release(
+    parts: _Split, facts: PublicFacts, reading: MeetingReading, by: MeetingAnswers, correlation: float
+) -> bool:
     """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
-    told = information(reading, by, correlation)
+    told = information_of_meetings(reading, by, correlation)
     rows_lose_little = parts.strength / facts.sizes.num_features >= _SATURATED
-    return told >= ENOUGH or (rows_lose_little and reading.degree >= _DENSE and told >= SOME)
+    return told >= ENOUGH_TO_RELEASE_LABELS or (
+        rows_lose_little and reading.degree >= _DENSE and told >= SOME_TO_RELEASE_LABELS
+    )
 
 
-def answering(labels: float, classes: int, replaces: bool) -> Answering:
+def label_hop_answering(labels: float, classes: int, replaces: bool) -> MeetingAnswers:
     """How answers come about at pure ε ``labels``; ∞: in clear."""
     if math.isinf(labels):
-        return Answering.in_clear(classes)
+        return MeetingAnswers.in_clear(classes)
     response = MaskedResponse(labels, classes, replaces)
-    return Answering(response.size, response.odds, response.keep - response.spill)
+    return MeetingAnswers(response.size, response.odds, response.keep - response.spill)
 
 
 def _for_labels(params: Params, epsilon: float) -> float:
     if params.label_epsilon == "auto":
-        return min(LABELS * epsilon, MOST_FOR_LABELS)
+        return min(_LABELS * epsilon, _MOST_FOR_LABELS)
     if params.label_epsilon >= epsilon:
         raise ScenarioError(f"label_hop: label_epsilon {params.label_epsilon} leaves nothing of ε = {epsilon} for training")
     return float(params.label_epsilon)
@@ -190,7 +200,7 @@ def _for_labels(params: Params, epsilon: float) -> float:
 def _by_class(facts: PublicFacts, params: Params, epsilon: float, labels: float, strength: float) -> bool:
     """Whether ε and the nodes per class suffice to measure each pair of classes (of two classes: always)."""
     c = facts.sizes.num_classes
-    clarity = answering(labels, c, params.protects.replaces).clarity
+    clarity = label_hop_answering(labels, c, params.protects.replaces).clarity
     return c == 2 or (epsilon >= _LEAST_FOR_CLASSES and strength / c * clarity**2 >= _LEAST_SIGNAL)
 
 
@@ -199,13 +209,13 @@ def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> 
     if params.meeting_share != "auto":
         return params.meeting_share
     counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, by_class)
-    wanted = total * counted.change(params.protects) * (PRECISE_PER_CLASS * counted.num_classes if by_class else _PRECISE)
-    return min(max((wanted / facts.num_train) ** 2, LEAST_SHARE), _MOST_SHARE_BY_CLASS if by_class else _MOST_SHARE)
+    wanted = total * counted.change(params.protects) * (_PRECISE_PER_CLASS * counted.num_classes if by_class else _PRECISE)
+    return min(max((wanted / facts.num_train) ** 2, _LEAST_SHARE), _MOST_SHARE_BY_CLASS if by_class else _MOST_SHARE)
 
 
 def _training(params: Params, noise: float, strength: float) -> Training:
     """noise: multiplier of the whole descent."""
-    steps, rate, clip = full_width(strength)
+    steps, rate, clip = full_width_descent(strength)
     steps = steps if params.steps == "auto" else params.steps
     rate = rate if params.learning_rate == "auto" else params.learning_rate
     return Training(noise * math.sqrt(steps), steps, rate, clip if params.clip == "auto" else params.clip)
@@ -222,7 +232,7 @@ class Made:
     """
 
     layout: Layout
-    parts: Split
+    parts: _Split
     says: int
 
     @property
@@ -236,7 +246,7 @@ class Made:
         return "model", self.says + 1 if self.parts.labels else int(self.measures), self.parts.beside
 
 
-def planned(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
+def plan_label_hop_releases(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
     """Gradients with the hop first, then those without where that is to be chosen, labels, and meetings."""
     ways = (True, False) if made.parts.choice else (True,) if params.rows else ()
     releases = [_gradient(params, facts, made, hop) for hop in ways]
@@ -247,10 +257,10 @@ def planned(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRele
 def _gradient(params: Params, facts: PublicFacts, made: Made, hop: bool) -> PlannedRelease:
     path, first, training = made.training(hop)
     rounds = range(first, first + training.steps)
-    bound = ClippedSum(training.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
+    bound = ClippedSum(training.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
     if not training.noise:
         return PlannedRelease(path, bound, *NO_NOISE, rounds)
-    std, _ = gradient_std(training.noise, sensitivity_l2(bound, params.protects), facts)
+    std, _ = plan_gradient_std(training.noise, sensitivity_l2(bound, params.protects), facts)
     return PlannedRelease(path, bound, GaussianNoise(std), _priced(made, Gaussian(training.noise), hop), rounds)
 
 
@@ -260,16 +270,16 @@ def _priced(made: Made, event: Event, hop: bool) -> Event:
 
 
 def _labels(params: Params, facts: PublicFacts, made: Made) -> PlannedRelease:
-    bound, rounds = Box(ABSENT, facts.sizes.num_classes - 1), range(made.says, made.says + 1)
+    bound, rounds = Box(ABSENT_LABEL, facts.sizes.num_classes - 1), range(made.says, made.says + 1)
     if math.isinf(made.parts.labels):
         return PlannedRelease("labels", bound, *NO_NOISE, rounds)
     response = MaskedResponse(made.parts.labels, facts.sizes.num_classes, params.protects.replaces)
     return PlannedRelease("labels", bound, response, _priced(made, PureDP(made.parts.labels), True), rounds)
 
 
-def _meetings(params: Params, facts: PublicFacts, parts: Split) -> PlannedRelease:
+def _meetings(params: Params, facts: PublicFacts, parts: _Split) -> PlannedRelease:
     bound = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, parts.by_class)
     if not parts.meetings:
         return PlannedRelease("meetings", bound, *NO_NOISE, range(1))
-    std, _ = gradient_std(parts.meetings, bound.change(params.protects), facts)
+    std, _ = plan_gradient_std(parts.meetings, bound.change(params.protects), facts)
     return PlannedRelease("meetings", bound, GaussianNoise(std), Gaussian(parts.meetings), range(1))

@@ -26,36 +26,36 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers import small_graphs
-from fedgraph.learning.layers.models import on_device
-from fedgraph.learning.views import public_basis
+from fedgraph.learning.layers import shared_gnn
+from fedgraph.learning.layers.layouts import put_layout_on_device
+from fedgraph.learning.projection import public_projection_basis
 from fedgraph.methods import base
 from fedgraph.methods.local_dp import updates as updates
-from fedgraph.methods.local_dp.encoders import Encoding, Pooled
-from fedgraph.methods.local_dp.evidence import of_graphs, reads_rounds
-from fedgraph.methods.local_dp.params import ENCODING, Params, notes, own_epsilon, protection
-from fedgraph.methods.local_dp.training import (
+from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
+from fedgraph.methods.local_dp.evidence import local_dp_graph_evidence, reads_rounds
+from fedgraph.methods.local_dp.local_training import (
     Made,
     Planned,
     Work,
-    clipped_gradients,
-    handed_in,
-    next_model,
-    on_public,
-    read,
-    server_step,
-    trained,
-    whole_update,
-    with_momentum,
+    clip_local_gradients,
+    local_training_embedding,
+    local_training_on_public,
+    local_training_step,
+    local_training_update,
+    local_training_with_momentum,
+    merge_local_training,
+    read_local_embedding,
+    train_locally,
 )
-from fedgraph.methods.local_dp.training import prepare as prepare
+from fedgraph.methods.local_dp.local_training import prepare as prepare
+from fedgraph.methods.local_dp.params import ENCODING_PARAMS, Params, params_notes, params_own_epsilon, params_protection
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("jin2022gromov", "sajadmanesh2021locally")
+REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +81,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
     whole = promised is None and (bool(facts.sizes.graphs) or params.unit == "graph")
-    unit: updates.Unit = "graph" if whole else "node"
-    given = updates.budget_shares(
+    unit: updates.UpdateUnit = "graph" if whole else "node"
+    given = updates.split_update_budget(
         params.training, params.training_share, budget, params.release != "rows" and params.pooled_by == "gaussian"
     )
     sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
@@ -91,11 +91,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     of_model = updates.in_clear(table) if params.training == "fedavg" else []
     least = 0
     if params.protects:
-        of_model, least = updates.protected(
+        of_model, least = updates.plan_protected_updates(
             params.training, params.clip, params.updates, unit, facts, table, given, budget.delta
         )
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
-    key = params.model_dump_json(exclude=set(ENCODING))
+    key = params.model_dump_json(exclude=set(ENCODING_PARAMS))
     made = Made(
         network=net,
         projection=projection,
@@ -109,11 +109,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         graph_epsilons=graph_epsilons,
     )
     published = encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None
-    sums = base.Sums(paths=(("model", least),) if least else ())
+    sums = base.PlanSums(paths=(("model", least),) if least else ())
     guarantee = Guarantee(
-        protection(params, facts, promised, whole), budget.delta, None if whole else facts.membership.holdings, per_end=False
+        params_protection(params, facts, promised, whole),
+        budget.delta,
+        None if whole else facts.membership.holdings,
+        per_end=False,
     )
-    schedule = base.Schedule(
+    schedule = base.PlanSchedule(
         len(table.training) + 1,
         (*of_model, *(r for r in sent if r.count)),
         1,
@@ -121,7 +124,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         shared_key=f"{key}/{of_model[0].mechanism}/{of_model[0].event}" if params.protects and of_model else key,
     )
     return base.Plan(
-        "local_dp", params, facts, guarantee, schedule, made, published, sums=sums, notes=notes(params, facts, whole)
+        "local_dp", params, facts, guarantee, schedule, made, published, sums=sums, notes=params_notes(params, facts, whole)
     )
 
 
@@ -129,15 +132,15 @@ def _sent(
     params: Params,
     sizes: Sequence[tuple[int, ...]],
     budget: base.Budget,
-    encoding: Encoding,
-    pooled: Pooled | None,
-    table: updates.Attendance,
+    encoding: EncoderSettings,
+    pooled: PooledEncoder | None,
+    table: updates.UpdateAttendance,
 ) -> tuple[list[PlannedRelease], list[list[float]]]:
     """Per client, the planned release of its embedding, and its graphs' pure ε. A client's own ε scales its encoding's."""
     sent, graph_epsilons = [], []
     share = encoding.epsilon / budget.epsilon if budget.private else 1.0
     for client, graphs in enumerate(sizes):
-        own = own_epsilon(params, client, len(sizes), budget.epsilon)
+        own = params_own_epsilon(params, client, len(sizes), budget.epsilon)
         mine = encoding if own == budget.epsilon else replace(encoding, epsilon=own * share)
         bound, mechanism, event = mine.of_client(graphs) if pooled is None else pooled.of_client()
         sent.append(PlannedRelease("embedding", bound, mechanism, event, table.sends[client], client=client))
@@ -145,10 +148,10 @@ def _sent(
     return sent, graph_epsilons
 
 
-def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
+def _attendance(params: Params, facts: base.PublicFacts) -> updates.UpdateAttendance:
     if params.training in ("public", "none"):
-        return updates.untrained(facts.sizes.num_clients, params.dropout, params.attendance_seed)
-    return updates.draw(
+        return updates.attendance_without_updates(facts.sizes.num_clients, params.dropout, params.attendance_seed)
+    return updates.draw_update_attendance(
         facts.sizes.num_clients,
         params.rounds,
         params.retrieval_period,
@@ -158,7 +161,7 @@ def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
     )
 
 
-def _network(params: Params, facts: base.PublicFacts) -> tuple[small_graphs.Network, np.ndarray | None]:
+def _network(params: Params, facts: base.PublicFacts) -> tuple[shared_gnn.SharedGnn, np.ndarray | None]:
     """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
     if params.training == "public" and facts.public.graph is None:
         raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
@@ -167,12 +170,12 @@ def _network(params: Params, facts: base.PublicFacts) -> tuple[small_graphs.Netw
     d, k = facts.sizes.num_features, params.projection
     projection = None
     if k is not None and k < d and facts.public.graph is not None:
-        projection = public_basis(facts.public.graph, k)
+        projection = public_projection_basis(facts.public.graph, k)
     elif k is not None and k < d:
-        projection = (seeds.generator(0, "projection", d, k).standard_normal((d, k)) / math.sqrt(k)).astype(np.float32)
+        projection = (seeds.seeded_generator(0, "projection", d, k).standard_normal((d, k)) / math.sqrt(k)).astype(np.float32)
     inputs = d if projection is None else projection.shape[1]
     how = (params.hidden, params.layers, facts.sizes.num_classes, params.pooling, params.norm)
-    return small_graphs.network(params.model, inputs, *how), projection
+    return shared_gnn.make_shared_gnn(params.model, inputs, *how), projection
 
 
 def _releases(
@@ -180,12 +183,12 @@ def _releases(
     facts: base.PublicFacts,
     budget: base.Budget,
     *,
-    net: small_graphs.Network,
+    net: shared_gnn.SharedGnn,
     promised: int | None,
-    table: updates.Attendance,
-    unit: updates.Unit,
-    given: updates.Shares,
-) -> tuple[Encoding, Pooled | None]:
+    table: updates.UpdateAttendance,
+    unit: updates.UpdateUnit,
+    given: updates.UpdateShares,
+) -> tuple[EncoderSettings, PooledEncoder | None]:
     """What the embedding path sends.
 
     A unit's budget is divided among all the embeddings that it enters. Under ``fedavg`` each graph's own release has the whole
@@ -204,24 +207,26 @@ def _releases(
     Returns:
         (how rows are encoded, how one vector of a graph is sent; None where rows are).
     """
-    width = small_graphs.embedding_width(net, params.embedding)
+    width = shared_gnn.shared_gnn_embedding_width(net, params.embedding)
     bits = None if params.bits_per_row == "auto" else params.bits_per_row
-    entered = updates.most_entered(np.array([len(own) for own in table.sends]), facts, unit)
+    entered = updates.most_updates_entered(np.array([len(own) for own in table.sends]), facts, unit)
     times = 1 if params.training == "fedavg" else max(1, entered)
     epsilon = given.embedding / times if params.encoder != "gaussian-as-coded" else budget.epsilon
     softmax = params.embedding == "softmax"
-    encoding = Encoding(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
+    encoding = EncoderSettings(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
     if params.release == "rows":
         return encoding, None
     classes = facts.sizes.num_classes
-    return encoding, Pooled(params.pooled_by, given.embedding / times, given.embedding_mu / math.sqrt(times), classes, bits)
+    return encoding, PooledEncoder(
+        params.pooled_by, given.embedding / times, given.embedding_mu / math.sqrt(times), classes, bits
+    )
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Random parameters, or those of public training."""
     parameters = plan.made.network.layout.start(rng)
     if plan.made.public is not None:
-        parameters = on_public(plan, parameters, plan.made.public)
+        parameters = local_training_on_public(plan, parameters, plan.made.public)
     velocity = np.zeros_like(parameters) if plan.params.protects else None
     nothing = (None,) * plan.facts.sizes.num_clients
     copies = parameters[:0].reshape(0, parameters.size)
@@ -229,7 +234,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State(model, Memory(nothing, copies, velocity=velocity))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The change of the parameters, and in retrieval rounds its encoded embedding.
 
     Algorithm 3 embeds with the locally trained parameters, which depend on every node the client holds. Where the price
@@ -240,27 +245,27 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     trains, sends = table.trains[desk.client], table.sends[desk.client]
     if round_ not in trains and round_ not in sends:
         return {}
-    before = on_device(model["parameters"][work.where])
+    before = put_layout_on_device(model["parameters"][work.where])
     sent = {}
     if round_ in trains and params.protects:
-        made = clipped_gradients if params.training == "dp_sgd" else whole_update
+        made = clip_local_gradients if params.training == "dp_sgd" else local_training_update
         sent["model"] = desk.release("model", made(params, work, model["parameters"]))
     elif round_ in trains:
         if params.client_momentum:
-            velocity = on_device(model["velocity"][work.where])
-            after = torch.cat(with_momentum(params, work, before, velocity)) - torch.cat((before, velocity))
+            velocity = put_layout_on_device(model["velocity"][work.where])
+            after = torch.cat(local_training_with_momentum(params, work, before, velocity)) - torch.cat((before, velocity))
         else:
-            after = trained(params, work, before) - before
+            after = train_locally(params, work, before) - before
         change = after.cpu().numpy() * np.float32(work.weight)
         sent["change"] = desk.release("model", change)
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
-        sent["embedding"] = desk.release("embedding", handed_in(plan, work, model["parameters"]))
+        sent["embedding"] = desk.release("embedding", local_training_embedding(plan, work, model["parameters"]))
     return sent
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The next model, and the latest embedding of every client as received (or made unbiased)."""
     table, known = plan.made.attendance, state.memory
     where = dict(known.where)
@@ -272,37 +277,37 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
         training = table.training[inbox.round]
         new = [c for c in training if c not in where]
         where.update(zip(new, inbox.each.get("where", []), strict=True))
-        model = next_model(plan, state.model, training, inbox.each["change"], where)
+        model = merge_local_training(plan, state.model, training, inbox.each["change"], where)
     if "model" in inbox.sums and velocity is not None:
-        velocity = server_step(plan, velocity, inbox)
+        velocity = local_training_step(plan, velocity, inbox)
         model = {"parameters": before + velocity}
     if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
         kept = np.concatenate([kept, model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            embeddings[client] = read(plan, client, rows)
+            embeddings[client] = read_local_embedding(plan, client, rows)
     return base.State(model, Memory(tuple(embeddings), kept, where, velocity))
 
 
 def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
     """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
-    return small_graphs.graph_scores(plan.made.network, parameters, graph, sizes)
+    return shared_gnn.score_shared_gnn_graphs(plan.made.network, parameters, graph, sizes)
 
 
 def in_clear(plan: Planned, state: base.State[Memory], subgraph: Subgraph) -> np.ndarray:
     """float64 [n, h]: what the trained model says of all nodes of a client, before any encoding."""
     work = prepare(plan, subgraph)
-    parameters = on_device(state.model["parameters"][work.where])
-    return small_graphs.embedding(work.network, parameters, work.inputs, plan.params.embedding)
+    parameters = put_layout_on_device(state.model["parameters"][work.where])
+    return shared_gnn.embed_by_shared_gnn(work.network, parameters, work.inputs, plan.params.embedding)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="embedder",
     units=(Unit.NODE, Unit.GRAPH),
     situations=(
-        base.Situation("ego", (Trust.OWN_CLIENT,), {"rounds": 2}),
-        base.Situation("collection", (Trust.OWN_CLIENT,), {"rounds": 2}),
+        base.MethodSituation("ego", (Trust.OWN_CLIENT,), {"rounds": 2}),
+        base.MethodSituation("collection", (Trust.OWN_CLIENT,), {"rounds": 2}),
     ),
     reads_rounds=reads_rounds,
-    graph_evidence=of_graphs,
+    graph_evidence=local_dp_graph_evidence,
 )

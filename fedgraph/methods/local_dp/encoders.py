@@ -14,7 +14,7 @@ For a graph of n nodes with an embedding in [0, 1]^(n×h), and ε_n = ε, or ε/
 has other neighbours in the other graph, so rows near it in either graph change: R = 2·B − 1, B = 1 + D·Σ_{i<k} (D − 1)^i,
 and never more than n.
 
-**One vector per graph** (``Pooled``) is a histogram of classes: the mean of the embedding's rows (``release: mean``), or
+**One vector per graph** (``PooledEncoder``) is a histogram of classes: the mean of the embedding's rows (``release: mean``), or
 how the known node labels divide (``release: labels``; no model is needed). Replacing the graph may make it any point of it.
 
     gaussian    + N(0, s²), Δ₂ = √2 (``SimplexRows(1)``)                                        the multiplier is s/√2
@@ -33,21 +33,21 @@ from typing import Literal
 import numpy as np
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.claims.local import encoder_event, released_code_event, sampled_entries
+from fedgraph.privacy.claims.local import claimed_local_code_event, claimed_local_encoder_event, claimed_local_entries
 from fedgraph.privacy.events import Event, Gaussian, MultiBit, RandomizedResponse, Unprotected
-from fedgraph.privacy.mechanisms.blocks import PerBlock, worst_gaussian, worst_pure
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, Mechanism, MultiBitEncoder
-from fedgraph.privacy.sensitivity import Bound, Box, SimplexRows, sensitivity_l2
+from fedgraph.privacy.mechanisms.blocks import PerBlock, worst_gaussian_block, worst_pure_block
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, MultiBitEncoder, NoiseMechanism
+from fedgraph.privacy.sensitivity import Box, SensitivityBound, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
-ReleaseKind = Literal["rows", "mean", "labels"]
-PooledBy = Literal["gaussian", "multi-bit", "response"]
+EncoderReleaseKind = Literal["rows", "mean", "labels"]
+PooledEncoderName = Literal["gaussian", "multi-bit", "response"]
 
-IN_CLEAR = Disclose("no noise: the graph's own vector")
+_IN_CLEAR = Disclose("no noise: the graph's own vector")
 
 
 @dataclass(frozen=True)
-class Pooled:
+class PooledEncoder:
     """How one vector of a whole graph is sent.
 
     Attributes:
@@ -58,23 +58,23 @@ class Pooled:
         bits: m, entries that are sent; None: by the rule of LPGNN.
     """
 
-    by: PooledBy
+    by: PooledEncoderName
     epsilon: float
     mu: float
     width: int
     bits: int | None = None
 
-    def of_client(self) -> tuple[Bound, Mechanism, Event]:
+    def of_client(self) -> tuple[SensitivityBound, NoiseMechanism, Event]:
         """Bound, mechanism and price of one graph's release."""
         simplex = SimplexRows(1)
         if math.isinf(self.epsilon):
-            return simplex, IN_CLEAR, Unprotected("the vector is sent without noise")
+            return simplex, _IN_CLEAR, Unprotected("the vector is sent without noise")
         if self.by == "gaussian":
             std = sensitivity_l2(simplex, Relation.GRAPH_REPLACE) / self.mu
             return simplex, GaussianNoise(std), Gaussian(1.0 / self.mu)
         if self.by == "response":
             return Box(0, self.width - 1), KaryResponse(self.epsilon, self.width), RandomizedResponse(self.epsilon, self.width)
-        m = min(self.bits, self.width) if self.bits is not None else sampled_entries(self.epsilon, self.width)
+        m = min(self.bits, self.width) if self.bits is not None else claimed_local_entries(self.epsilon, self.width)
         return simplex, MultiBitEncoder(self.epsilon / m, m), MultiBit(self.epsilon / m, m)
 
     def value(self, vector: np.ndarray) -> np.ndarray:
@@ -93,20 +93,20 @@ class Pooled:
         return np.asarray(received)
 
 
-def histogram(labels: np.ndarray, width: int) -> np.ndarray:
+def histogram_for_encoder(labels: np.ndarray, width: int) -> np.ndarray:
     """float64 [c]: shares of the classes among labels int64 [n], −1 where unknown; uniform where none is known."""
     counts = np.bincount(labels[labels >= 0], minlength=width).astype(np.float64)
     return counts / counts.sum() if counts.sum() else np.full(width, 1.0 / width)
 
 
-Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
-Rule = Literal["epsilon", "1/n"]
+EncoderName = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
+EncoderRule = Literal["epsilon", "1/n"]
 
 _NO_ENCODING = Disclose("no encoding: the embedding itself")
 
 
 @dataclass(frozen=True)
-class Encoding:
+class EncoderSettings:
     """How the embedding of every node is sent.
 
     Attributes:
@@ -120,9 +120,9 @@ class Encoding:
         promised_degree: D, or None.
     """
 
-    encoder: Encoder
+    encoder: EncoderName
     epsilon: float
-    rule: Rule
+    rule: EncoderRule
     width: int
     softmax: bool
     bits: int | None = None
@@ -133,26 +133,30 @@ class Encoding:
         """ε_n of a graph of this size."""
         return self.epsilon / num_nodes if self.rule == "1/n" else self.epsilon
 
-    def of_graph(self, num_nodes: int) -> tuple[Mechanism, Event]:
+    def of_graph(self, num_nodes: int) -> tuple[NoiseMechanism, Event]:
         """One graph's mechanism, and what it costs the protected unit."""
         if self.encoder == "none" or math.isinf(self.epsilon):
             return _NO_ENCODING, Unprotected("the embedding is sent without encoding")
         epsilon = self.epsilon_of(num_nodes)
         if self.encoder == "gaussian-as-coded":
-            return GaussianNoise(epsilon), released_code_event(epsilon, num_nodes, self.width, self.softmax)
+            return GaussianNoise(epsilon), claimed_local_code_event(epsilon, num_nodes, self.width, self.softmax)
         in_total = self.encoder == "multi-bit-total"
         available = num_nodes * self.width if in_total else self.width
-        m = min(self.bits, available) if self.bits is not None else sampled_entries(epsilon, available)
+        m = min(self.bits, available) if self.bits is not None else claimed_local_entries(epsilon, available)
         if self.encoder != "multi-bit-node":
-            event = encoder_event(epsilon, m, num_nodes, in_total)
+            event = claimed_local_encoder_event(epsilon, m, num_nodes, in_total)
             return MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
-        touched = num_nodes if self.promised_degree is None else min(num_nodes, promised_rows(self.promised_degree, self.reach))
+        touched = (
+            num_nodes if self.promised_degree is None else min(num_nodes, _promised_rows(self.promised_degree, self.reach))
+        )
         share = epsilon / (m * (1 if self.promised_degree is None else touched))
         return MultiBitEncoder(share, m), MultiBit(share, m * touched)
 
-    def of_client(self, sizes: Sequence[int]) -> tuple[Bound, Mechanism, Event]:
+    def of_client(self, sizes: Sequence[int]) -> tuple[SensitivityBound, NoiseMechanism, Event]:
         """Bound, mechanism and price of the release of a client that holds graphs of these sizes."""
-        bound: Bound = SimplexRows(sum(sizes)) if self.softmax and self.encoder == "gaussian-as-coded" else Box(0.0, 1.0)
+        bound: SensitivityBound = (
+            SimplexRows(sum(sizes)) if self.softmax and self.encoder == "gaussian-as-coded" else Box(0.0, 1.0)
+        )
         made = {n: self.of_graph(n) for n in sorted(set(sizes))}
         if len(sizes) == 1:
             return bound, *made[sizes[0]]
@@ -166,14 +170,14 @@ class Encoding:
         return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
 
 
-def _of_all_bits(mechanism: Mechanism, num_nodes: int) -> float:
+def _of_all_bits(mechanism: NoiseMechanism, num_nodes: int) -> float:
     """Pure ε of everything that a graph sends at once."""
     if not isinstance(mechanism, MultiBitEncoder):
         return math.inf
     return mechanism.epsilon_per_bit * mechanism.num_sampled * (1 if mechanism.in_total else num_nodes)
 
 
-def promised_rows(degree: int, hops: int) -> int:
+def _promised_rows(degree: int, hops: int) -> int:
     """R: rows that one replaced node can change where no node has more than ``degree`` neighbours, in both graphs together."""
     if degree < 1 or hops < 0:
         raise PrivacyError(f"a promised degree must be at least 1 and hops at least 0, found {degree} and {hops}")
@@ -183,12 +187,12 @@ def promised_rows(degree: int, hops: int) -> int:
 def _worst(events: Sequence[Event]) -> Event:
     """One event that covers every graph's (graphs are units of their own)."""
     if all(isinstance(e, Gaussian) for e in events):
-        return worst_gaussian([e.noise_multiplier for e in events if isinstance(e, Gaussian)])
+        return worst_gaussian_block([e.noise_multiplier for e in events if isinstance(e, Gaussian)])
     if all(isinstance(e, MultiBit) for e in events):
-        return worst_pure([e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, MultiBit)])
+        return worst_pure_block([e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, MultiBit)])
     return events[0]
 
 
-def part_of(mechanism: Mechanism, index: int) -> Mechanism:
+def encoder_part(mechanism: NoiseMechanism, index: int) -> NoiseMechanism:
     """What graph ``index`` of the client goes through."""
     return mechanism.parts[index] if isinstance(mechanism, PerBlock) else mechanism

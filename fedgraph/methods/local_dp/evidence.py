@@ -5,8 +5,9 @@ hand in at the broadcast model of a round. With h = (v₁ − v₀)/2 and coins 
 
     r = Σ_j h_j x_j + N(0, s² I)          each: of one client alone;   sum: of all that trained
 
-which over all rounds gives G = Σ HᵀH/s² and y = Σ Hᵀr/s², and from them one score for each canary (``ratios.of_coins``). The
-embedding's own ratio (``privacy.mechanisms.ratios``) is added: its noise is independent. In a sum one client colludes, which
+which over all rounds gives G = Σ HᵀH/s² and y = Σ Hᵀr/s², and from them one score for each canary
+(``compute_lira_ratios.coin_likelihood_ratios``). The embedding's own ratio (``privacy.mechanisms.likelihood_ratios``) is added:
+its noise is independent. In a sum one client colludes, which
 the price counts: it takes its own message off, and what is left carries the other shares of the noise.
 
 **Several graphs whose update is clipped as one** (``dp_fedavg``). What a canary moves depends on the coins of the client's
@@ -21,14 +22,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.methods.base import Inbox, State, seen
-from fedgraph.methods.local_dp.training import Planned, Work, clipped_gradient, handed_in, prepare, whole_update
+from fedgraph.methods.base import PlanInbox, State, seen
+from fedgraph.methods.local_dp.local_training import (
+    Planned,
+    Work,
+    clip_local_gradient,
+    local_training_embedding,
+    local_training_update,
+    prepare,
+)
+from fedgraph.privacy.mechanisms.likelihood_ratios import block_likelihood_ratios, coin_likelihood_ratios
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.mechanisms.ratios import log_ratios, of_coins
 from fedgraph.privacy.sensitivity import L2Ball
-from fedgraph.types import Partition, Subgraph, with_rows_of
+from fedgraph.types import Partition, Subgraph, subgraph_with_rows_of
 
-CLEAR = 1e-3  # share of the clip that stands for the noise of updates that were clipped and sent without
+_CLEAR = 1e-3  # share of the clip that stands for the noise of updates that were clipped and sent without
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +58,9 @@ def reads_rounds(plan: Planned) -> bool:
     return plan.params.protects
 
 
-def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]) -> np.ndarray | None:
+def local_dp_graph_evidence(
+    plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]
+) -> np.ndarray | None:
     """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
 
     zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
@@ -69,7 +79,7 @@ def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, unit
             gram += squares
             along += projected
         ratios += _of_embeddings(plan, clients, model["parameters"], inbox, count)
-    return of_coins(gram, along) + ratios
+    return coin_likelihood_ratios(gram, along) + ratios
 
 
 def _settings(
@@ -86,13 +96,13 @@ def _settings(
         for place in np.flatnonzero(units >= 0).tolist():
             other = versions.copy()
             other[place] = not other[place]
-            turned[place] = prepare(plan, with_rows_of(zero, one, np.repeat(other, sizes)))
-        found.append((versions, prepare(plan, with_rows_of(zero, one, np.repeat(versions, sizes))), turned))
+            turned[place] = prepare(plan, subgraph_with_rows_of(zero, one, np.repeat(other, sizes)))
+        found.append((versions, prepare(plan, subgraph_with_rows_of(zero, one, np.repeat(versions, sizes))), turned))
     return tuple(found)
 
 
 def _of_updates(
-    plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int
+    plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round: once for each message that the server sees."""
     each, total = inbox.each.get("model"), inbox.sums.get("model")
@@ -100,10 +110,10 @@ def _of_updates(
         return
     training = plan.made.attendance.training[inbox.round]
     mechanism = next(r.mechanism for r in plan.schedule.releases if r.path == "model")
-    std = mechanism.std if isinstance(mechanism, GaussianNoise) else CLEAR * plan.params.clip
+    std = mechanism.std if isinstance(mechanism, GaussianNoise) else _CLEAR * plan.params.clip
     middles = np.zeros(parameters.size)
     moved = np.zeros((parameters.size, 0 if each is not None else count), dtype=np.float32)
-    known = seen.colluding(plan)
+    known = seen.seen_colluders(plan)
     for place, client in enumerate(training):
         if each is None and client in known:
             continue
@@ -131,17 +141,17 @@ def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.nd
         return _clipped_as_one(plan, both, parameters)
     if params.training == "dp_fedavg":
         bound, unit = L2Ball(params.clip), int(both.units.max(initial=-1))
-        one = bound.enforce(whole_update(params, both.one, parameters))
+        one = bound.enforce(local_training_update(params, both.one, parameters))
         if unit < 0:
             return one.astype(np.float64), {}
-        zero = bound.enforce(whole_update(params, both.zero, parameters))
+        zero = bound.enforce(local_training_update(params, both.zero, parameters))
         return (one.astype(np.float64) + zero) / 2, {unit: (one - zero) / 2}
     middle, halves = np.zeros(parameters.size), {}
     for in_one, in_zero, decides in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
         one = np.zeros_like(parameters)
-        one[in_one.where] = clipped_gradient(params, in_one, parameters)
+        one[in_one.where] = clip_local_gradient(params, in_one, parameters)
         zero = np.zeros_like(parameters)
-        zero[in_zero.where] = clipped_gradient(params, in_zero, parameters)
+        zero[in_zero.where] = clip_local_gradient(params, in_zero, parameters)
         middle += (one.astype(np.float64) + zero) / 2
         if decides >= 0:
             halves[int(decides)] = (one - zero) / 2
@@ -155,10 +165,10 @@ def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple
     halves = {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
     share = 1 / len(both.settings)
     for versions, work, turned in both.settings:
-        value = bound.enforce(whole_update(plan.params, work, parameters)).astype(np.float64)
+        value = bound.enforce(local_training_update(plan.params, work, parameters)).astype(np.float64)
         middle += share * value
         for place, other in turned.items():
-            half = (value - bound.enforce(whole_update(plan.params, other, parameters))) / 2
+            half = (value - bound.enforce(local_training_update(plan.params, other, parameters))) / 2
             halves[int(both.units[place])] += share * (half if versions[place] else -half)
     for versions, _, _ in both.settings:
         for place, unit in enumerate(both.units.tolist()):
@@ -167,7 +177,7 @@ def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple
     return middle, halves
 
 
-def _of_embeddings(plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int) -> np.ndarray:
+def _of_embeddings(plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int) -> np.ndarray:
     """float64 [canaries]: what the embeddings of one retrieval round add."""
     found = np.zeros(count)
     for client, sent in zip(plan.made.attendance.present[inbox.round], inbox.each.get("embedding", ()), strict=False):
@@ -175,9 +185,9 @@ def _of_embeddings(plan: Planned, clients: Sequence[_Both], parameters: np.ndarr
         if (both.units < 0).all():
             continue
         release, sizes = plan.made.sent[client], plan.made.sizes[client]
-        one, zero = (release.bound.enforce(handed_in(plan, work, parameters)) for work in (both.one, both.zero))
+        one, zero = (release.bound.enforce(local_training_embedding(plan, work, parameters)) for work in (both.one, both.zero))
         blocks = sizes if both.units.size > 1 else (len(sent),)
-        told = log_ratios(release.mechanism, sent, one, zero, blocks)
+        told = block_likelihood_ratios(release.mechanism, sent, one, zero, blocks)
         for unit, ratio in zip(both.units, told, strict=True):
             found[unit] += ratio if unit >= 0 else 0.0
     return found

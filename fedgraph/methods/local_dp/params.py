@@ -9,15 +9,15 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.layers import small_graphs
-from fedgraph.learning.layers.gin import Norm
-from fedgraph.methods.base import PublicFacts, setting_assumptions
-from fedgraph.methods.base.kinds import EmbedderSettings
-from fedgraph.methods.local_dp.encoders import Encoder, PooledBy, ReleaseKind, Rule
-from fedgraph.methods.local_dp.updates import Seen, Training, Unit
+from fedgraph.learning.layers import shared_gnn
+from fedgraph.learning.layers.gin import GinNorm
+from fedgraph.methods.base import PublicFacts, assume_setting_facts
+from fedgraph.methods.base.method_kinds import EmbedderMethodSettings
+from fedgraph.methods.local_dp.encoders import EncoderName, EncoderReleaseKind, EncoderRule, PooledEncoderName
+from fedgraph.methods.local_dp.updates import UpdatesSeen, UpdateTraining, UpdateUnit
 from fedgraph.privacy.units import Assumption, Protection, Relation
 
-ENCODING = (  # no update needs these
+ENCODING_PARAMS = (  # no update needs these
     "bits_per_row",
     "encoder",
     "epsilon_rule",
@@ -34,18 +34,22 @@ ENCODING = (  # no update needs these
 _OwnEpsilon = Annotated[float, Field(gt=0)]
 
 
-class Params(EmbedderSettings):
+class Params(EmbedderMethodSettings):
     """Settings of the shared model, of who takes part, and of the encoder."""
 
-    training: Training = Field(
+    training: UpdateTraining = Field(
         "fedavg",
         description="fedavg: updates in clear (the paper); dp_fedavg: clipped, noisy updates; dp_sgd: clipped, noisy "
         "gradients; public: trained on public labelled nodes; none: a random encoder",
     )
-    unit: Unit = Field("node", description="one graph per client: protect a node at all its clients, or a client's whole graph")
+    unit: UpdateUnit = Field(
+        "node", description="one graph per client: protect a node at all its clients, or a client's whole graph"
+    )
     training_share: float = Field(0.5, gt=0, lt=1, description="share of the budget for the updates (dp_fedavg, dp_sgd)")
     clip: float = Field(1.0, gt=0, allow_inf_nan=False, description="norm C of a client's update, or of a graph's gradient")
-    updates: Seen = Field("sum", description="what the server sees of protected updates: sum (secure aggregation) or each")
+    updates: UpdatesSeen = Field(
+        "sum", description="what the server sees of protected updates: sum (secure aggregation) or each"
+    )
     projection: int | None = Field(
         None,
         ge=1,
@@ -55,10 +59,10 @@ class Params(EmbedderSettings):
     server_rate: float = Field(1.0, gt=0, allow_inf_nan=False, description="server's step on the mean update (dp_fedavg)")
     public_steps: int = Field(200, ge=1, description="Adam steps on the public nodes (public)")
     public_rate: float = Field(0.01, gt=0, allow_inf_nan=False, description="their step size (public)")
-    model: small_graphs.Model = Field("gcn", description="shared model: gcn (two layers) or gin")
+    model: shared_gnn.SharedGnnModel = Field("gcn", description="shared model: gcn (two layers) or gin")
     hidden: int = Field(16, ge=1, description="hidden units of the shared model")
     layers: int = Field(5, ge=1, description="message rounds of gin (the gcn has two)")
-    pooling: small_graphs.Pooling = Field(
+    pooling: shared_gnn.SharedGnnPooling = Field(
         "mean", description="where clients hold whole graphs: mean or sum of node scores; none: labels belong to nodes"
     )
     normalise: Literal["batch"] | bool = Field(
@@ -87,16 +91,20 @@ class Params(EmbedderSettings):
         None, ge=1, description="rounds between copies of the model that the server keeps, to look at training (default: none)"
     )
     attendance_seed: int = Field(0, ge=0, description="root of the public coins of who takes part")
-    embedding: small_graphs.Source = Field(
+    embedding: shared_gnn.SharedGnnSource = Field(
         "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"
     )
     personal: bool = Field(True, description="one graph per client: embed after one more local training (Algorithm 3)")
-    release: ReleaseKind = Field(
+    release: EncoderReleaseKind = Field(
         "rows", description="rows: every node's embedding; one graph per client: mean of them, or labels: shares of its classes"
     )
-    pooled_by: PooledBy = Field("gaussian", description="mechanism of mean and labels: gaussian, multi-bit or response")
-    encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
-    epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
+    pooled_by: PooledEncoderName = Field(
+        "gaussian", description="mechanism of mean and labels: gaussian, multi-bit or response"
+    )
+    encoder: EncoderName = Field(
+        "multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none"
+    )
+    epsilon_rule: EncoderRule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
     client_epsilons: dict[int, _OwnEpsilon] | None = Field(
         None, description="stricter ε of clients' own, at most the row's, by the client's number (from 0)"
     )
@@ -129,7 +137,7 @@ class Params(EmbedderSettings):
         return self.release == "labels"
 
     @property
-    def norm(self) -> Norm:
+    def norm(self) -> GinNorm:
         """Of gin's layers."""
         return "batch" if self.normalise == "batch" else "rows" if self.normalise else "none"
 
@@ -159,7 +167,7 @@ class Params(EmbedderSettings):
         return self
 
 
-def own_epsilon(params: Params, client: int, num_clients: int, budget: float) -> float:
+def params_own_epsilon(params: Params, client: int, num_clients: int, budget: float) -> float:
     """ε of one client's releases: its own where it states one, else the row's. ``ScenarioError`` for one above the row's, which
     would break the row's promise, and for clients that are not there.
     """
@@ -174,10 +182,10 @@ def own_epsilon(params: Params, client: int, num_clients: int, budget: float) ->
     return own.get(client, budget)
 
 
-def protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
+def params_protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
     relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
     assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
-    assumed += [Assumption.UNTUNED, *setting_assumptions(facts, relation)]
+    assumed += [Assumption.UNTUNED, *assume_setting_facts(facts, relation)]
     if facts.sizes.graphs:
         assumed.append(Assumption.SIZES_PUBLIC)
     if params.protects and params.updates == "sum":
@@ -191,7 +199,7 @@ def protection(params: Params, facts: PublicFacts, promised_degree: int | None, 
     return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)), promised_degree)
 
 
-def notes(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
+def params_notes(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
     """Sentences for the report."""
     found = []
     if whole and facts.membership.holdings is not None:

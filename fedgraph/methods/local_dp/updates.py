@@ -38,15 +38,15 @@ from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Unbounded
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
+from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, SensitivityBound, Unbounded
 
 _UPDATE = Disclose("plain FedAvg: the change of the parameters")
 _VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")
 
 
 @dataclass(frozen=True)
-class Attendance:
+class UpdateAttendance:
     """Who takes part in which round.
 
     Attributes:
@@ -66,15 +66,17 @@ class Attendance:
     everyone: bool
 
 
-def draw(num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int) -> Attendance:
+def draw_update_attendance(
+    num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int
+) -> UpdateAttendance:
     """R = ``rounds`` updates, then a last retrieval (round R); one every ``period`` rounds before that, too."""
     retrievals = (*(r for r in range(rounds) if period and (r + 1) % period == 0), rounds)
     if fraction == 1.0 and dropout == 0.0:
         every, updates = tuple(range(num_clients)), tuple(range(rounds))
-        return Attendance(
+        return UpdateAttendance(
             (every,) * rounds, (every,) * (rounds + 1), retrievals, (updates,) * num_clients, (retrievals,) * num_clients, True
         )
-    rng = seeds.generator(seed, "attendance")
+    rng = seeds.seeded_generator(seed, "attendance")
     here = np.arange(num_clients)
     training, present = [], []
     for round_ in range(rounds + 1):
@@ -86,16 +88,16 @@ def draw(num_clients: int, rounds: int, period: int | None, fraction: float, dro
             training.append(tuple(int(c) for c in np.sort(rng.choice(here, count, replace=False))) if count else ())
     trains = tuple(tuple(r for r, who in enumerate(training) if c in who) for c in range(num_clients))
     sends = tuple(tuple(r for r in retrievals if c in present[r]) for c in range(num_clients))
-    return Attendance(tuple(training), tuple(present), retrievals, trains, sends, False)
+    return UpdateAttendance(tuple(training), tuple(present), retrievals, trains, sends, False)
 
 
-def untrained(num_clients: int, dropout: float, seed: int) -> Attendance:
+def attendance_without_updates(num_clients: int, dropout: float, seed: int) -> UpdateAttendance:
     """Nobody trains: an idle round, in which the encoder becomes known to all, and one retrieval."""
-    table = draw(num_clients, 1, None, 1.0, dropout, seed)
+    table = draw_update_attendance(num_clients, 1, None, 1.0, dropout, seed)
     return replace(table, training=((),), trains=((),) * num_clients)
 
 
-def in_clear(table: Attendance) -> list[PlannedRelease]:
+def in_clear(table: UpdateAttendance) -> list[PlannedRelease]:
     """What the model path releases: nothing of it is protected."""
     event = Unprotected("FedAvg updates are sent in clear")
     if table.everyone:
@@ -111,20 +113,19 @@ def in_clear(table: Attendance) -> list[PlannedRelease]:
     return found
 
 
-Training = Literal["fedavg", "dp_fedavg", "dp_sgd", "public", "none"]
-Seen = Literal["sum", "each"]
-Unit = Literal["node", "graph"]
+UpdateTraining = Literal["fedavg", "dp_fedavg", "dp_sgd", "public", "none"]
+UpdatesSeen = Literal["sum", "each"]
+UpdateUnit = Literal["node", "graph"]
 
 _CLIPPED_ONLY = Disclose("clipped, but no noise was asked for")
-NO_NOISE = Unprotected("updates are sent without noise")
+_NO_NOISE = Unprotected("updates are sent without noise")
 
-_KERNEL = (
-    "fedgraph.methods.local_dp.training.clipped_gradients"  # clips each graph's gradient (it imports this file's settings)
-)
+# It clips each graph's gradient. It is named by text, since its file imports this file's settings.
+_KERNEL = "fedgraph.methods.local_dp.local_training.clip_local_gradients"
 
 
 @dataclass(frozen=True)
-class Shares:
+class UpdateShares:
     """How the budget is divided.
 
     Where both paths are Gaussian they are parts of μ²; else of ε, δ being the model's alone.
@@ -144,51 +145,58 @@ class Shares:
     squares: bool = False
 
 
-def budget_shares(training: Training, share: float, budget: Budget, gaussian_embedding: bool) -> Shares:
+def split_update_budget(training: UpdateTraining, share: float, budget: Budget, gaussian_embedding: bool) -> UpdateShares:
     """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear."""
     part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
     if not budget.private:
-        return Shares(math.inf, math.inf, math.inf, math.inf)
-    mu = 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+        return UpdateShares(math.inf, math.inf, math.inf, math.inf)
+    mu = 1.0 / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
     squares = (math.sqrt(part) * mu, math.sqrt(1.0 - part) * mu)
-    return Shares(part * budget.epsilon, (1.0 - part) * budget.epsilon, *squares, squares=gaussian_embedding)
+    return UpdateShares(part * budget.epsilon, (1.0 - part) * budget.epsilon, *squares, squares=gaussian_embedding)
 
 
-def most_entered(counts: np.ndarray, facts: PublicFacts, unit: Unit) -> int:
+def most_updates_entered(counts: np.ndarray, facts: PublicFacts, unit: UpdateUnit) -> int:
     """M: the largest number of releases that one unit enters, ``counts`` int64 [clients] being each client's."""
     if unit == "graph" or facts.membership.holdings is None:
         return int(counts.max(initial=0))
     return int(np.asarray(facts.membership.holdings.T @ counts).max(initial=0))
 
 
-def protected(
-    training: Training, clip: float, seen: Seen, unit: Unit, facts: PublicFacts, table: Attendance, given: Shares, delta: float
+def plan_protected_updates(
+    training: UpdateTraining,
+    clip: float,
+    seen: UpdatesSeen,
+    unit: UpdateUnit,
+    facts: PublicFacts,
+    table: UpdateAttendance,
+    given: UpdateShares,
+    delta: float,
 ) -> tuple[list[PlannedRelease], int]:
     """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum)."""
     counts = np.array([len(own) for own in table.trains], dtype=np.int64)
-    entered = most_entered(counts, facts, unit)
+    entered = most_updates_entered(counts, facts, unit)
     if not entered:
         return [], 0
     least = min(len(who) for who in table.training)
     if seen == "sum" and least < 2:
         raise PrivacyError(f"updates: sum hides a client among the others of a round; some round has {least} client(s)")
-    mechanism: Mechanism = _CLIPPED_ONLY
-    event: Event = NO_NOISE
+    mechanism: NoiseMechanism = _CLIPPED_ONLY
+    event: Event = _NO_NOISE
     if math.isfinite(given.training):
         multiplier = (
             math.sqrt(entered) / given.training_mu
             if given.squares
-            else calibrate.gaussian_multiplier(entered, given.training, delta)
+            else calibrate.calibrate_gaussian(entered, given.training, delta)
         )
         std = 2.0 * clip * multiplier
         if seen == "sum":
-            together = most_entered((counts > 0).astype(np.int64), facts, unit)
+            together = most_updates_entered((counts > 0).astype(np.int64), facts, unit)
             std *= math.sqrt(together / (least - 1))
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
     found = []
     for client, own in enumerate(table.trains):
         if own:
             graphs = len(facts.sizes.graphs[client]) if facts.sizes.graphs else 1
-            bound: Bound = ClippedSum(clip, graphs, _KERNEL) if training == "dp_sgd" else L2Ball(clip)
+            bound: SensitivityBound = ClippedSum(clip, graphs, _KERNEL) if training == "dp_sgd" else L2Ball(clip)
             found.append(PlannedRelease("model", bound, mechanism, event, own, client=client))
     return found, least if seen == "sum" else 0

@@ -27,12 +27,12 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
 from fedgraph.methods import base
-from fedgraph.methods.base.offers import Convolutions
-from fedgraph.methods.nonprivate import choice, local, phases
-from fedgraph.methods.nonprivate.params import CEILING, FEW, Asked, Params, Planned
+from fedgraph.methods.base.method_offers import MethodConvolutions
+from fedgraph.methods.nonprivate import candidates, clients, phases
+from fedgraph.methods.nonprivate.params import CEILING_PARAM, FEW_FOR_CEILING_PARAMS, Asked, Params, Planned
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -40,22 +40,23 @@ from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.bibtex("mcmahan2017communication", "reddi2021adaptive", "li2020federated", "kipf2017semi")
+REFERENCE = base.method_bibtex("mcmahan2017communication", "reddi2021adaptive", "li2020federated", "kipf2017semi")
 
 
-TOO_FEW = (
-    f"Fewer than {FEW} validation nodes cannot tell networks apart: this row may lie below a plain network. Compare with "
+_TOO_FEW = (
+    f"Fewer than {FEW_FOR_CEILING_PARAMS} validation nodes cannot tell networks apart: this row may lie below a plain "
+    "network. Compare with "
     "one, or label more nodes."
 )
-IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+_IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
     if facts.attendance.asynchronous and params.validation:
         raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
-    assumed = (Assumption.COUNTS_PUBLIC, *base.public_assumptions(facts))
-    if params.model == CEILING and "features" not in params.model_fields_set:
+    assumed = (Assumption.COUNTS_PUBLIC, *base.assume_public_facts(facts))
+    if params.model == CEILING_PARAM and "features" not in params.model_fields_set:
         if not isinstance(facts, base.ClearFacts):
             raise PrivacyError("model: ceiling counts entries of private rows: give base.ClearFacts, or write features")
         if facts.filled > 0.5:
@@ -66,10 +67,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     rounds = (tried * made.folds + refits) * params.rounds
     event = Unprotected("parameters are sent without noise")
     note = f"Chosen on validation nodes from {tried} candidates; test labels are read once, at the end."
-    notes = (note,) if params.model == CEILING else ()
-    guarantee = base.guarantee_of(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
-    schedule = base.Schedule(rounds, (PlannedRelease("model", Unbounded(), IN_CLEAR, event, range(rounds)),), 1)
-    return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.Sums(suffice=True), notes=notes)
+    notes = (note,) if params.model == CEILING_PARAM else ()
+    guarantee = base.guarantee_from_facts(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(rounds, (PlannedRelease("model", Unbounded(), _IN_CLEAR, event, range(rounds)),), 1)
+    return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True), notes=notes)
 
 
 def _asked(params: Params, facts: base.PublicFacts) -> Asked:
@@ -87,58 +88,64 @@ def num_sent(plan: Planned) -> int:
     return 0
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.Training]:
-    return phases.begin(plan, int(rng.integers(2**31)))
+def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.PhaseTraining]:
+    return phases.begin_phases(plan, int(rng.integers(2**31)))
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> local.Work:
-    return local.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64), plan.params.features)
+def prepare(plan: Planned, subgraph: Subgraph) -> clients.Work:
+    return clients.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64), plan.params.features)
 
 
-def client(plan: Planned, work: local.Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def client(
+    plan: Planned, work: clients.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+) -> base.PlanSent:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
-    return {"update": desk.release("model", local.message(plan, work, model, (desk.client,)))}
+    return {"update": desk.release("model", clients.nonprivate_client_message(plan, work, model, (desk.client,)))}
 
 
-def prepare_together(plan: Planned, joint: Subgraph, starts: np.ndarray) -> local.Work | None:
+def _prepare_together(plan: Planned, joint: Subgraph, starts: np.ndarray) -> clients.Work | None:
     """The clients of a block as one, where one compiled call trains them all; else None."""
-    return local.Work(joint.graph, starts, plan.params.features) if local.computes_together(plan) else None
+    return clients.Work(joint.graph, starts, plan.params.features) if clients.nonprivate_clients_together(plan) else None
 
 
-def together(plan: Planned, work: local.Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+def _together(
+    plan: Planned, work: clients.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+) -> base.PlanSent:
     """The sum of what ``client`` of each gives, up to rounding."""
-    return {"update": desk.release("model", local.message(plan, work, model, desk.together))}
+    return {"update": desk.release("model", clients.nonprivate_client_message(plan, work, model, desk.together))}
 
 
-def server(plan: Planned, state: base.State[phases.Training], inbox: base.Inbox) -> base.State[phases.Training]:
+def server(plan: Planned, state: base.State[phases.PhaseTraining], inbox: base.PlanInbox) -> base.State[phases.PhaseTraining]:
     """The weighted average, then the server's own step; the next candidate when one is done."""
-    return phases.merged(plan, state, inbox)
+    return phases.merge_phase(plan, state, inbox)
 
 
-def predict(plan: Planned, state: base.State[phases.Training], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[phases.PhaseTraining], graph: Graph) -> np.ndarray:
     """float [n, c] scores on the asked graph, of all networks that answer."""
-    return choice.together([_scores(plan, index, parameters, graph) for index, parameters in phases.answering(state)])
+    return candidates.candidates_together(
+        [_scores(plan, index, parameters, graph) for index, parameters in phases.answering_in_phase(state)]
+    )
 
 
 def _scores(plan: Planned, index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
-    network = fitting.build_network(phases.shape_of(plan, index), 0)
+    network = fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0)
     candidate = plan.made.candidates[index]
-    given = fitting.inputs(graph, plan.params.features, graph.labels if candidate.hears else None)
-    return local.scores(plan, candidate, network, parameters, graph, given)
+    given = fitting.prepare_fitting_inputs(graph, plan.params.features, graph.labels if candidate.hears else None)
+    return clients.scores(plan, candidate, network, parameters, graph, given)
 
 
 def tuned(
-    plan: Planned, state: base.State[phases.Training], graph: Graph, rng: np.random.Generator
-) -> base.State[phases.Training]:
+    plan: Planned, state: base.State[phases.PhaseTraining], graph: Graph, rng: np.random.Generator
+) -> base.State[phases.PhaseTraining]:
     """With the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
-    own = [local.tuned(plan, index, parameters, graph, rng) for index, parameters in phases.answering(state)]
-    return phases.with_parameters(state, own)
+    own = [clients.tuned(plan, index, parameters, graph, rng) for index, parameters in phases.answering_in_phase(state)]
+    return phases.phase_with_parameters(state, own)
 
 
-def says(plan: Planned, state: base.State[phases.Training]) -> tuple[str, ...]:
+def _says(plan: Planned, state: base.State[phases.PhaseTraining]) -> tuple[str, ...]:
     """Which candidates answer, and how each did on the validation nodes."""
     members, tried = state.memory.members, state.memory.tried
-    if plan.params.model != CEILING or not tried:
+    if plan.params.model != CEILING_PARAM or not tried:
         return ()
     steps = plan.params.local_epochs
     found = "; ".join(
@@ -149,11 +156,11 @@ def says(plan: Planned, state: base.State[phases.Training]) -> tuple[str, ...]:
     said = f"Chosen by {count}: {found}."
     if len(members) > 1:
         said = f"Within a standard error of the best by {count}, answering together: {found}."
-    return (said, TOO_FEW) if first.count < FEW else (said,)
+    return (said, _TOO_FEW) if first.count < FEW_FOR_CEILING_PARAMS else (said,)
 
 
 @dataclass(frozen=True, eq=False)
-class Updates:
+class _Updates:
     """A gradient as an update of FedAvg shows it: the mean over nodes.
 
     Attributes:
@@ -198,19 +205,19 @@ class Updates:
     def _parts(self, gradient: np.ndarray) -> Iterator[tuple[torch.Tensor, np.ndarray]]:
         """Every parameter of the network with its part of the flat gradient."""
         at = 0
-        for parameter in fitting.build_network(_first_shape(self.plan, self.plan.params.arguments), 0).parameters():
+        for parameter in fitting.build_network_for_fitting(_first_shape(self.plan, self.plan.params.arguments), 0).parameters():
             yield parameter, gradient[at : at + parameter.numel()]
             at += parameter.numel()
 
 
-def convolutions(plan: Planned) -> Callable[[base.State[phases.Training]], Convolutions] | None:
+def _convolutions(plan: Planned) -> Callable[[base.State[phases.PhaseTraining]], MethodConvolutions] | None:
     """What reads the two layers of a trained graph convolution; None where another network is trained."""
     if plan.params.model != "gcn":
         return None
 
-    def layers(state: base.State[phases.Training]) -> Convolutions:
-        network = fitting.build_network(_first_shape(plan, {}), 0)
-        fitting.write(network, state.model["parameters"])
+    def layers(state: base.State[phases.PhaseTraining]) -> MethodConvolutions:
+        network = fitting.build_network_for_fitting(_first_shape(plan, {}), 0)
+        fitting.write_fitting_vector(network, state.model["parameters"])
         every = [p.detach().cpu().numpy() for p in network.parameters()]
         weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))
         return list(zip(weights, biases, strict=True))
@@ -218,7 +225,7 @@ def convolutions(plan: Planned) -> Callable[[base.State[phases.Training]], Convo
     return layers
 
 
-def _first_shape(plan: Planned, arguments: Mapping[str, object]) -> Shape:
+def _first_shape(plan: Planned, arguments: Mapping[str, object]) -> NetworkShape:
     return plan.made.candidates[0].shape(plan.facts.sizes.num_features, plan.facts.sizes.num_classes, dict(arguments))
 
 
@@ -236,21 +243,21 @@ _CHEAPER: tuple[tuple[float, dict[str, object]], ...] = (  # costs: seconds of 1
 )
 _BEST = {"model": "ceiling", "label": "no privacy"}
 _DRAFTS = (
-    base.Draft("graph", "node", _BEST, _CEILING, compared=True, edgeless=True, cheaper=_CHEAPER),
-    base.Draft("graph", "edge", _BEST, _CEILING, compared=True, cheaper=_CHEAPER),
-    base.Draft("federation", "node", _MLP, _PLAIN, compared=True, quick=_FEWER),
-    base.Draft("federation", "node", _GCN, _PLAIN, compared=True, quick=_FEWER),
+    base.MethodDraft("graph", "node", _BEST, _CEILING, compared=True, edgeless=True, cheaper=_CHEAPER),
+    base.MethodDraft("graph", "edge", _BEST, _CEILING, compared=True, cheaper=_CHEAPER),
+    base.MethodDraft("federation", "node", _MLP, _PLAIN, compared=True, quick=_FEWER),
+    base.MethodDraft("federation", "node", _GCN, _PLAIN, compared=True, quick=_FEWER),
     # a plain GCN has no way to an edge's other client
-    base.Draft("federation", "edge", _GCN, _PLAIN, compared=True, quick=_FEWER, crossing=False),
+    base.MethodDraft("federation", "edge", _GCN, _PLAIN, compared=True, quick=_FEWER, crossing=False),
 )
-OFFERS: base.Offers[Params, Asked, local.Work, phases.Training] = base.Offers(
+OFFERS: base.Offers[Params, Asked, clients.Work, phases.PhaseTraining] = base.Offers(
     units=(Unit.NODE,),
-    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
-        base.Situation("inductive", settings=_FEWER),
-        base.Situation("transductive", settings=_FEWER),
-        base.Situation("inductive-edges", settings=_FEWER),
-        base.Situation("asking", settings=_FEWER),
+        base.MethodSituation("inductive", settings=_FEWER),
+        base.MethodSituation("transductive", settings=_FEWER),
+        base.MethodSituation("inductive-edges", settings=_FEWER),
+        base.MethodSituation("asking", settings=_FEWER),
     ),
     ignores_budget={},
     any_broadcast=True,  # nothing is guaranteed anyway
@@ -260,9 +267,9 @@ OFFERS: base.Offers[Params, Asked, local.Work, phases.Training] = base.Offers(
     drafts=_DRAFTS,
     num_sent=num_sent,
     tuned=tuned,
-    says=says,
-    prepare_together=prepare_together,
-    together=together,
-    observe=Updates,
-    convolutions=convolutions,
+    says=_says,
+    prepare_together=_prepare_together,
+    together=_together,
+    observe=_Updates,
+    convolutions=_convolutions,
 )

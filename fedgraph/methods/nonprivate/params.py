@@ -9,13 +9,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.baselines.fitting import Scaling
-from fedgraph.learning.baselines.shapes import PREFIX, Shape, require_short
+from fedgraph.learning.baselines.fitting import FittingScaling
+from fedgraph.learning.baselines.network_shapes import NETWORK_SHAPE_PREFIX, NetworkShape, require_short_network_shape
 from fedgraph.methods.base import Plan
 
-CEILING = "ceiling"
-ENOUGH, MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
-FEW = 100  # validation nodes of all folds below which every labelled node validates once, and no early round is trusted
+CEILING_PARAM = "ceiling"
+_ENOUGH, _MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
+FEW_FOR_CEILING_PARAMS = (
+    100  # validation nodes of all folds below which every labelled node validates once, and no early round is trusted
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Candidate:
         rate: step size.
         decay: L2 penalty.
         alpha: teleport of the spread of its scores over the asked graph; 1: no spread.
-        columns: as in ``Shape``.
+        columns: as in ``NetworkShape``.
         hears: it reads the labels of a node's neighbours beside its row, when it answers, too.
     """
 
@@ -44,9 +46,9 @@ class Candidate:
     columns: bool = False
     hears: bool = False
 
-    def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> Shape:
+    def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> NetworkShape:
         sizes = (num_features + num_classes * self.hears, num_classes, self.hidden, self.dropout, self.input_dropout)
-        return Shape(self.model, *sizes, arguments, self.columns)
+        return NetworkShape(self.model, *sizes, arguments, self.columns)
 
     def __str__(self) -> str:
         spread = f", spread with α = {self.alpha:g}" if self.alpha < 1 else ""
@@ -75,7 +77,7 @@ class Asked:
 
 # Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
 # In the order of their cost: a later one that is far behind is left early (``phases``).
-GRID = (
+CEILING_GRID_PARAMS = (
     Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
     Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
     Candidate("mlp", 64, 0.5, 0.2, 0.01, 1e-4),
@@ -103,7 +105,7 @@ class Params(Settings):
     weight_decay: float = Field(5e-4, ge=0, description="L2 penalty")
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout on hidden layers")
     input_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on the features")
-    features: Scaling = Field(
+    features: FittingScaling = Field(
         "unit",
         description="feature rows of length one (unit), or of sum one, as GCN and GAT were published; or columns of mean 0 and "
         "variance 1 over the training rows (default of model: ceiling where more than half of the entries are not zero)",
@@ -131,8 +133,8 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _network_exists(self) -> Params:
-        known = {c.model for c in GRID}
-        if self.model == CEILING:
+        known = {c.model for c in CEILING_GRID_PARAMS}
+        if self.model == CEILING_PARAM:
             if self.arguments:
                 raise ValueError("arguments belong to one model; model: ceiling tries several")
             if not self.validation:
@@ -143,36 +145,39 @@ class Params(Settings):
                 )
             if unknown := [m for m in self.among if m not in known]:
                 raise ValueError(
-                    f"among: {unknown[0]!r} is not in the grid; allowed: {', '.join(dict.fromkeys(c.model for c in GRID))}"
+                    f"among: {unknown[0]!r} is not in the grid; allowed: "
+                    f"{', '.join(dict.fromkeys(c.model for c in CEILING_GRID_PARAMS))}"
                 )
         else:
             if self.among:
                 raise ValueError("among is for model: ceiling")
             if self.folds not in ("auto", 1):
                 raise ValueError("folds is for model: ceiling")
-            if self.model.startswith(PREFIX):
-                from fedgraph.learning.baselines.networks import checked  # not before it is used: it imports torch
+            if self.model.startswith(NETWORK_SHAPE_PREFIX):
+                from fedgraph.learning.baselines.networks import (
+                    require_callable_network,  # not before it is used: it imports torch
+                )
 
-                checked(self.model, self.arguments)
+                require_callable_network(self.model, self.arguments)
             else:
-                require_short(self.model, self.arguments)
+                require_short_network_shape(self.model, self.arguments)
         return self
 
     def divided(self, num_labelled: int, tried: int) -> tuple[int, float]:
         """(parts of ``num_labelled`` nodes that validate in turn, share of each); one part where a single model is tried."""
-        if self.model != CEILING or tried == 1:
+        if self.model != CEILING_PARAM or tried == 1:
             return 1, self.validation
         if self.folds != "auto":
             return self.folds, self.validation
         of_one = max(1.0, self.validation * num_labelled)
-        folds = max(1, min(math.ceil(ENOUGH / of_one), MOST_FOLDS, math.floor(1 / self.validation)))
-        return folds, max(self.validation, 1 / folds) if folds * of_one < FEW else self.validation
+        folds = max(1, min(math.ceil(_ENOUGH / of_one), _MOST_FOLDS, math.floor(1 / self.validation)))
+        return folds, max(self.validation, 1 / folds) if folds * of_one < FEW_FOR_CEILING_PARAMS else self.validation
 
     def candidates(self, asking: bool) -> tuple[Candidate, ...]:
         """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
         columns = self.features == "columns"
-        if self.model == CEILING:
-            grid = (*GRID, _HEARING) if asking else GRID
+        if self.model == CEILING_PARAM:
+            grid = (*CEILING_GRID_PARAMS, _HEARING) if asking else CEILING_GRID_PARAMS
             return tuple(replace(c, columns=columns) for c in grid if not self.among or c.model in self.among)
         sizes = (self.hidden, self.dropout, self.input_dropout)
         own = Candidate(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)

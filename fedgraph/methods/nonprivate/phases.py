@@ -17,19 +17,19 @@ import numpy as np
 from scipy.special import log_softmax
 
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.shapes import Shape
-from fedgraph.methods.base import Inbox, State
-from fedgraph.methods.nonprivate import choice
-from fedgraph.methods.nonprivate.choice import Best, Tried
-from fedgraph.methods.nonprivate.params import FEW, Params, Planned
+from fedgraph.learning.baselines.network_shapes import NetworkShape
+from fedgraph.methods.base import PlanInbox, State
+from fedgraph.methods.nonprivate import candidates
+from fedgraph.methods.nonprivate.candidates import BestCandidate, TriedCandidate
+from fedgraph.methods.nonprivate.params import FEW_FOR_CEILING_PARAMS, Params, Planned
 from fedgraph.types import Graph
 
-_SECOND, TAU = 0.99, 1e-3  # β₂ and τ of the server's step
-_PROBATION, FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
+_SECOND, _TAU = 0.99, 1e-3  # β₂ and τ of the server's step
+_PROBATION, _FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class _Moments:
     """The server's own optimiser.
 
     Attributes:
@@ -42,7 +42,7 @@ class Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class PhaseTraining:
     """What the server knows.
 
     Attributes:
@@ -61,19 +61,19 @@ class Training:
 
     seed: int
     last: np.ndarray
-    moments: Moments
-    in_phase: Best | None = None
+    moments: _Moments
+    in_phase: BestCandidate | None = None
     curve: tuple[np.ndarray, ...] = ()
     waited: int = 0
     lowest: float = np.inf
-    tried: Mapping[int, Tried] = field(default_factory=dict)
+    tried: Mapping[int, TriedCandidate] = field(default_factory=dict)
     going: tuple[int, ...] = ()
-    members: tuple[Best, ...] = ()
+    members: tuple[BestCandidate, ...] = ()
     fitted: int = 0
 
 
 @dataclass(frozen=True)
-class Place:
+class PhasePlace:
     """Where the training is.
 
     Attributes:
@@ -93,7 +93,7 @@ class Place:
     fold: int = 0
 
     @classmethod
-    def of(cls, model: Mapping[str, np.ndarray]) -> Place:
+    def of(cls, model: Mapping[str, np.ndarray]) -> PhasePlace:
         candidate, steps, seed, refits, going, fold = (int(v) for v in model["place"])
         return cls(candidate, steps, seed, bool(refits), bool(going), fold)
 
@@ -103,16 +103,18 @@ class Place:
 
     def step_seed(self, client: int, step: int) -> int:
         """Of the dropout of one step of a client."""
-        return step_seed(self.seed, client, self.candidate, step, *_later(self.fold))
+        return phase_step_seed(self.seed, client, self.candidate, step, *_later(self.fold))
 
 
-def shape_of(plan: Planned, index: int) -> Shape:
+def phase_shape(plan: Planned, index: int) -> NetworkShape:
     facts = plan.facts
-    shape: Shape = plan.made.candidates[index].shape(facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments)
+    shape: NetworkShape = plan.made.candidates[index].shape(
+        facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments
+    )
     return shape
 
 
-def step_seed(*path: int) -> int:
+def phase_step_seed(*path: int) -> int:
     """The seed of the dropout of one step: of (run, client, candidate, step), and the fold after the first one."""
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
@@ -121,7 +123,7 @@ def _later(fold: int) -> tuple[int, ...]:
     return (fold,) if fold else ()
 
 
-def divided_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def divide_phase_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
 
     drawn: [n], uniform in [0, 1). fold: which share; different ones have no node in common.
@@ -132,7 +134,7 @@ def divided_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0)
     return np.where(held_out, -1, graph.labels), np.where(held_out, graph.labels, -1)
 
 
-def validation_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def count_phase_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """[right, summed loss, labelled] on the nodes with a label ≥ 0."""
     known = labels >= 0
     scores, labels = scores[known].astype(np.float64), labels[known]
@@ -140,37 +142,39 @@ def validation_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def begin(plan: Planned, seed: int) -> State[Training]:
+def begin_phases(plan: Planned, seed: int) -> State[PhaseTraining]:
     everybody = tuple(range(len(plan.made.candidates)))
-    return _phase(plan, Training(seed, np.zeros(0, np.float32), Moments(), going=everybody), 0)
+    return _phase(plan, PhaseTraining(seed, np.zeros(0, np.float32), _Moments(), going=everybody), 0)
 
 
-def answering(state: State[Training]) -> list[tuple[int, np.ndarray]]:
+def answering_in_phase(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
     """(candidate, parameters) of every network that answers: the chosen ones, or the one that is being trained."""
     if "members" not in state.model:
-        return [(Place.of(state.model).candidate, state.model["parameters"])]
+        return [(PhasePlace.of(state.model).candidate, state.model["parameters"])]
     candidates, sizes = state.model["members"]
     parts = np.split(state.model["parameters"], np.cumsum(sizes)[:-1])
     return [(int(candidate), part) for candidate, part in zip(candidates, parts, strict=True)]
 
 
-def with_parameters(state: State[Training], parameters: list[np.ndarray]) -> State[Training]:
+def phase_with_parameters(state: State[PhaseTraining], parameters: list[np.ndarray]) -> State[PhaseTraining]:
     """The same networks with other parameters."""
     return replace(state, model={**state.model, "parameters": np.concatenate(parameters)})
 
 
-def _phase(plan: Planned, training: Training, candidate: int, *, refits: bool = False, fold: int = 0) -> State[Training]:
+def _phase(
+    plan: Planned, training: PhaseTraining, candidate: int, *, refits: bool = False, fold: int = 0
+) -> State[PhaseTraining]:
     """A candidate from its initial parameters."""
-    fresh = fitting.start(shape_of(plan, candidate), step_seed(training.seed, candidate, *_later(fold)))
-    own = replace(training, last=fresh.vector, moments=Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
-    place = Place(candidate, 0, training.seed, refits, going=True, fold=fold)
+    fresh = fitting.start_fitting(phase_shape(plan, candidate), phase_step_seed(training.seed, candidate, *_later(fold)))
+    own = replace(training, last=fresh.vector, moments=_Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
+    place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
     moments = fresh.moments if plan.params.client_optimiser == "adam" else np.zeros((2, 0), np.float32)
     return State(place.broadcast(fresh.vector, moments), own)
 
 
-def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Training]:
+def merge_phase(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:
     """One round at the server."""
-    model, place = state.model, Place.of(state.model)
+    model, place = state.model, PhasePlace.of(state.model)
     training = state.memory
     if not place.going:
         return state
@@ -184,11 +188,11 @@ def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Trainin
         moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
     if plan.facts.attendance.asynchronous:  # messages say how far clients moved
         mean, moments = (mean + old, moments + model["moments"]) if weight else (old, model["moments"])
-    stepped, kept = server_step(plan.params, old, mean, training.moments)
+    stepped, kept = _server_step(plan.params, old, mean, training.moments)
     training = replace(training, last=stepped, moments=kept)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged
     if count:
-        best = Best(place.candidate, right / count, loss / count, done, old, _least(plan, count))
+        best = BestCandidate(place.candidate, right / count, loss / count, done, old, _least(plan, count))
         training = _noted(training, best, total[at + 1 : at + 4])
     limit = training.members[training.fitted].updates if place.refits else plan.params.rounds
     hopeless = count > 0 and place.steps >= _PROBATION and not place.fold and _is_behind(training, count)
@@ -198,7 +202,7 @@ def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Trainin
     return _next(plan, training, place, bool(masked))
 
 
-def server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: Moments) -> tuple[np.ndarray, Moments]:
+def _server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: _Moments) -> tuple[np.ndarray, _Moments]:
     """(new parameters float32 [p], moments). Plain FedAvg with rate 1 is the average itself, to the last bit.
 
     The move Δ = average − broadcast is a pseudo-gradient (Reddi et al. 2021, Algorithm 2):
@@ -213,25 +217,25 @@ def server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: Momen
     first = np.zeros_like(move) if before.first is None else before.first
     if params.server == "fedavg":
         first = params.server_momentum * first + move
-        return (old + params.server_rate * first).astype(np.float32), Moments(first)
-    second = np.full_like(move, TAU**2) if before.second is None else before.second
+        return (old + params.server_rate * first).astype(np.float32), _Moments(first)
+    second = np.full_like(move, _TAU**2) if before.second is None else before.second
     first = params.server_momentum * first + (1 - params.server_momentum) * move
     square = move**2
     if params.server == "fedadam":
         second = _SECOND * second + (1 - _SECOND) * square
     else:
         second = second - (1 - _SECOND) * square * np.sign(second - square)
-    new = old + params.server_rate * first / (np.sqrt(second) + TAU)
-    return new.astype(np.float32), Moments(first, second)
+    new = old + params.server_rate * first / (np.sqrt(second) + _TAU)
+    return new.astype(np.float32), _Moments(first, second)
 
 
 def _least(plan: Planned, count: float) -> int:
     """Rounds before which a choice by ``count`` validation nodes in this fold, and as many in each other one, trusts nobody."""
-    surely = len(plan.made.candidates) == 1 or plan.made.folds * count >= FEW
+    surely = len(plan.made.candidates) == 1 or plan.made.folds * count >= FEW_FOR_CEILING_PARAMS
     return 1 if surely else max(1, _PROBATION // plan.params.local_epochs)
 
 
-def _noted(training: Training, found: Best, row: np.ndarray) -> Training:
+def _noted(training: PhaseTraining, found: BestCandidate, row: np.ndarray) -> PhaseTraining:
     """A better round is the best of the phase; a better accuracy or a lower loss gives the phase new patience."""
     better = found.beats(training.in_phase)
     waited = 0 if better or found.loss < training.lowest else training.waited + 1
@@ -241,15 +245,15 @@ def _noted(training: Training, found: Best, row: np.ndarray) -> Training:
     return replace(training, in_phase=in_phase, curve=curve, waited=waited, lowest=min(training.lowest, found.loss))
 
 
-def _is_behind(training: Training, count: float) -> bool:
-    """Whether the candidate in training is ``FAR`` standard errors (of ``count`` validation nodes) below the best one."""
+def _is_behind(training: PhaseTraining, count: float) -> bool:
+    """Whether the candidate in training is ``_FAR`` standard errors (of ``count`` validation nodes) below the best one."""
     if not training.tried or training.in_phase is None:
         return False
     best = max(t.first.accuracy for t in training.tried.values())
-    return training.in_phase.accuracy < best - FAR * choice.standard_error(best, count)
+    return training.in_phase.accuracy < best - _FAR * candidates.candidate_standard_error(best, count)
 
 
-def _next(plan: Planned, training: Training, place: Place, masked: bool) -> State[Training]:
+def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: bool) -> State[PhaseTraining]:
     """The next candidate, the next fold, the refit of a chosen one, or the end."""
     if place.refits:
         members, at = list(training.members), training.fitted
@@ -260,22 +264,22 @@ def _next(plan: Planned, training: Training, place: Place, masked: bool) -> Stat
         curve, before = np.array(training.curve), tried.get(place.candidate)
         if plan.params.refit and not masked and ended.updates:  # it will be trained again: its parameters need not be kept
             ended = replace(ended, parameters=np.zeros(0, np.float32))
-        tried[place.candidate] = Tried(curve, 1, ended) if before is None else before.after(curve)
+        tried[place.candidate] = TriedCandidate(curve, 1, ended) if before is None else before.after(curve)
     training = replace(training, tried=tried)
     if left := [c for c in training.going if c > place.candidate]:
         return _phase(plan, training, left[0], fold=place.fold)
-    going = tuple(sorted(choice.within(tried, FAR))) or tuple(range(len(plan.made.candidates)))
+    going = tuple(sorted(candidates.candidates_within(tried, _FAR))) or tuple(range(len(plan.made.candidates)))
     if len(going) > 1 and place.fold + 1 < plan.made.folds and not masked:
         return _phase(plan, replace(training, going=going), going[0], fold=place.fold + 1)
-    chosen = choice.within(tried, choice.NEAR)[: plan.params.members]
+    chosen = candidates.candidates_within(tried, candidates.NEAR_CANDIDATES)[: plan.params.members]
     if not chosen:
-        last = Best(place.candidate, np.nan, np.nan, 0, training.last)
+        last = BestCandidate(place.candidate, np.nan, np.nan, 0, training.last)
         return _over(replace(training, members=(last,)))
     training = replace(training, members=tuple(tried[c].best for c in chosen))
     return _refit(plan, training) if plan.params.refit and not masked else _over(training)
 
 
-def _refit(plan: Planned, training: Training) -> State[Training]:
+def _refit(plan: Planned, training: PhaseTraining) -> State[PhaseTraining]:
     """The next member that has something to learn, on all training nodes; or the end."""
     while training.fitted < len(training.members) and not training.members[training.fitted].updates:
         training = replace(training, fitted=training.fitted + 1)
@@ -284,9 +288,9 @@ def _refit(plan: Planned, training: Training) -> State[Training]:
     return _phase(plan, training, training.members[training.fitted].candidate, refits=True)
 
 
-def _over(training: Training) -> State[Training]:
+def _over(training: PhaseTraining) -> State[PhaseTraining]:
     members = training.members
-    place = Place(members[0].candidate, 0, training.seed, refits=False, going=False)
+    place = PhasePlace(members[0].candidate, 0, training.seed, refits=False, going=False)
     model = place.broadcast(np.concatenate([m.parameters for m in members]), np.zeros((2, 0), np.float32))
     if len(members) > 1:
         model["members"] = np.array([[m.candidate for m in members], [m.parameters.size for m in members]], dtype=np.int64)

@@ -18,13 +18,13 @@ from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.layers import graphsage
-from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.sampling import bounded, require_limit
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.neighbour_limits import limit_neighbours, require_neighbour_limit
 from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.methods.base.node_caps import COIN, edge_weights
+from fedgraph.methods.base.node_caps import NODE_CAP_COIN, cap_edge_weights
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.claims.sage import SageStage, affected_subgraphs, touched_sage_rows
-from fedgraph.privacy.neighbour_sums import DegreeCap
+from fedgraph.privacy.claims.sage import SageStage, claimed_sage_subgraphs, touched_sage_rows
+from fedgraph.privacy.neighbour_sums import NeighbourDegreeCap
 from fedgraph.privacy.units import Assumption, Relation
 
 
@@ -65,7 +65,7 @@ class Params(Settings):
 
 
 @dataclass(frozen=True)
-class Caps:
+class SageNodeCaps:
     """What bounds the rows that a node changes, and what a step costs.
 
     Attributes:
@@ -83,7 +83,7 @@ class Caps:
 
     kind: str
     stage: SageStage
-    cap: DegreeCap | None = None
+    cap: NeighbourDegreeCap | None = None
     scale: float = 1.0
     sensitivity: float = 0.0
     cut: int | None = None
@@ -95,11 +95,11 @@ class Caps:
     def neighbourhoods(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool) -> sp.csr_array:
         """What rows aggregate over: weights, or the graph, cut where it is cut. held: a client's own graph."""
         if self.cap is not None:
-            return edge_weights(adjacency, self.cap)
+            return cap_edge_weights(adjacency, self.cap)
         if self.cut is not None:
-            return bounded(adjacency, self.cut, ids, COIN)
+            return limit_neighbours(adjacency, self.cut, ids, NODE_CAP_COIN)
         if held and self.limit is not None:
-            require_limit(adjacency, self.limit, ids)
+            require_neighbour_limit(adjacency, self.limit, ids)
         return sp.csr_array(adjacency.astype(np.float32))
 
 
@@ -113,12 +113,12 @@ class Made:
         network: layout of one layer's parameters, or of two.
     """
 
-    caps: Caps
+    caps: SageNodeCaps
     basis: np.ndarray | None
-    network: graphsage.Widths | Layout
+    network: graphsage.GraphsageWidths | Layout
 
 
-def caps_from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
+def sage_node_caps(params: Params, facts: PublicFacts, budget: Budget) -> SageNodeCaps:
     """The rule that ``params.cap`` asks for, from public sizes."""
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"
@@ -127,17 +127,17 @@ def caps_from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Ca
         return _log(params, max(facts.sizes.clients))
     degree = params.limit or params.degree
     touched = touched_sage_rows(degree, params.layers)
-    stage = _stage(params, touched, affected_subgraphs(degree, params.layers))
+    stage = _stage(params, touched, claimed_sage_subgraphs(degree, params.layers))
     if kind == "limit":
         note = f"A node is in at most {touched} training subgraphs, because the platform allows {degree} neighbours."
         known = (Assumption.DEGREE_LIMIT_ENFORCED,)
-        return Caps(kind, stage, limit=degree, assumptions=known, notes=(note,))
+        return SageNodeCaps(kind, stage, limit=degree, assumptions=known, notes=(note,))
     note = (
         f"A node is in at most {touched} training subgraphs, if no node has more than {degree} neighbours. Above that, "
         "neighbourhoods are cut and a node that goes frees slots that others refill: where the data break the promise the "
         "provable ε is ∞."
     )
-    return Caps(kind, stage, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
+    return SageNodeCaps(kind, stage, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
 
 
 def _stage(params: Params, touched: int, claimed: int | None = None) -> SageStage:
@@ -145,20 +145,20 @@ def _stage(params: Params, touched: int, claimed: int | None = None) -> SageStag
     return SageStage(params.steps, params.sampling_rate, touched, fixed, params.protects.replaces, claimed)
 
 
-def _log(params: Params, largest: int) -> Caps:
+def _log(params: Params, largest: int) -> SageNodeCaps:
     """largest: nodes of the largest client."""
     if params.layers > 1:
         note = (
             f"No promise: with two layers every one of a client's rows may change with a node, {largest} at the largest "
             "client, and is priced so. cap: limit or cap: promised price fewer rows, on what they assume."
         )
-        return Caps("all", _stage(params, largest), cut=params.degree, notes=(note,))
-    cap = neighbour_sums.log_cap(largest, params.knee)
-    scale = neighbour_sums.balanced_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
-    delta = neighbour_sums.gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
+        return SageNodeCaps("all", _stage(params, largest), cut=params.degree, notes=(note,))
+    cap = neighbour_sums.log_neighbour_cap(largest, params.knee)
+    scale = neighbour_sums.neighbour_gradient_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
+    delta = neighbour_sums.neighbour_gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
     note = (
         f"No promise: a node changes a step's sum by at most {delta / params.clip:.4g} clips in every graph of {largest} "
         f"nodes. For that, sums over neighbours are divided by {scale:.4g}: they hardly count, and the row is about as good as "
         "DP-SGD on a node's own features with that much more noise."
     )
-    return Caps("log", _stage(params, 1), cap, scale, delta, notes=(note,))
+    return SageNodeCaps("log", _stage(params, 1), cap, scale, delta, notes=(note,))

@@ -21,46 +21,46 @@ from pathlib import Path
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
-from fedgraph.pricing.base import SERVER, SUMS, Published, Reading, Row
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import Tree, table
+from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
+from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
+from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_BY_SUMS, PublishedReading, Reading, ReadingRow
 from fedgraph.privacy import neighbour_sums, private_counts
-from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
 from fedgraph.privacy.units import Protection, Relation, Viewer
 
 LEAST_STEPS = 2**26
-NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest
+_NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest
 FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
 
 
-def read(document: Document) -> Reading:
+def read(document: PricedDocument) -> Reading:
     """One row: the unit, relation and viewer of the manifest, priced from the numbers of the code."""
     options, data = Options(document), document.data
-    planned = _planned(document.path.parent, layouts()[options.choice("framework", layouts())])
+    planned = _planned(document.path.parent, exported_layouts()[options.choice("framework", exported_layouts())])
     try:
-        protection = Protection.from_dict({**table(data.get("protection"))})
+        protection = Protection.from_dict({**parsed_mapping(data.get("protection"))})
     except (PrivacyError, ValueError, KeyError) as error:
         raise options.error("protection", f"protection: {error}") from None
     delta, claimed, masked = options.delta("delta"), options.number("epsilon"), planned["MASKED"] is True
     if not delta or (protection.viewer is Viewer.SERVER_SECURE_AGGREGATION) is not masked:
         raise options.error("protection", f"viewer {protection.viewer.value}, δ {delta}; in planned.py MASKED is {masked}")
-    for name, key in NUMBERS.items():
+    for name, key in _NUMBERS.items():
         if options.whole(key) != planned[name]:
             raise options.error(key, f"{key}: {data.get(key)} here, {name} = {planned[name]} in planned.py")
     honest = _whole(planned, "LEAST") - _whole(planned, "COLLUDERS") if masked else 1
-    releases, said = table(planned["RELEASES"]), table(data.get("releases"))
+    releases, said = parsed_mapping(planned["RELEASES"]), parsed_mapping(data.get("releases"))
     if honest < 1 or releases.keys() != said.keys() or not releases:
         raise options.error("releases", "planned.py and this file differ in who is honest or what is released")
     cohorts, rounds = _cohorts(planned, data.get("cohorts"), options), _whole(planned, "ROUNDS")
     spent = []
     for path, held in releases.items():
-        code, given = table(held), Options(document, table(said[path]), ("releases", path))
+        code, given = parsed_mapping(held), Options(document, parsed_mapping(said[path]), ("releases", path))
         event = _event(path, code, given, protection.relation, honest, document.louder)
         spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
 
-    def cost(rounds: int, at: float) -> Price:
+    def cost(rounds: int, at: float) -> AccountantPrice:
         """Of the client that answers most: nothing is amplified."""
         often = {tuple(sum(a <= r < min(a + n, rounds) for r in own) for _, a, n in spent) for own in cohorts}
         every = (price(Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))), at) for one in often)
@@ -69,8 +69,8 @@ def read(document: Document) -> Reading:
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
     why = f"{honest} honest shares of noise hide one {unit}; constants of planned.py"
     return Reading(
-        (Row(unit, relation, SUMS if masked else SERVER, cost, rounds, delta, why),),
-        (Published(claimed, delta, "total", f"ε of the ledger {str(data.get('ledger_sha256'))[:12]}"),),
+        (ReadingRow(unit, relation, SEEN_BY_SUMS if masked else SEEN_BY_SERVER, cost, rounds, delta, why),),
+        (PublishedReading(claimed, delta, "total", f"ε of the ledger {str(data.get('ledger_sha256'))[:12]}"),),
         ("who takes part, and which client is which",),
         order=(
             "Each client bounds, rounds, adds its share of the noise and its masks; the server adds; rounds compose.",
@@ -80,44 +80,44 @@ def read(document: Document) -> Reading:
     )
 
 
-def _cohorts(planned: dict[str, Tree], said: object, options: Options) -> list[list[int]]:
+def _cohorts(planned: dict[str, ParsedTree], said: object, options: Options) -> list[list[int]]:
     """Per client, the rounds that ask it. ``PricingError`` where a round asks too few, or the manifest says others."""
     held, clients, rounds = planned["COHORTS"], _whole(planned, "CLIENTS"), _whole(planned, "ROUNDS")
     if held != said or not isinstance(held, list) or len(held) not in (0, rounds):
         raise options.error("cohorts", f"cohorts: {str(said)[:60]} here, COHORTS = {str(held)[:60]} in planned.py")
-    given: list[list[Tree]] = [one if isinstance(one, list) else [None] for one in held]
+    given: list[list[ParsedTree]] = [one if isinstance(one, list) else [None] for one in held]
     asked = [{k for k in range(clients) if one.count(k) == 1} for one in given]
     if any(len(own) != len(one) or len(own) < _whole(planned, "LEAST") for own, one in zip(asked, given, strict=True)):
         raise options.error("cohorts", f"cohorts: each round asks LEAST or more of clients 0 … {clients - 1}, each once")
     return [[r for r in range(rounds) if not held or k in asked[r]] for k in range(clients)]
 
 
-def layouts() -> dict[str, dict[str, str]]:
+def exported_layouts() -> dict[str, dict[str, str]]:
     """The frameworks that a row can be exported to.
 
     Returns:
         Framework → template → where its text stands in a project.
     """
-    found: dict[str, dict[str, str]] = json.loads(read_template("layouts.json"))
+    found: dict[str, dict[str, str]] = json.loads(exported_template("layouts.json"))
     return found
 
 
-def read_template(name: str) -> str:
+def exported_template(name: str) -> str:
     """The text of a template as it is shipped."""
     return (resources.files("fedgraph.export") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _planned(home: Path, layout: dict[str, str]) -> dict[str, Tree]:
+def _planned(home: Path, layout: dict[str, str]) -> dict[str, ParsedTree]:
     """The numbers of planned.py, once every other file of code is what it was and the plan has its digest."""
     for template, place in layout.items():
-        text, said = read_template(template), documents.text_of(home / place)
+        text, said = exported_template(template), documents.priced_document_text(home / place)
         missing = {line for line in text.splitlines() if "{{" not in line} - {*said.splitlines()}
         if Path(place).name not in FREE and (said != text if template.endswith(".txt") else missing):
             raise PricingError(f"{home / place}:1: is not as fedgraph exports it, so nothing is proven of it; export it again")
     path = home / layout["shared/planned.py.j2"]
-    found: dict[str, Tree] = {}
+    found: dict[str, ParsedTree] = {}
     try:
-        for statement in ast.parse(documents.text_of(path)).body[1:]:
+        for statement in ast.parse(documents.priced_document_text(path)).body[1:]:
             if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
                 raise ValueError(f"line {statement.lineno} is no number")
             found[statement.targets[0].id] = ast.literal_eval(statement.value)
@@ -125,19 +125,19 @@ def _planned(home: Path, layout: dict[str, str]) -> dict[str, Tree]:
         raise PricingError(f"{path}:1: holds more than names and numbers: {error}") from None
     plan = path.with_name("plan.json")
     digest = hashlib.sha256(plan.read_bytes()).hexdigest() if plan.is_file() else None
-    if found.keys() != {*NUMBERS, "COHORTS", "MASKED", "PLAN_SHA256", "RELEASES"} or digest != found["PLAN_SHA256"]:
+    if found.keys() != {*_NUMBERS, "COHORTS", "MASKED", "PLAN_SHA256", "RELEASES"} or digest != found["PLAN_SHA256"]:
         raise PricingError(f"{plan}: is not the plan of PLAN_SHA256 in planned.py, or numbers are missing; export it again")
     return found
 
 
-def _whole(held: dict[str, Tree], name: str) -> int:
+def _whole(held: dict[str, ParsedTree], name: str) -> int:
     value = held.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise PricingError(f"planned.py: {name} = {value!r}; allowed: a whole number ≥ 0")
     return value
 
 
-def _event(path: str, code: dict[str, Tree], given: Options, relation: Relation, honest: int, louder: float) -> Event:
+def _event(path: str, code: dict[str, ParsedTree], given: Options, relation: Relation, honest: int, louder: float) -> Event:
     """What one round of one release costs, with all its noise times ``louder``."""
     sensitivity = given.need("sensitivity", above=True)
     if code.get("kind") == "answers":
@@ -154,7 +154,7 @@ def _least(given: Options, relation: Relation, dimension: int) -> float:
     """Δ₂ of the bound that the manifest names. ``PricingError`` for a bound that is not known here."""
     bound = given.choice("bound", ("ClippedSum", "Rows", "L2Ball", "MeetingCounts", "NeighbourSums"))
     if bound == "NeighbourSums":
-        return neighbour_sums.sensitivity(relation)
+        return neighbour_sums.neighbour_sum_sensitivity(relation)
     if bound == "MeetingCounts":
-        return private_counts.least_change(dimension, relation)
+        return private_counts.least_meeting_counts_change(dimension, relation)
     return given.need("clip", above=True) * (2 if relation.replaces else 1)

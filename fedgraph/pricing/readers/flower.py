@@ -9,28 +9,37 @@ import math
 from dataclasses import replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, flower_clients
-from fedgraph.pricing.base import MODELS, SERVER, Published, Reading, Row, Setting, in_clear, no_claim
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.flower_app import App, assemble
-from fedgraph.pricing.python_values import Call, candidates, plain
+from fedgraph.pricing import costs, flower_strategies
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.flower_app import FlowerApp, assemble_flower_app
+from fedgraph.pricing.python_values import CallValue, plain_value, value_candidates
 from fedgraph.pricing.readers import opacus
+from fedgraph.pricing.readings import (
+    SEEN_BY_SERVER,
+    SEEN_WITH_MODELS,
+    PublishedReading,
+    Reading,
+    ReadingRow,
+    ReadingSetting,
+    reading_in_clear,
+    reading_without_claim,
+)
 
 LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
 _FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
-ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivacyClientSideAdaptiveClipping")
+_ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivacyClientSideAdaptiveClipping")
 
 
-def read(document: Document) -> Reading:
+def read(document: PricedDocument) -> Reading:
     """What of Flower's mechanisms takes part in training; several at once are refused."""
-    app = assemble(document)
+    app = assemble_flower_app(document)
     if legacy := app.document.made(*LEGACY):
         message = f"{legacy[0].name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
         raise app.document.error_at(legacy[0], message)
     if app.queries:
         return _app_in_clear(app, f"query (line {app.queries[0].line}) sends what it returns, which no mechanism noises")
-    started = [each for strategy, _ in app.strategies for each in candidates(strategy)]
-    local, noised = _local_mods(app), [s for s in started if isinstance(s, Call) and _base_of(s) in (*_FIXED, *ADAPTIVE)]
+    started = [each for strategy, _ in app.strategies for each in value_candidates(strategy)]
+    local, noised = _local_mods(app), [s for s in started if isinstance(s, CallValue) and _base_of(s) in (*_FIXED, *_ADAPTIVE)]
     central = list(dict.fromkeys(noised))
     if isinstance(local, Reading):
         return local
@@ -41,20 +50,20 @@ def read(document: Document) -> Reading:
     return _local(app, local[0]) if local else _neither(app)
 
 
-def _several(document: Document, found: list[Call]) -> PricingError:
+def _several(document: PricedDocument, found: list[CallValue]) -> PricingError:
     names = ", ".join(f"{call.name} ({call.path.name}:{call.line})" for call in found)
     return PricingError(f"{document.path}: several mechanisms, which contradict or compose: {names}; price one file of them")
 
 
-def _neither(app: App) -> Reading:
+def _neither(app: FlowerApp) -> Reading:
     """Nothing takes part: why, or what Opacus does inside the clients."""
     document = app.document
-    made = [c for c in document.program.calls if c.name in (LOCAL, *_FIXED, *ADAPTIVE) and c.own is None]
+    made = [c for c in document.program.calls if c.name in (LOCAL, *_FIXED, *_ADAPTIVE) and c.own is None]
     if made:
         call = made[0]
         where = "no chain of mods of training has it" if call.name == LOCAL else "it is not the strategy that is started"
         return _app_in_clear(app, f"{call.name} is made ({call.path.name}:{call.line}), but {where}: updates go in clear")
-    if not document.made(*opacus.MAKERS):
+    if not document.made(*opacus.OPACUS_MAKERS):
         return _app_in_clear(app, document.words["neither"])
     one = document.answers.again(document.louder, {**document.answers.tried, "epochs": 1.0, "steps": 1.0})
     inner = opacus.read(replace(document, answers=one, system="opacus"))
@@ -63,14 +72,14 @@ def _neither(app: App) -> Reading:
     document.answers.merge(one)
     why = "Opacus inside the clients protects examples; the model that a client sends is a function of all that it holds"
     more = "steps and epochs are those of all rounds together; the server sees every model"
-    rows = [replace(r, viewer=SERVER, why=f"{r.why}; {more}", rounds=max(r.rounds, steps)) for r in inner.rows]
-    rows.append(Row("client", "zero-out", SERVER, costs.unprotected(why), app.rounds or 1, 0.0, why))
+    rows = [replace(r, viewer=SEEN_BY_SERVER, why=f"{r.why}; {more}", rounds=max(r.rounds, steps)) for r in inner.rows]
+    rows.append(ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(why), app.rounds or 1, 0.0, why))
     if whole:
         return replace(inner, rows=tuple(rows))
     return replace(inner, rows=tuple(rows), settings=None, no_fix="set Opacus' noise_multiplier")
 
 
-def _local_mods(app: App) -> list[Call] | Reading:
+def _local_mods(app: FlowerApp) -> list[CallValue] | Reading:
     """The LocalDpMod that every chain of training has; a chain without it sends in clear."""
     answers, chains = app.document.answers, app.chains or ()
     held = [[m for m in chain.mods if m.name == LOCAL and answers.taken(m)] for chain in chains]
@@ -89,30 +98,32 @@ def _local_mods(app: App) -> list[Call] | Reading:
     return sorted(found, key=lambda m: -_weakness(app, m))[:1]
 
 
-def _weakness(app: App, call: Call) -> float:
+def _weakness(app: FlowerApp, call: CallValue) -> float:
     """clip / noise std of a LocalDpMod."""
     clip, sensitivity, epsilon, delta = _said(app, call)
-    std = costs.classic_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
+    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
     return clip / std if std > 0 else math.inf
 
 
-def _said(app: App, call: Call) -> tuple[float, float, float, float]:
+def _said(app: FlowerApp, call: CallValue) -> tuple[float, float, float, float]:
     need = app.document.need
     clip, delta = need(call, "clipping_norm", above=0.0), need(call, "delta", above=0.0, below=1.0)
     return clip, need(call, "sensitivity", least=0.0), need(call, "epsilon", least=0.0), delta
 
 
-def _local(app: App, call: Call) -> Reading:
+def _local(app: FlowerApp, call: CallValue) -> Reading:
     if odd := app.document.altered(call):
         return _app_in_clear(app, odd)
     clip, sensitivity, epsilon, delta = _said(app, call)
-    std = costs.classic_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
+    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
     rounds, made, rows = app.ask_rounds(), std * app.document.louder, []
     for relation, move in (("zero-out", 1), ("replace", 2)):
         mu = move * clip / made if made else math.inf
         size = f"{'2·' if move == 2 else ''}clip = {move * clip:g} (μ = {mu:.6g} a round)"
         why = f"noise std = {made:.6g}, an update may move by {size}"
-        rows.append(Row("client", relation, SERVER, costs.gaussian(made / clip, move == 2), rounds, delta, why))
+        rows.append(
+            ReadingRow("client", relation, SEEN_BY_SERVER, costs.cost_of_gaussian(made / clip, move == 2), rounds, delta, why)
+        )
     typed = f"The option sensitivity = {sensitivity:g} is a number the user types; the clip bounds what a client can change, "
     typed += f"{clip:g}."
     order = "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
@@ -123,28 +134,28 @@ def _local(app: App, call: Call) -> Reading:
         *_hidden_sums(app),
     )
     return Reading(
-        tuple(rows), (Published(epsilon, delta, "per round", words),), unprotected,
+        tuple(rows), (PublishedReading(epsilon, delta, "per round", words),), unprotected,
         order=(order, *([typed] if sensitivity != clip else [])), settings={"epsilon": epsilon / app.document.louder},
         people=app.clients,
     )  # fmt: skip
 
 
-def _central(app: App, call: Call) -> Reading:
+def _central(app: FlowerApp, call: CallValue) -> Reading:
     """A strategy that noises the mean, and what its clients, its inner strategy and its accountant make of it."""
     document, answers = app.document, app.document.answers
     answers.place = call.path, call.line
     if call.own is not None:
         own = call.own.node
         return _app_in_clear(app, f"{own.name} (line {own.lineno}) changes {_base_of(call)} in a way not followed here")
-    adaptive, on_client = call.name in ADAPTIVE, "ClientSide" in call.name
-    mixed = not all(each is call for strategy, _ in app.strategies for each in candidates(strategy))
-    beside = any(len(candidates(s)) == 1 and s is not call for s, _ in app.strategies)
+    adaptive, on_client = call.name in _ADAPTIVE, "ClientSide" in call.name
+    mixed = not all(each is call for strategy, _ in app.strategies for each in value_candidates(strategy))
+    beside = any(len(value_candidates(s)) == 1 and s is not call for s, _ in app.strategies)
     asked = f"Is {call.name} (line {call.line}) the strategy that is started?"
     if mixed and (beside or not answers.whether("strategy with noise", asked)):
         return _app_in_clear(app, f"a strategy without noise is started beside {call.name} (line {call.line})")
     if why_clear := _goes_around(app, call):
         return _app_in_clear(app, why_clear)
-    inner = flower_clients.inner_strategy(app, plain(call.held("strategy")))
+    inner = flower_strategies.inner_flower_strategy(app, plain_value(call.held("strategy")))
     if isinstance(inner, str):
         return _app_in_clear(app, f"{call.name} (line {call.line}) wraps {inner}")
     multiplier = document.need(call, "noise_multiplier", least=0.0)
@@ -153,8 +164,8 @@ def _central(app: App, call: Call) -> Reading:
         document.need(call, "clipping_norm", above=0.0)
     count_std = _count_std(app, call, multiplier, sampled) if adaptive else 0.0
     counted, part = (
-        flower_clients.strategy_accountant(app, call, multiplier, sampled, inner),
-        flower_clients.take_part(app, inner, sampled),
+        flower_strategies.flower_strategy_accountant(app, call, multiplier, sampled, inner),
+        flower_strategies.flower_strategy_participation(app, inner, sampled),
     )
     rounds, louder = app.ask_rounds(), document.louder
     many = (
@@ -174,15 +185,19 @@ def _central(app: App, call: Call) -> Reading:
             times = 2 if replaced else 1
             effective = _adaptive(scaled, count_std * louder, moves * times) * times
             why += f", and the count of clipped updates with std {count_std * louder:g}"
-        rows.append(Row("client", relation, MODELS, costs.fixed_size(effective, rate, replaced), rounds, at, why))
+        rows.append(
+            ReadingRow(
+                "client", relation, SEEN_WITH_MODELS, costs.cost_of_fixed_size(effective, rate, replaced), rounds, at, why
+            )
+        )
     told = "clips are noised at the server only" if on_client else "clipping and noise happen at the server"
     seen = f"{told}: it receives updates in clear"
-    rows.append(Row("client", "zero-out", SERVER, costs.unprotected(told), rounds, at, seen))
-    settings: dict[str, Setting] = {"noise_multiplier": scaled}
+    rows.append(ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(told), rounds, at, seen))
+    settings: dict[str, ReadingSetting] = {"noise_multiplier": scaled}
     words = f"{call.name} with noise multiplier {multiplier:g}; Flower computes no ε"
     return Reading(
         tuple(rows),
-        (counted.published,) if counted else no_claim(words),
+        (counted.published,) if counted else reading_without_claim(words),
         ("metrics and numbers of examples, which weigh the mean", *_hidden_sums(app)),
         order=(document.words["averaged"], document.words["drawn"], *((document.words["accountant"],) if counted else ())),
         settings=settings | ({"clipped_count_stddev": count_std * louder} if adaptive else {}),
@@ -190,10 +205,10 @@ def _central(app: App, call: Call) -> Reading:
     )
 
 
-def _goes_around(app: App, call: Call) -> str | None:
+def _goes_around(app: FlowerApp, call: CallValue) -> str | None:
     """What reaches the server without the strategy's clip or beside its noise, in words; None where nothing does."""
     if "ClientSide" in call.name:
-        missing = _unclipped(app, "adaptiveclipping_mod" if call.name in ADAPTIVE else "fixedclipping_mod")
+        missing = _unclipped(app, "adaptiveclipping_mod" if call.name in _ADAPTIVE else "fixedclipping_mod")
         if missing:
             return missing
     if odd := app.document.altered(call, "accountant"):
@@ -205,7 +220,7 @@ def _goes_around(app: App, call: Call) -> str | None:
     return None
 
 
-def _count_std(app: App, call: Call, multiplier: float, sampled: float) -> float:
+def _count_std(app: FlowerApp, call: CallValue, multiplier: float, sampled: float) -> float:
     """The noise on the count of clipped updates, and Flower's own condition on it."""
     if "noise_multiplier" in call.attributes:
         raise app.document.error_at(call, f"noise_multiplier of {call.name} is set again; write it where it is made")
@@ -217,7 +232,7 @@ def _count_std(app: App, call: Call, multiplier: float, sampled: float) -> float
     return found
 
 
-def _unclipped(app: App, wanted: str) -> str:
+def _unclipped(app: FlowerApp, wanted: str) -> str:
     """Why not every client clips, or nothing."""
     whether = app.document.answers.whether
     if app.chains is None:
@@ -240,19 +255,19 @@ def _adaptive(multiplier: float, count_std: float, moves: float) -> float:
     return 1 / math.hypot(moves / update, 1 / count_std)
 
 
-def _base_of(call: Call) -> str:
+def _base_of(call: CallValue) -> str:
     """The strategy's name; of a class of the app's own, that of Flower's class below it."""
     return call.own.foreign[0].rsplit(".", 1)[-1] if call.own and call.own.foreign else call.name
 
 
-def _app_in_clear(app: App, reason: str) -> Reading:
+def _app_in_clear(app: FlowerApp, reason: str) -> Reading:
     """∞ for the clients of an app, because."""
     no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
-    return in_clear("client", SERVER, reason, no_fix, app.rounds or 1, published=(),
+    return reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, app.rounds or 1, published=(),
                           unprotected=("everything", *_hidden_sums(app)))  # fmt: skip
 
 
-def _hidden_sums(app: App) -> tuple[str, ...]:
+def _hidden_sums(app: FlowerApp) -> tuple[str, ...]:
     """What secure aggregation does, where the app imports it."""
     imported = {n.rsplit(".", 1)[-1] for n in app.document.imports}
     names = ("SecAggPlusWorkflow", "secaggplus_mod", "SecAggWorkflow", "secagg_mod")

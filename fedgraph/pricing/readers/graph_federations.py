@@ -10,14 +10,14 @@ import numpy as np
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import SERVER, WORLD, Published, Reading, Row, in_clear
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import table
+from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
-from fedgraph.privacy.shapes import Array
+from fedgraph.pricing.parsers import parsed_mapping
+from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_BY_WORLD, PublishedReading, Reading, ReadingRow, reading_in_clear
+from fedgraph.privacy.fields import ArrayField
 
 WIDEST, TREES = 2000, ("xgb", "gbdt", "rf")
-VERTICAL = ("labels and gradients, which this option does not touch", "who is in the data set",
+_VERTICAL = ("labels and gradients, which this option does not touch", "who is in the data set",
             "sizes of buckets, and split values, which come from the raw data")  # fmt: skip
 IN_CLEAR = {  # mechanism of FedGraph (CMU) → why nothing is proven of it, and how the sum is sent
     "off": ("use_dp is off", "use_dp is off: features' sums are in clear"),
@@ -26,7 +26,7 @@ IN_CLEAR = {  # mechanism of FedGraph (CMU) → why nothing is proven of it, and
 }
 
 
-def read_federatedscope(document: Document) -> Reading:
+def read_federatedscope_federation(document: PricedDocument) -> Reading:
     """A YAML configuration with ``nbafl``, ``sgdmf`` or ``vertical.protect_method: dp`` or ``op_boost``."""
     options = Options(document)
     nbafl, sgdmf, vertical = (options.table(name) for name in ("nbafl", "sgdmf", "vertical"))
@@ -50,21 +50,23 @@ def read_federatedscope(document: Document) -> Reading:
         nbafl.without_price(["mu", "w_clip", "constant"])
         nbafl.finish()
         reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
-        claim = Published(epsilon, None, "total", "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL")
+        claim = PublishedReading(
+            epsilon, None, "total", "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
+        )
         return _clear(reason, "clip updates on the client first; no option does", tuple(options.rest), rounds or 1, claim)
     if used == ["sgdmf"]:
         return _sgdmf(document, options, sgdmf)
     return _vertical(document, vertical, tuple(options.rest), used[0])
 
 
-def _clear(reason: str, no_fix: str, rest: tuple[str, ...], rounds: int = 1, claim: Published | None = None) -> Reading:
-    said = claim or Published(None, None, "none", "no ε is claimed")
+def _clear(reason: str, no_fix: str, rest: tuple[str, ...], rounds: int = 1, claim: PublishedReading | None = None) -> Reading:
+    said = claim or PublishedReading(None, None, "none", "no ε is claimed")
     open_ = "every client's weights" if claim else "everything"
-    return in_clear("client", SERVER, reason, no_fix, rounds, "replace", published=(said,), not_priced=rest,
+    return reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, rounds, "replace", published=(said,), not_priced=rest,
                           unprotected=(open_,))  # fmt: skip
 
 
-def _sgdmf(document: Document, options: Options, held: Options) -> Reading:
+def _sgdmf(document: PricedDocument, options: Options, held: Options) -> Reading:
     batch = options.table("dataloader").number("batch_size", None, above=True)
     users, train = options.table("model").number("num_user", None, above=True), options.table("train")
     steps, epochs = train.count("local_update_steps", 1), train.raw("batch_or_epoch") == "epoch"
@@ -80,19 +82,25 @@ def _sgdmf(document: Document, options: Options, held: Options) -> Reading:
     small = max(1.0, 4 * math.sqrt(2) / (batch or 64.0))  # a batch of fewer than six ratings moves by more than R^1.5
     mu = small * epsilon * math.sqrt(visits / (share * constant * math.log(1 / stated))) / document.louder
     why = f"a rating may be in a batch of every pass, μ = {mu / theta:.4g} in all, read at δ = {at:g}: δ = {stated:g} would "
-    claim = Published(epsilon, stated, "total", f"sgdmf.epsilon and sgdmf.delta = {stated:g}")
-    rows = [Row("rating", "replace", SERVER, costs.gaussian(theta / mu), 1, at, f"{why}let that share of runs fail")]
+    claim = PublishedReading(epsilon, stated, "total", f"sgdmf.epsilon and sgdmf.delta = {stated:g}")
+    rows = [
+        ReadingRow(
+            "rating", "replace", SEEN_BY_SERVER, costs.cost_of_gaussian(theta / mu), 1, at, f"{why}let that share of runs fail"
+        )
+    ]
     if theta > 1:
         all_of = f"a user with at most theta = {theta:g} ratings, to which the data have to be cut; μ = {mu:.4g} in all"
-        rows.insert(0, Row("user", "replace", SERVER, costs.gaussian(1 / mu), 1, at, all_of))
+        rows.insert(0, ReadingRow("user", "replace", SEEN_BY_SERVER, costs.cost_of_gaussian(1 / mu), 1, at, all_of))
     open_ = "a user with several ratings" if theta == 1 else f"a user with more than {theta:g} ratings"
     return Reading(tuple(rows), (claim,), (open_,), tuple(options.rest), (document.words["sgdmf order"],),
                    {"sgdmf.epsilon": epsilon / document.louder}, people=users)  # fmt: skip
 
 
-def _vertical(document: Document, held: Options, rest: tuple[str, ...], method: str) -> Reading:
+def _vertical(document: PricedDocument, held: Options, rest: tuple[str, ...], method: str) -> Reading:
     listed = held.raw("protect_args")
-    args = Options(document, table(listed[0]) if isinstance(listed, list) and listed else {}, ("vertical", "protect_args"))
+    args = Options(
+        document, parsed_mapping(listed[0]) if isinstance(listed, list) and listed else {}, ("vertical", "protect_args")
+    )
     features = int(document.ask("features"))
     if method == "dp":
         epsilon, buckets = args.number("epsilon", None, above=True), args.count("bucket_num", 100)
@@ -104,16 +112,16 @@ def _vertical(document: Document, held: Options, rest: tuple[str, ...], method: 
         spent, names = _op_boost(document, args)
         words = "one sample's value among the whole numbers of a public range"
         if not document.ask("range is public"):
-            claim = Published(sum(names.values()), 0.0, "per feature", "protect_args")
+            claim = PublishedReading(sum(names.values()), 0.0, "per feature", "protect_args")
             return _clear(document.words["range"], "op_boost has no option for a public range", rest, 1, claim)
     why = f"{words} in {features} features at ε = {spent:g} each; they add up"
     settings = {f"vertical.protect_args[0].{name}": value / document.louder for name, value in names.items()}
-    claim = Published(sum(names.values()), 0.0, "per feature", f"protect_args {', '.join(names)}")
-    row = Row("record", "replace", SERVER, costs.pure(spent), features, 0.0, why)
-    return Reading((row,), (claim,), VERTICAL, rest, settings=settings)
+    claim = PublishedReading(sum(names.values()), 0.0, "per feature", f"protect_args {', '.join(names)}")
+    row = ReadingRow("record", "replace", SEEN_BY_SERVER, costs.cost_of_pure(spent), features, 0.0, why)
+    return Reading((row,), (claim,), _VERTICAL, rest, settings=settings)
 
 
-def _op_boost(document: Document, args: Options) -> tuple[float, dict[str, float]]:
+def _op_boost(document: PricedDocument, args: Options) -> tuple[float, dict[str, float]]:
     """(ε of one value: the largest logarithm of a ratio of its answers' probabilities, the options that hold it)."""
     kind = args.choice("algo", ("global", "adjusting"), "global")
     low, high = args.count("lower_bound", 1, 0), args.count("upper_bound", 100, 0)
@@ -139,13 +147,13 @@ def _op_boost(document: Document, args: Options) -> tuple[float, dict[str, float
     return float((logs.max(axis=0) - logs.min(axis=0)).max()), names
 
 
-def _answers(held: Array, allowed: Array, epsilon: float) -> Array:
+def _answers(held: ArrayField, allowed: ArrayField, epsilon: float) -> ArrayField:
     """ln P(answer | value) of an answer ∝ e^(−|value − answer|·ε/2); a row for each value."""
     weights = -np.abs(held[:, None] - allowed[None, :]) * epsilon / 2
     return np.asarray(weights - np.logaddexp.reduce(weights, axis=1, keepdims=True))
 
 
-def read_fedgraph_cmu(document: Document) -> Reading:
+def read_fedgraph_cmu_federation(document: PricedDocument) -> Reading:
     """FedGraph (CMU): its configuration dictionary as YAML or JSON, with ``use_dp``.
 
     Before training, clients' sums of neighbours' features are clipped to dp_clip_norm, added, and noised **by the server**:
@@ -160,22 +168,26 @@ def read_fedgraph_cmu(document: Document) -> Reading:
     if mechanism == "gaussian" and not 0 < delta < 1:
         raise options.error("dp_delta", f"dp_delta: found {delta}; allowed: in (0, 1)")
     if (reason := IN_CLEAR.get(mechanism if used else "off")) is not None:
-        cost, why = costs.unprotected(reason[0]), reason[1]
+        cost, why = costs.cost_of_unprotected(reason[0]), reason[1]
     else:
-        std = costs.classic_std(sensitivity, epsilon, delta) * document.louder
-        cost, why = costs.gaussian(std / clip), f"one noised sum: std {std:.4g}, a client moves it by dp_clip_norm = {clip:g}"
+        std = costs.classic_gaussian_std(sensitivity, epsilon, delta) * document.louder
+        cost, why = (
+            costs.cost_of_gaussian(std / clip),
+            f"one noised sum: std {std:.4g}, a client moves it by dp_clip_norm = {clip:g}",
+        )
     rows = (
-        Row("client", "zero-out", SERVER, costs.unprotected(clear), max(rounds, 1), 0.0, clear),
-        Row("client", "zero-out", f"{WORLD}, of the feature sum alone", cost, 1, delta, why),
+        ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(clear), max(rounds, 1), 0.0, clear),
+        ReadingRow("client", "zero-out", f"{SEEN_BY_WORLD}, of the feature sum alone", cost, 1, delta, why),
     )
     claim = f"dp_epsilon with dp_sensitivity {sensitivity:g}, by {mechanism}"
     unprotected = ("the model path: gradients or weights of all rounds",
                    "client sums, which the server receives before it adds noise")  # fmt: skip
-    return Reading(rows, (Published(epsilon if used else None, delta, "total", claim),), unprotected, tuple(options.rest),
+    return Reading(rows, (PublishedReading(epsilon if used else None, delta, "total", claim),), unprotected,
+    tuple(options.rest),
                    (document.words["order"],), no_fix=document.words["no fix"])  # fmt: skip
 
 
-def read_openfgl(document: Document) -> Reading:
+def read_openfgl_federation(document: PricedDocument) -> Reading:
     """OpenFGL: a command line or namespace with ``dp_mech`` gaussian or laplace.
 
     Code: gradients of nodes clipped to C, averaged over n; after local training every tensor gets noise for sensitivity
@@ -190,11 +202,11 @@ def read_openfgl(document: Document) -> Reading:
     optimiser, epochs = str(options.raw("optim") or "adam"), options.whole("num_epochs", 3, 0)
     epsilon, delta = options.number("dp_eps", None, above=True), options.delta("dp_delta")
     options.without_price(["grad_clip", "lr"])
-    rest, claim = tuple(options.rest), (Published(epsilon, delta, "total", "dp_eps over all rounds"),)
+    rest, claim = tuple(options.rest), (PublishedReading(epsilon, delta, "total", "dp_eps over all rounds"),)
     if mechanism == "no_dp" or optimiser != "sgd" or epochs != 1:
         reason = f"optim = {optimiser}, num_epochs = {epochs}: later steps differ in every gradient, so 2·lr·C/n bounds nothing"
         reason = "dp_mech no_dp: updates are sent in clear" if mechanism == "no_dp" else reason
-        return in_clear("node", SERVER, reason, document.words["no fix"], rounds, "replace", published=claim,
+        return reading_in_clear("node", SEEN_BY_SERVER, reason, document.words["no fix"], rounds, "replace", published=claim,
                               not_priced=rest, unprotected=("every upload",))  # fmt: skip
     if epsilon is None or (mechanism == "gaussian" and not delta):
         message = "missing options dp_eps and dp_delta; OpenFGL reads them without declaring them, and stops"
@@ -203,10 +215,10 @@ def read_openfgl(document: Document) -> Reading:
     each, each_delta = epsilon / times, (delta or 0.0) / times
     why = f"a node enters the clipped gradients of {reach:g} nodes; ε/{times:g} and δ/{times:g} are spent per round by the code"
     if mechanism == "gaussian":
-        cost = costs.gaussian(costs.classic_std(1.0, each, each_delta) * document.louder / reach)
+        cost = costs.cost_of_gaussian(costs.classic_gaussian_std(1.0, each, each_delta) * document.louder / reach)
     else:
-        cost = costs.pure(each * reach / document.louder)
-    row = Row("node", "replace", SERVER, cost, math.ceil(times), delta or 0.0, why)
+        cost = costs.cost_of_pure(each * reach / document.louder)
+    row = ReadingRow("node", "replace", SEEN_BY_SERVER, cost, math.ceil(times), delta or 0.0, why)
     more = ("edges between nodes beyond that reach", "sizes and metrics")
     order, settings = (document.words["order"],), {"dp_eps": epsilon / document.louder}
     return Reading((row,), claim, more, rest, order, settings)

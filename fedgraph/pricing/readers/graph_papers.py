@@ -4,10 +4,10 @@ import math
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import RECIPIENT, WORLD, Published, Reading, Row
-from fedgraph.pricing.documents import Document
+from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
-from fedgraph.privacy.accounting.accountant import Price
+from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, SEEN_BY_WORLD, PublishedReading, Reading, ReadingRow
+from fedgraph.privacy.accounting.accountant import AccountantPrice
 from fedgraph.privacy.claims import dpar, gcon, sage
 from fedgraph.privacy.events import (
     ApproxDP,
@@ -20,10 +20,10 @@ from fedgraph.privacy.events import (
     SampledOnce,
 )
 
-PROMISED = "replace, promised degree"
+_PROMISED = "replace, promised degree"
 
 
-def read_blink(document: Document) -> Reading:
+def read_blink_paper(document: PricedDocument) -> Reading:
     """Blink (Zhu, Tan & Xiao, CCS 2023): ``python run_blink.py hard cora gcn --eps 4`` or {variant, dataset, model, eps}.
 
     Every node sends its degree with Laplace noise (share δ of ε) and its list of neighbours by randomised response (the rest):
@@ -37,16 +37,32 @@ def read_blink(document: Document) -> Reading:
     options.finish()
     spent = epsilon / document.louder
     rows = (
-        Row("edge", "edge-undirected", WORLD, costs.pure(2 * spent), 1, 0.0, "both ends of the edge send it: ε each"),
-        Row("edge", "one bit of a list", WORLD, costs.pure(spent), 1, 0.0, "degree and bits of one list add up to ε"),
+        ReadingRow(
+            "edge",
+            "edge-undirected",
+            SEEN_BY_WORLD,
+            costs.cost_of_pure(2 * spent),
+            1,
+            0.0,
+            "both ends of the edge send it: ε each",
+        ),
+        ReadingRow(
+            "edge",
+            "one bit of a list",
+            SEEN_BY_WORLD,
+            costs.cost_of_pure(spent),
+            1,
+            0.0,
+            "degree and bits of one list add up to ε",
+        ),
     )
     searched = ("the grid search, which is not counted",) if document.data.get("grid_search") else ()
     unprotected = ("features and labels", "a whole node: its list has as many bits as there are nodes", *searched)
-    claim = Published(epsilon, 0.0, "total", f"eps = {epsilon:g}, link-level local privacy")
+    claim = PublishedReading(epsilon, 0.0, "total", f"eps = {epsilon:g}, link-level local privacy")
     return Reading(rows, (claim,), unprotected, order=(document.words["order"],), settings={"eps": spent})
 
 
-def read_lpgnn(document: Document) -> Reading:
+def read_lpgnn_paper(document: PricedDocument) -> Reading:
     """LPGNN (Sajadmanesh & Gatica-Perez, CCS 2021): ``python main.py -m mbm -ex 3 -ey 1 …`` or its saved namespace.
 
     Every node perturbs its own features (budget x_eps) and its label (y_eps, k-ary randomised response) once: pure ε = x_eps +
@@ -65,20 +81,20 @@ def read_lpgnn(document: Document) -> Reading:
     if math.isinf(x + y):
         what = " and ".join(w for w, e in (("features", x), ("labels", y)) if math.isinf(e))
         reason = f"{what} are sent in clear (budget inf)"
-        row = Row("node", relation, WORLD, costs.unprotected(reason), 1, 0.0, reason)
+        row = ReadingRow("node", relation, SEEN_BY_WORLD, costs.cost_of_unprotected(reason), 1, 0.0, reason)
     else:
         settings = {"x_eps": x / louder, "y_eps": y / louder}
         features = ApproxDP(x / louder, delta) if delta else PureDP(x / louder)
-        both = costs.events(Composed((features, RandomizedResponse(y / louder, 2))))
+        both = costs.cost_of_events(Composed((features, RandomizedResponse(y / louder, 2))))
         why = f"features by {name} at ε = {x / louder:g}, the label by randomised response at {y / louder:g}; they add up"
         why += f"; {repeats} repetitions perturb the same data afresh" if repeats > 1 else ""
-        row = Row("node", relation, WORLD, both, repeats, delta * repeats, why)
-    claim = Published(x + y if math.isfinite(x + y) else None, delta, "total", f"x_eps = {x:g} and y_eps = {y:g}")
+        row = ReadingRow("node", relation, SEEN_BY_WORLD, both, repeats, delta * repeats, why)
+    claim = PublishedReading(x + y if math.isfinite(x + y) else None, delta, "total", f"x_eps = {x:g} and y_eps = {y:g}")
     order = (document.words["order"],)
     return Reading((row,), (claim,), ("edges",), order=order, settings=settings, no_fix="set finite budgets first")
 
 
-def read_daigavane(document: Document) -> Reading:
+def read_daigavane_paper(document: PricedDocument) -> Reading:
     """Daigavane et al. (arXiv 2111.15521), JAX: a configuration ``config.name = value`` such as configs/dpgcn.py, or YAML.
 
     noise std = training_noise_multiplier·2k·clip, clip the root of the sum of squared clips of all tensors (as it must be),
@@ -93,28 +109,28 @@ def read_daigavane(document: Document) -> Reading:
     options.finish()
     if hops not in (1, 2):
         raise options.error("num_message_passing_steps", f"num_message_passing_steps: found {hops}; allowed: 1, 2")
-    touched, nodes = sage.affected_subgraphs(degree, hops), int(document.ask("training nodes"))
+    touched, nodes = sage.claimed_sage_subgraphs(degree, hops), int(document.ask("training nodes"))
     at, size, sigma = 1 / (10 * nodes), min(batch, nodes), 2 * touched * multiplier  # sigma: in units of the clip
-    bounded = costs.events(FixedSizeGaussian(sigma, size, nodes, min(touched, nodes), replaced=True))
+    bounded = costs.cost_of_events(FixedSizeGaussian(sigma, size, nodes, min(touched, nodes), replaced=True))
     why = f"std = {sigma:g}·clip, k = {touched} subgraphs, if no node has more than {degree}"
     reason = document.words["any degree"]
 
-    def again(rounds: int, delta: float) -> Price:
-        epsilon = sage.node_epsilon(sigma, size, nodes, touched, steps, at, True)
-        return Price(epsilon, at, "Rényi", "batches with replacement: Bin(B, k/N)")
+    def again(rounds: int, delta: float) -> AccountantPrice:
+        epsilon = sage.claimed_sage_epsilon(sigma, size, nodes, touched, steps, at, True)
+        return AccountantPrice(epsilon, at, "Rényi", "batches with replacement: Bin(B, k/N)")
 
     rows = (
-        Row("node", PROMISED, RECIPIENT, again, 1, at, f"{why}, batches with replacement"),
-        Row("node", PROMISED, RECIPIENT, bounded, steps, at, f"{why}, batches without replacement"),
-        Row("node", "replace, any degree", RECIPIENT, costs.unprotected(reason), 1, at, reason),
+        ReadingRow("node", _PROMISED, SEEN_BY_RECIPIENT, again, 1, at, f"{why}, batches with replacement"),
+        ReadingRow("node", _PROMISED, SEEN_BY_RECIPIENT, bounded, steps, at, f"{why}, batches without replacement"),
+        ReadingRow("node", "replace, any degree", SEEN_BY_RECIPIENT, costs.cost_of_unprotected(reason), 1, at, reason),
     )
-    claim = Published(None, None, "total", "its accountant prints ε at run time, for batches without replacement")
+    claim = PublishedReading(None, None, "total", "its accountant prints ε at run time, for batches without replacement")
     unprotected = ("clip thresholds, which are percentiles of private gradients", "what the best checkpoint was chosen by")
     settings = {"training_noise_multiplier": multiplier}
     return Reading(rows, (claim,), unprotected, order=(document.words["order"],), settings=settings)
 
 
-def read_dpar(document: Document) -> Reading:
+def read_dpar_paper(document: PricedDocument) -> Reading:
     """DPAR (Zhang et al., WWW 2024), as its paper's settings in YAML or JSON: ``{system: dpar, epsilon, delta, …}``.
 
         epsilon, delta        the claimed total            sampled        q', the share of nodes sampled once (0.09)
@@ -134,8 +150,8 @@ def read_dpar(document: Document) -> Reading:
     if sampled > 1 or batch > length:
         raise options.error("sampled", f"sampled = {sampled:g} and batch / rows = {batch}/{length}: both are shares ≤ 1")
     half, half_delta = epsilon / sampled / 2, delta / sampled / 2
-    sigma = dpar.sgd_multiplier(half, batch / length, steps, half_delta) * louder
-    vectors = dpar.gm_multiplier(half, half_delta, sources) * louder
+    sigma = dpar.claimed_dpar_sgd_multiplier(half, batch / length, steps, half_delta) * louder
+    vectors = dpar.claimed_dpar_gm_multiplier(half, half_delta, sources) * louder
     visits, entered = math.ceil(steps / math.ceil(length / batch)), document.ask("rows that a node enters")
     shown = Repeated(Gaussian(vectors / math.sqrt(2)), sources)
     everything = SampledOnce(Composed((Repeated(Gaussian(sigma / (2 * entered)), visits), shown)), sampled)
@@ -143,15 +159,15 @@ def read_dpar(document: Document) -> Reading:
     coded = f"as coded: {visits} visits of a fixed batch, B' = {entered:g}, Δ = 2·B'·clip; {sources} vectors with √2·C1; "
     lower = f"own row alone over {visits} visits of a fixed batch, worst data, every step seen: no proof can show less"
     rows = (
-        Row("node", "replace", RECIPIENT, costs.events(everything), 1, delta, f"{coded}sampled once"),
-        Row("node", "zero-out", RECIPIENT, costs.events(own), 1, delta, lower, "lower bound"),
+        ReadingRow("node", "replace", SEEN_BY_RECIPIENT, costs.cost_of_events(everything), 1, delta, f"{coded}sampled once"),
+        ReadingRow("node", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_events(own), 1, delta, lower, "lower bound"),
     )
-    claim = Published(epsilon, delta, "total", f"q'·(ε_pr + ε_sgd) with q' = {sampled:g}")
+    claim = PublishedReading(epsilon, delta, "total", f"q'·(ε_pr + ε_sgd) with q' = {sampled:g}")
     more, words = ("the sample, against anyone who knows who was sampled",), document.words
     return Reading(rows, (claim,), more, order=(words["order"],), no_fix=words["no fix"])
 
 
-def read_gcon(document: Document) -> Reading:
+def read_gcon_paper(document: PricedDocument) -> Reading:
     """GCON-style objective perturbation (edge level), as settings in YAML or JSON: ``{system: gcon, epsilon, delta, …}``.
 
         restart, steps, cap        a, the m_i of each concatenated power, p ≤ ½           share       ω
@@ -173,21 +189,21 @@ def read_gcon(document: Document) -> Reading:
     loss, listed = options.choice("loss", ("soft-margin", "pseudo-huber"), "soft-margin"), options.raw("steps")
     powers = [float(s) for s in listed if isinstance(s, (int, float))] if isinstance(listed, list) else [float("inf")]
     options.finish()
-    bounds = gcon.soft_margin(classes) if loss == "soft-margin" else gcon.pseudo_huber(classes, width)
-    moved = gcon.psi(powers, restart, cap)
+    bounds = gcon.gcon_soft_margin(classes) if loss == "soft-margin" else gcon.gcon_pseudo_huber(classes, width)
+    moved = gcon.gcon_psi(powers, restart, cap)
     given = gcon.Situation(epsilon, delta, share, bounds, moved, classes, features, labelled, per_end=False)
-    made = gcon.perturbation(given, regulariser)
+    made = gcon.gcon_perturbation(given, regulariser)
     exact = document.ask("solved exactly (1) or not (0)") == 1
     why = f"noise β = {made.beta:.4g}, Ψ = {moved:.4g}: the paper's constants, which hold for the exact minimiser"
     spent, reason = epsilon / document.louder, "an approximate minimiser without its own noise"
-    cost = costs.approximate(spent, delta) if exact else costs.unprotected(reason)
+    cost = costs.cost_of_approximate(spent, delta) if exact else costs.cost_of_unprotected(reason)
     unprotected = ("features and labels, which are public here", "tuning; a node's own edges, against that node")
-    row, claim = Row("edge", "edge-undirected", RECIPIENT, cost, 1, delta, why), "objective perturbation"
-    return Reading((row,), (Published(epsilon, delta, "total", claim),), unprotected, order=(document.words["order"],),
+    row, claim = ReadingRow("edge", "edge-undirected", SEEN_BY_RECIPIENT, cost, 1, delta, why), "objective perturbation"
+    return Reading((row,), (PublishedReading(epsilon, delta, "total", claim),), unprotected, order=(document.words["order"],),
                    settings={"epsilon": spent})  # fmt: skip
 
 
-def read_pnpignns(document: Document) -> Reading:
+def read_pnpignns_paper(document: PricedDocument) -> Reading:
     """PNPiGNNs / HeterPoisson (Xiang, Wang & Wang, IEEE S&P 2024): ``python main.py --expected_batchsize … --priv_epsilon …``.
 
     Clipped gradients of sampled subgraphs get symmetric multivariate Laplace noise, std·√W·N(0, I) with one W ~ Exp(1) per
@@ -203,7 +219,7 @@ def read_pnpignns(document: Document) -> Reading:
         options.count(name, 1, 0)
     options.finish()
     reason = "no proof is held here for multivariate Laplace noise in many dimensions (see the reader's text)"
-    row = Row("node", "replace", RECIPIENT, costs.unprotected(reason), 1, 1e-5, reason)
-    claim = Published(epsilon, 1e-5, "total", f"--priv_epsilon {epsilon:g} by their Theorem 2")
+    row = ReadingRow("node", "replace", SEEN_BY_RECIPIENT, costs.cost_of_unprotected(reason), 1, 1e-5, reason)
+    claim = PublishedReading(epsilon, 1e-5, "total", f"--priv_epsilon {epsilon:g} by their Theorem 2")
     unprotected = ("the reduced features, trained with DP-SGD of their own",)
     return Reading((row,), (claim,), unprotected, no_fix=document.words["no fix"])

@@ -6,28 +6,39 @@ iterations/b Poisson-sampled Gaussians of it (Choquette-Choo et al. 2023, arXiv 
 
 truncated_batch_size B: a Poisson batch with more than B records is cut to B of them at random. Given the other records that
 were drawn, T, a record is in with probability q·min(1, B/(|T|+1)) ≤ q; where it is, the others are a random subset with one
-record fewer. That is the coupling of a fixed-size draw (``costs.fixed_size``), for every T, and its curve only falls as q does:
-the price at q bounds it.
+record fewer. That is the coupling of a fixed-size draw (``costs.cost_of_fixed_size``), for every T, and its curve only falls as
+q does: the price at q bounds it.
 """
 
 import math
 from dataclasses import replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, in_clear, no_claim
-from fedgraph.pricing.catalogue import entries
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_values import Call, Choice, Method, Unresolved, Value, candidates, elements, holds, lift, plain
-from fedgraph.pricing.questions import RATES, text
-from fedgraph.pricing.training import Training
+from fedgraph.pricing import costs, dp_sgd
+from fedgraph.pricing.catalogue import catalogue_entries
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.dp_sgd import DpSgdTraining
+from fedgraph.pricing.open_facts import OPEN_FACT_RATES, fact_value_text
+from fedgraph.pricing.python_values import (
+    CallValue,
+    ChoiceValue,
+    MethodValue,
+    UnresolvedValue,
+    Value,
+    lift_over_values,
+    plain_value,
+    value_candidates,
+    value_elements,
+    value_holds,
+)
+from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, reading_in_clear, reading_without_claim
 
 _EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
 _PRIVATIZERS = ("gaussian_privatizer",)
 BY_HAND = ("grad", "value_and_grad", "apply_updates", "apply_gradients")  # what trains without a plan
 
 
-def read(document: Document) -> Reading:
+def read(document: PricedDocument) -> Reading:
     """The plan, with its noise multiplier or with ``calibrate(epsilon, delta)``; a Keras configuration; or a DP-SGD event."""
     made = [c for c in document.calls if c.name == "BandMFConfig" or c.dotted.endswith("BandMFConfig.default")]
     named = sorted({c.name for c in made})
@@ -43,40 +54,40 @@ def read(document: Document) -> Reading:
         return _event(document, events[0])
     if made := document.used("DpsgdGradientComputer")[0]:
         return _computer(document, made[0])
-    return in_clear("example", RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
+    return reading_in_clear("example", SEEN_BY_RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
 
 
-def _keras(document: Document, call: Call) -> Reading:
+def _keras(document: PricedDocument, call: CallValue) -> Reading:
     """``keras_api.DPKerasConfig``, which ``keras_api.make_private`` has to get."""
-    given = [plain(w.get("params")) for w in document.made("make_private")]
+    given = [plain_value(w.get("params")) for w in document.made("make_private")]
     if not given:
         reason = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
-        return in_clear("example", RECIPIENT, reason, "call keras_api.make_private")
-    if not any(params is call or isinstance(params, Choice) for params in given):
+        return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "call keras_api.make_private")
+    if not any(params is call or isinstance(params, ChoiceValue) for params in given):
         raise document.error_at(call, "make_private gets another configuration than this one; price a file with one")
     held = call.get("poisson_sampling_in_fit")
     poisson = document.answers.flag(held, "poisson_sampling_in_fit", False, call.line, worst=False)
     batch, size, steps = (document.number(call, n) for n in ("batch_size", "train_size", "train_steps"))
     batch = batch * (document.number(call, "gradient_accumulation_steps") or 1) if batch else None
     noise = document.number(call, "noise_multiplier") if call.held("noise_multiplier") is not None else None
-    said = Training(noise or 0.0, rate=min(1.0, batch / size) if batch and size else None, people=size,
+    said = DpSgdTraining(noise or 0.0, rate=min(1.0, batch / size) if batch and size else None, people=size,
                     steps=None if steps is None else int(steps), delta=document.number(call, "delta"))  # fmt: skip
     return _sampled(document, call, said, None if noise is not None else document.number(call, "epsilon"), poisson)
 
 
-def _altered(document: Document, event: Call) -> str:
+def _altered(document: PricedDocument, event: CallValue) -> str:
     """Why less noise may be added than the event says: by the privatizer of the file, where one stands there."""
     for made in document.made(*_PRIVATIZERS):
         updates = [c.owner for c in document.made("update")]
-        if not any(held is made or not isinstance(held, Call) for held in updates):
+        if not any(held is made or not isinstance(held, CallValue) for held in updates):
             return f"{made.name} (line {made.line}) is made, and nothing passes through its update"
         parts = _product(made.get("stddev", 0))
-        noise = [plain(p) for p in parts if not (isinstance(p, Call) and p.name == "sensitivity")]
-        multiplier = plain(event.get("noise_multiplier"))
+        noise = [plain_value(p) for p in parts if not (isinstance(p, CallValue) and p.name == "sensitivity")]
+        multiplier = plain_value(event.get("noise_multiplier"))
         found = len(noise) == 1 and (
-            (isinstance(noise[0], Call) and noise[0].name == "calibrate_dp_mechanism") or noise[0] == multiplier
+            (isinstance(noise[0], CallValue) and noise[0].name == "calibrate_dp_mechanism") or noise[0] == multiplier
         )
-        std = text(made.get("stddev", 0))
+        std = fact_value_text(made.get("stddev", 0))
         asked = f"Line {made.line} adds noise of std {std}: at least noise multiplier times sensitivity?"
         if not (found and len(parts) > 1) and not document.answers.whether(f"noise of line {made.line} kept", asked):
             return f"the noise of line {made.line}, of std {std}, is not known to be that of {event.name}"
@@ -85,16 +96,16 @@ def _altered(document: Document, event: Call) -> str:
 
 def _product(value: Value) -> list[Value]:
     """The factors of a product."""
-    inner = plain(value)
-    if isinstance(inner, Unresolved) and inner.factors:
+    inner = plain_value(value)
+    if isinstance(inner, UnresolvedValue) and inner.factors:
         return [part for factor in inner.factors for part in _product(factor)]
     return [inner]
 
 
-def _ran(document: Document, planned: float | None) -> int | None:
+def _ran(document: PricedDocument, planned: float | None) -> int | None:
     """The steps that are run, asked where a loop of the file is longer than what is accounted for."""
-    updates = lift("the steps of its loops", lambda *n: sum(n), *(c.times for c in document.made("update")))
-    lengths = [n for held in (*document.program.looped, updates) if isinstance(n := plain(held), int)]
+    updates = lift_over_values("the steps of its loops", lambda *n: sum(n), *(c.times for c in document.made("update")))
+    lengths = [n for held in (*document.program.looped, updates) if isinstance(n := plain_value(held), int)]
     longer = sorted({float(n) for n in lengths if planned is not None and n > planned}, reverse=True)
     if planned is None or not longer:
         return None if planned is None else int(planned)
@@ -102,94 +113,96 @@ def _ran(document: Document, planned: float | None) -> int | None:
     return int(document.answers.ask("steps that are run", question, (*longer, planned)))
 
 
-def _event(document: Document, call: Call) -> Reading:
+def _event(document: PricedDocument, call: CallValue) -> Reading:
     """``dpsgd_event(noise_multiplier, iterations, sampling_prob)``, perhaps inside ``calibrate_dp_mechanism``; or batches of a
     fixed size, or truncated ones."""
     if odd := _altered(document, call):
-        return in_clear("example", RECIPIENT, odd, "pass gradients through a privatizer with that noise")
+        return reading_in_clear("example", SEEN_BY_RECIPIENT, odd, "pass gradients through a privatizer with that noise")
     if call.name != "dpsgd_event":
         # ``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above.
         size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
-        steps, replaced, sampler = document.number(call, "iterations", "steps"), plain(call.get("replace")), ""
+        steps, replaced, sampler = document.number(call, "iterations", "steps"), plain_value(call.get("replace")), ""
         if call.name == "fixed_dpsgd_event":
             batch, sampler = document.number(call, "batch_size"), "FixedBatchSampling"
             rate = min(1.0, batch / size) if batch and size else rate
             drawn = document.made(sampler)
-            replaced = replaced or next((held for c in drawn if (held := plain(c.get("replace")))), False)
+            replaced = replaced or next((held for c in drawn if (held := plain_value(c.get("replace")))), False)
         if replaced not in (None, False):
             raise document.error_at(call, "not priced: batches drawn with replacement (replace)")
         if document.made("calibrate_dp_mechanism"):
             raise document.error_at(call, f"not priced: noise that is found for {call.name}; write the one it found")
         afresh = document.made(sampler or "CyclicPoissonSampling") or document.ask("batches drawn afresh", None, call)
-        return training.reading(document, Training(
+        return dp_sgd.read_dp_sgd(document, DpSgdTraining(
             document.need(call, "noise_multiplier", least=0.0), sampling="fixed" if afresh else "shuffled", rate=rate,
-            steps=_ran(document, steps), people=size, published=no_claim(f"{call.name} with its noise"),
+            steps=_ran(document, steps), people=size, published=reading_without_claim(f"{call.name} with its noise"),
             order=(document.words["truncated" if call.name == "truncated_dpsgd_event" else "drawn"],) if afresh else (),
         ))  # fmt: skip
     rate, steps = document.answers.known("sampling rate"), document.number(call, "iterations", "steps")
     if rate is None and call.held("sampling_prob") is not None:
         rate = document.number(call, "sampling_prob", "sampling rate")
     found = document.made("calibrate_dp_mechanism")
-    budget = found[0] if found and not isinstance(plain(call.get("noise_multiplier")), (int, float)) else None
+    budget = found[0] if found and not isinstance(plain_value(call.get("noise_multiplier")), (int, float)) else None
     poisson = bool(document.made("CyclicPoissonSampling") or document.ask("poisson sampling", None, call))
     noise = None if budget else document.number(call, "noise_multiplier")
-    said = Training(noise or 0.0, rate=rate, steps=None if steps is None else int(steps),
+    said = DpSgdTraining(noise or 0.0, rate=rate, steps=None if steps is None else int(steps),
                     delta=document.number(budget, "target_delta", "delta") if budget else None)  # fmt: skip
     if noise is None and not budget:
         raise document.error_at(call, f"{call.name} needs noise_multiplier, or calibrate_dp_mechanism, with numbers")
     return _sampled(document, call, said, document.number(budget, "target_epsilon", "epsilon") if budget else None, poisson)
 
 
-def _computer(document: Document, call: Call) -> Reading:
+def _computer(document: PricedDocument, call: CallValue) -> Reading:
     """``DpsgdGradientComputer`` of jax-privacy 1, with a number or the noise of ``calibrate_noise_multiplier``."""
-    held = plain(call.held("noise_multiplier"))
-    found = held if isinstance(held, Call) and held.name == "calibrate_noise_multiplier" else None
-    said, epsilon = Training(0.0), None
+    held = plain_value(call.held("noise_multiplier"))
+    found = held if isinstance(held, CallValue) and held.name == "calibrate_noise_multiplier" else None
+    said, epsilon = DpSgdTraining(0.0), None
     if found is not None:
         batch, size, steps = (document.number(found, n) for n in ("batch_sizes", "num_samples", "num_updates"))
         epsilon, delta = document.number(found, "target_epsilon", "epsilon"), document.number(found, "target_delta", "delta")
         rate = min(1.0, batch / size) if batch and size else None
-        said = Training(0.0, rate=rate, steps=None if steps is None else int(steps), delta=delta, people=size)
+        said = DpSgdTraining(0.0, rate=rate, steps=None if steps is None else int(steps), delta=delta, people=size)
     else:
-        said = Training(document.need(call, "noise_multiplier", above=0.0))
+        said = DpSgdTraining(document.need(call, "noise_multiplier", above=0.0))
     return _sampled(document, call, said, epsilon, bool(document.ask("poisson sampling", None, call)))
 
 
-def _sampled(document: Document, call: Call, said: Training, epsilon: float | None, poisson: bool) -> Reading:
+def _sampled(document: PricedDocument, call: CallValue, said: DpSgdTraining, epsilon: float | None, poisson: bool) -> Reading:
     """DP-SGD as ``said``; epsilon: what its noise is found for, by coins, where it is not said."""
     by_hand = said.multiplier > 0 or epsilon is None
     noise, delta = said.multiplier, said.delta or 0.0
     if (not by_hand and (epsilon is None or epsilon <= 0 or not 0 < delta < 1)) or noise < 0:
         message = f"{call.name} needs noise_multiplier ≥ 0, or an epsilon > 0 and a delta in (0, 1), as numbers"
         raise document.error_at(call, message)
-    claim = Published(None, said.delta, "none", f"{call.name} with its noise")
+    claim = PublishedReading(None, said.delta, "none", f"{call.name} with its noise")
     if not by_hand:
-        claim = Published(epsilon, delta, "total", call.name)
+        claim = PublishedReading(epsilon, delta, "total", call.name)
         planned, said = said.steps, replace(said, steps=_ran(document, said.steps))
         if poisson and planned == said.steps:
-            return training.calibrated_noise(document, claim, document.words["calibrated"], "epsilon", people=said.people)
+            return dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon", people=said.people)
         question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
-        rate = document.answers.ask("sampling rate", question, RATES[1:], known=said.rate)
+        rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:], known=said.rate)
         steps = int(document.ask("steps", said.steps))
-        noise, said = costs.noise_for(epsilon or 0.0, delta, rate, planned or steps), replace(said, rate=rate, steps=steps)
-    return training.reading(document, Training(
+        noise, said = costs.noise_at_cost(epsilon or 0.0, delta, rate, planned or steps), replace(said, rate=rate, steps=steps)
+    return dp_sgd.read_dp_sgd(document, DpSgdTraining(
         noise, sampling="poisson" if poisson else "shuffled", rate=said.rate, steps=said.steps, delta=said.delta,
         published=(claim,), order=() if poisson else (document.words["cut"],), people=said.people,
     ))  # fmt: skip
 
 
-def _plan(document: Document, call: Call) -> Reading:
-    known = set(entries()["jax_privacy"].calls["BandMFConfig"].split()) - {"*"}
+def _plan(document: PricedDocument, call: CallValue) -> Reading:
+    known = set(catalogue_entries()["jax_privacy"].calls["BandMFConfig"].split()) - {"*"}
     for name in set(call.keywords) - known - {"**"}:
         raise document.error_at(call, f"BandMFConfig: unknown option {name!r}; allowed: {', '.join(sorted(known))}")
-    changed = next((c for c in document.made("replace", "asdict") if any(holds(v, call) for v in c.args)), None)
+    changed = next((c for c in document.made("replace", "asdict") if any(value_holds(v, call) for v in c.args)), None)
     if changed is not None:
         raise document.error_at(changed, f"{changed.name} changes BandMFConfig; write its options where it is made")
     bands, uses, trained = _bands(document, call), _uses(document, call), document.made(*BY_HAND)
     if trained and not uses & {"?", "noise_addition_transform"}:
         line = trained[0].line
         unused = f"line {line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
-        return in_clear("example", RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform")
+        return reading_in_clear(
+            "example", SEEN_BY_RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform"
+        )
     calibrated = next((c for c in document.made("calibrate")), None)
     epsilon = document.number(calibrated, "epsilon") if calibrated else None
     delta, people = document.number(calibrated, "delta") if calibrated else None, document.number(call, "num_examples")
@@ -207,42 +220,47 @@ def _plan(document: Document, call: Call) -> Reading:
         raise document.error_at(call, f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]")
     ran = _ran(document, iterations)
     if given is None and poisson and ran == int(iterations):
-        claim = Published(epsilon, delta, "total", "BandMFConfig.calibrate")
-        return training.calibrated_noise(document, claim, document.words["calibrated"], "epsilon", people=people)
+        claim = PublishedReading(epsilon, delta, "total", "BandMFConfig.calibrate")
+        return dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon", people=people)
     steps = math.ceil((ran or iterations) / bands)
-    noise = given if given is not None else costs.noise_for(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands))
+    noise = (
+        given if given is not None else costs.noise_at_cost(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands))
+    )
     several = f"{bands:g} bands: per unit {steps} Poisson-sampled Gaussians of this multiplier." if bands > 1 else ""
     how = "" if poisson else document.words["cut"]
-    return training.reading(document, Training(
+    return dp_sgd.read_dp_sgd(document, DpSgdTraining(
         noise, sampling="shuffled" if not poisson else "fixed" if truncated else "poisson", rate=rate, steps=steps,
-        delta=delta, people=people, published=no_claim("a plan with its noise multiplier; ε comes from its dp_event"),
+        delta=delta, people=people,
+        published=reading_without_claim("a plan with its noise multiplier; ε comes from its dp_event"),
         order=tuple(filter(None, (several, how, document.words["truncated"] if truncated else ""))),
     ))  # fmt: skip
 
 
-def _bands(document: Document, call: Call) -> float:
+def _bands(document: PricedDocument, call: CallValue) -> float:
     """The bands of a plan: the length of its strategy, or ``num_bands`` of ``default``."""
-    strategy = plain(call.get("strategy"))
-    inner = plain(strategy.args[0]) if isinstance(strategy, Call) and strategy.name in ("array", "asarray") else strategy
-    if (known := elements(inner)) is not None:
+    strategy = plain_value(call.get("strategy"))
+    inner = (
+        plain_value(strategy.args[0]) if isinstance(strategy, CallValue) and strategy.name in ("array", "asarray") else strategy
+    )
+    if (known := value_elements(inner)) is not None:
         return float(len(known))
     if strategy is not None:
-        return max(1.0, document.ask("bands of the strategy", None, text(strategy)))
+        return max(1.0, document.ask("bands of the strategy", None, fact_value_text(strategy)))
     return document.need(call, "num_bands", least=1.0) if call.held("num_bands") is not None else 1.0
 
 
-def _of_the_plan(value: Value, call: Call) -> bool:
+def _of_the_plan(value: Value, call: CallValue) -> bool:
     """Whether a value is a plan, its configuration, or a part of either."""
-    inner = plain(value)
-    if isinstance(inner, Method) or (isinstance(inner, Call) and inner.name in ("make", "calibrate")):
+    inner = plain_value(value)
+    if isinstance(inner, MethodValue) or (isinstance(inner, CallValue) and inner.name in ("make", "calibrate")):
         return _of_the_plan(inner.owner, call)
-    return any(each is call for each in candidates(inner))
+    return any(each is call for each in value_candidates(inner))
 
 
-def _uses(document: Document, call: Call) -> set[str]:
+def _uses(document: PricedDocument, call: CallValue) -> set[str]:
     """The parts of a plan that the program calls, and ``?`` where something else gets it whole."""
     made = [c for c in document.calls if c.reached and c.name not in ("make", "calibrate", "print")]
-    parts = {c.owner.name for c in made if isinstance(c.owner, Method) and _of_the_plan(c.owner, call)}
+    parts = {c.owner.name for c in made if isinstance(c.owner, MethodValue) and _of_the_plan(c.owner, call)}
     parts |= {c.name for c in made if _of_the_plan(c.owner, call)}
-    given = [plain(v) for c in made for v in (*c.args, *c.keywords.values()) if _of_the_plan(v, call)]
-    return parts | {v.name if isinstance(v, Method) else "?" for v in given}
+    given = [plain_value(v) for c in made for v in (*c.args, *c.keywords.values()) if _of_the_plan(v, call)]
+    return parts | {v.name if isinstance(v, MethodValue) else "?" for v in given}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flare_job
-from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting, in_clear
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.flare_job import KNOWN, Filter, Site
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.flare_job import KNOWN_FLARE_FILTERS, FlareFilter, FlareSite
 from fedgraph.pricing.options import Options
+from fedgraph.pricing.readings import SEEN_BY_SERVER, PublishedReading, Reading, ReadingRow, ReadingSetting, reading_in_clear
 
 _METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
 BUDGETS = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
@@ -20,7 +20,7 @@ CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD 
 
 
 @dataclass(frozen=True)
-class Svt:
+class _Svt:
     """One SVT filter.
 
     Attributes:
@@ -33,27 +33,28 @@ class Svt:
     epsilon: float
     per_round: Callable[[float], float]
     words: str
-    settings: dict[str, Setting]
+    settings: dict[str, ReadingSetting]
 
 
-def read(document: Document) -> Reading:
+def read(document: PricedDocument) -> Reading:
     """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions that are known."""
-    job = flare_job.read(document)
+    job = flare_job.read_flare_job(document)
     everything = [f.name for site in job.sites for chain in site.chains for f in chain.filters]
-    others = tuple(dict.fromkeys((*(_other(name) for name in everything if name not in KNOWN), *job.aside)))
+    others = tuple(dict.fromkeys((*(_other(name) for name in everything if name not in KNOWN_FLARE_FILTERS), *job.aside)))
     if "GaussianPrivacy" in everything:
         raise PricingError(
             f"{document.path}: GaussianPrivacy is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
         )
 
     def clear(reason: str) -> Reading:
-        return in_clear("client", SERVER, reason, CLEAR, job.rounds or 1, "replace", unprotected=("the whole update",),
+        return reading_in_clear("client", SEEN_BY_SERVER, reason, CLEAR, job.rounds or 1, "replace",
+        unprotected=("the whole update",),
                               not_priced=others)  # fmt: skip
 
-    if not set(KNOWN) & set(everything):
+    if not set(KNOWN_FLARE_FILTERS) & set(everything):
         why = f" ({'; '.join(job.aside)})" if job.aside else ""
         return clear(f"no privacy filter stands on the results that clients send{why}")
-    dearest: tuple[float, list[Svt], int] = (-1.0, [], 0)
+    dearest: tuple[float, list[_Svt], int] = (-1.0, [], 0)
     for site in job.sites:
         found = _site(document, site)
         if isinstance(found, str):
@@ -64,11 +65,13 @@ def read(document: Document) -> Reading:
         return clear("no client is in this job")
     found = dearest[1]
     size, total = document.ask("parameters"), int(document.ask("rounds", job.rounds))
-    cost = costs.pure(sum(svt.per_round(size) for svt in found))
-    row = Row("client", "replace", SERVER, cost, total, 0.0, "; and for other tasks ".join(svt.words for svt in found))
+    cost = costs.cost_of_pure(sum(svt.per_round(size) for svt in found))
+    row = ReadingRow(
+        "client", "replace", SEEN_BY_SERVER, cost, total, 0.0, "; and for other tasks ".join(svt.words for svt in found)
+    )
     settings = {f"group {i}: {n}": v for i, svt in enumerate(found, 1) for n, v in svt.settings.items()}
     words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
-    claim = Published(sum(svt.epsilon for svt in found), 0.0, "per round, option epsilon", words)
+    claim = PublishedReading(sum(svt.epsilon for svt in found), 0.0, "per round, option epsilon", words)
     several = "Several filters on one result: what stands before SVT it bounds itself, what stands after is post-processing."
     order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
     open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
@@ -81,7 +84,7 @@ def _other(name: str) -> str:
     return f"{name} encrypts: whoever has the key sees the exact sum; it adds no noise" if encrypts else f"filter {name}"
 
 
-def _site(document: Document, site: Site) -> list[Svt] | str:
+def _site(document: PricedDocument, site: FlareSite) -> list[_Svt] | str:
     """The SVT filters of each task whose result is a model, or why one of them is in clear."""
     covered = [t for chain in site.chains for t in chain.tasks]
     models = [t for t in site.tasks if t not in _METRICS and t != "*"]
@@ -106,12 +109,12 @@ def _site(document: Document, site: Site) -> list[Svt] | str:
     return found
 
 
-def _kinds(used: Filter) -> list[str]:
+def _kinds(used: FlareFilter) -> list[str]:
     held = used.args.get("data_kinds")
     return [str(k).rsplit(".", 1)[-1] for k in held] if isinstance(held, list) and held else ["WEIGHT_DIFF", "WEIGHTS"]
 
 
-def _applies(document: Document, site: Site, used: Filter) -> bool:
+def _applies(document: PricedDocument, site: FlareSite, used: FlareFilter) -> bool:
     """Whether a filter handles the kind of data that the site sends; others pass it unfiltered."""
     kinds = set(_kinds(used))
     if unknown := kinds - {"WEIGHTS", "WEIGHT_DIFF"}:
@@ -124,20 +127,20 @@ def _applies(document: Document, site: Site, used: Filter) -> bool:
     return document.answers.whether(f"clients send {kind}", question)
 
 
-def _options(document: Document, used: Filter) -> Options:
+def _options(document: PricedDocument, used: FlareFilter) -> Options:
     options = Options(document, used.args, ("task_result_filters", used.name))
     options.without_price(["data_kinds"])
     return options
 
 
-def _percentile(document: Document, used: Filter) -> str:
+def _percentile(document: PricedDocument, used: FlareFilter) -> str:
     options = _options(document, used)
     percentile, gamma = options.number("percentile", 10.0), options.number("gamma", 0.01)
     options.finish()
     return f"values above percentile {percentile:g}, clipped to ±{gamma:g}, are a function of the data: there is no noise"
 
 
-def _svt(document: Document, used: Filter) -> Svt:
+def _svt(document: PricedDocument, used: FlareFilter) -> _Svt:
     options, louder = _options(document, used), document.louder
     fraction, noise_var = options.number("fraction", 0.1) or 0.0, options.number("noise_var", 0.1, above=True) or 0.1
     epsilon, release = options.number("epsilon", 0.1, above=True) or 0.1, options.number("epsilon_release", None, above=True)
@@ -161,10 +164,10 @@ def _svt(document: Document, used: Filter) -> Svt:
     held = zip(BUDGETS, (epsilon, first, second, noise_var if release is None else None, release), strict=True)
     spent = f"epsilon_release {release:g}" if release is not None else f"noise_var {noise_var:g} each"
     words = f"threshold and selection, then {fraction:g} of the values with Laplace noise, {spent}"
-    return Svt(epsilon, per_round, words, {name: value / louder for name, value in held if value is not None})
+    return _Svt(epsilon, per_round, words, {name: value / louder for name, value in held if value is not None})
 
 
-def _cheapest(several: list[Svt]) -> Svt:
+def _cheapest(several: list[_Svt]) -> _Svt:
     settings = {f"{i}. {name}": value for i, svt in enumerate(several, 1) for name, value in svt.settings.items()}
     words = f"the cheapest of {len(several)} SVT filters on one result"
-    return Svt(min(svt.epsilon for svt in several), lambda n: min(svt.per_round(n) for svt in several), words, settings)
+    return _Svt(min(svt.epsilon for svt in several), lambda n: min(svt.per_round(n) for svt in several), words, settings)

@@ -9,22 +9,29 @@ from dataclasses import dataclass
 
 from scipy.optimize import brentq
 
-from fedgraph.pricing import catalogue, costs, training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, in_clear, no_claim
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_changes import Pass
-from fedgraph.pricing.python_values import Call, Method, Part, holds, plain, truth
-from fedgraph.pricing.questions import ASKED, text
-from fedgraph.pricing.training import Training
+from fedgraph.pricing import catalogue, costs, dp_sgd
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.dp_sgd import DpSgdTraining
+from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, fact_value_text
+from fedgraph.pricing.python_state import LoopPass
+from fedgraph.pricing.python_values import CallValue, MethodValue, PartValue, plain_value, value_holds, value_truth
+from fedgraph.pricing.readings import (
+    SEEN_BY_RECIPIENT,
+    PublishedReading,
+    Reading,
+    ReadingRow,
+    reading_in_clear,
+    reading_without_claim,
+)
 from fedgraph.privacy.accounting import gaussian
 
 _SCHEDULERS = ("ExponentialNoise", "LambdaNoise", "StepNoise")
-MAKERS = ("make_private", "make_private_with_epsilon")
-HARMLESS = ("noise_multiplier", "max_grad_norm", "expected_batch_size", "param_groups", "defaults", "state", "grad_samples")
+OPACUS_MAKERS = ("make_private", "make_private_with_epsilon")
+_HARMLESS = ("noise_multiplier", "max_grad_norm", "expected_batch_size", "param_groups", "defaults", "state", "grad_samples")
 _INSIDE = ("original_optimizer", "optimizer")
 BY_HAND = ("DPOptimizer", "DistributedDPOptimizer", "DPOptimizerFastGradientClipping",
            "DistributedDPOptimizerFastGradientClipping")  # fmt: skip
-TOGETHER = ("DifferentiallyPrivateDistributedDataParallel", "DistributedDataParallel", "FSDP2Wrapper",
+_TOGETHER = ("DifferentiallyPrivateDistributedDataParallel", "DistributedDataParallel", "FSDP2Wrapper",
             "FullyShardedDataParallel")  # fmt: skip
 _STARTED = ("init_process_group", "spawn", "start_processes", "notebook_launcher")
 ONCE = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
@@ -44,37 +51,37 @@ class Run:
         unprotected: What is not covered.
     """
 
-    call: Call
+    call: CallValue
     poisson: bool
     visits: float
-    seen: tuple[Pass, ...]
+    seen: tuple[LoopPass, ...]
     spread: float | None
     unprotected: tuple[str, ...]
 
 
-def read(document: Document) -> Reading:
+def read(document: PricedDocument) -> Reading:
     """Every ``make_private…`` that is reached; several are models of their own, on the same data."""
     if (old := document.made("PrivacyEngine")) and any(c.name == "attach" for c in document.calls):
         message = "PrivacyEngine(model, …).attach(optimizer) is of opacus before 1.0; read here are opacus 1.0–1.6"
         raise document.error_at(old[0], message)
-    calls, why = document.used(*MAKERS)
+    calls, why = document.used(*OPACUS_MAKERS)
     bare = [c for c in document.used(*BY_HAND)[0] if document.number(c, "noise_multiplier") == 0]
     for call in bare:
         asked = f"Line {call.line} of {call.path.name} trains with {call.name} and no noise: is what it makes ever released?"
         if document.answers.whether(f"model of line {call.line} released", asked, worst=True):
             reason = f"{call.name} ({call.path.name}:{call.line}) has noise_multiplier 0: no noise"
-            return in_clear("example", RECIPIENT, reason, "give every model that is released its noise")
+            return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "give every model that is released its noise")
     if not calls:
         no_fix = "call make_private, and train with what it returns"
-        return in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
+        return reading_in_clear("example", SEEN_BY_RECIPIENT, f"{why}: training is in clear", no_fix)
     for call in calls:
         raw = call.get("optimizer")
-        beside = next((c for c in document.made("step") if isinstance(raw, Call) and c.owner is raw), None)
+        beside = next((c for c in document.made("step") if isinstance(raw, CallValue) and c.owner is raw), None)
         kept = [(c, c.owner) for c in document.made("step")]
-        within = [(c, o.owner) for c, o in kept if isinstance(o, Method) and o.name in _INSIDE]
+        within = [(c, o.owner) for c, o in kept if isinstance(o, MethodValue) and o.name in _INSIDE]
         inside = [c for c, owner in within if any(owner is part for part in _results(call))]
-        optimizer: list[Call | Part] = [part for part in call.parts.values() if part.index == 1]
-        reason = next((why for part in [call, *optimizer] if (why := document.altered(part, *HARMLESS))), "")
+        optimizer: list[CallValue | PartValue] = [part for part in call.parts.values() if part.index == 1]
+        reason = next((why for part in [call, *optimizer] if (why := document.altered(part, *_HARMLESS))), "")
         backward, stepped = document.made("backward"), document.made("step", "fit")
         asked = f"Line {call.line} makes the model private, and nothing steps with its optimizer: does it train?"
         if backward and not stepped and not document.answers.whether("private optimizer steps", asked):
@@ -87,28 +94,32 @@ def read(document: Document) -> Reading:
             reason = f"line {inside[0].line} steps with the optimizer inside the one that make_private returns: no noise"
         if reason:
             no_fix = "train with the model, optimizer and data loader that make_private returns"
-            return in_clear("example", RECIPIENT, reason, no_fix)
+            return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, no_fix)
     found = [_one(document, call) for call in calls]
-    return training.several_trainings(found * training.calls_in_loops(document, calls, "private model"), "private model")
+    return dp_sgd.add_dp_sgd_trainings(found * dp_sgd.count_dp_sgd_trainings(document, calls, "private model"), "private model")
 
 
-def _other_optimizer(document: Document, call: Call) -> Call | None:
+def _other_optimizer(document: PricedDocument, call: CallValue) -> CallValue | None:
     """An optimizer that steps and was made of the parameters of the private model, and is not the one that is made private."""
     models, private = [call.get("module"), call, *(p for p in call.parts.values() if p.index == 0)], call.get("optimizer")
     for step in document.made("step"):
         owner = step.owner
-        if isinstance(owner, Call) and owner is not private and not any(holds(owner, part) for part in call.parts.values()):
-            given = [plain(v) for v in (*owner.args, *owner.keywords.values())]
-            if any(isinstance(v, Call) and v.name == "parameters" and any(v.owner is m for m in models) for v in given):
+        if (
+            isinstance(owner, CallValue)
+            and owner is not private
+            and not any(value_holds(owner, part) for part in call.parts.values())
+        ):
+            given = [plain_value(v) for v in (*owner.args, *owner.keywords.values())]
+            if any(isinstance(v, CallValue) and v.name == "parameters" and any(v.owner is m for m in models) for v in given):
                 return owner
     return None
 
 
-def _processes(document: Document, call: Call, poisson: bool) -> tuple[int, float]:
+def _processes(document: PricedDocument, call: CallValue, poisson: bool) -> tuple[int, float]:
     """(models that are trained on the same examples, processes in which one step visits an example)."""
     started = document.made(*_STARTED)
-    together = any(holds(call.get("module"), made) for made in document.made(*TOGETHER))
-    split = poisson or any(holds(call.get("data_loader"), made) for made in document.made("DistributedSampler"))
+    together = any(value_holds(call.get("module"), made) for made in document.made(*_TOGETHER))
+    split = poisson or any(value_holds(call.get("data_loader"), made) for made in document.made("DistributedSampler"))
     if not started or (together and split):
         return 1, 1.0
     what = "go over the same examples, each all of them" if together else "train a model of their own, on the same examples"
@@ -117,57 +128,59 @@ def _processes(document: Document, call: Call, poisson: bool) -> tuple[int, floa
     return (1, found) if together else (int(found), 1.0)
 
 
-def _drawn(document: Document, call: Call, poisson: bool) -> str:
+def _drawn(document: PricedDocument, call: CallValue, poisson: bool) -> str:
     """Why an example may be in a batch, or in several batches of an epoch, more than once."""
-    loader = plain(call.get("data_loader"))
-    data = plain(loader.get("dataset")) if isinstance(loader, Call) else None
-    if isinstance(data, Call) and data.name in ("ConcatDataset", "ChainDataset"):
+    loader = plain_value(call.get("data_loader"))
+    data = plain_value(loader.get("dataset")) if isinstance(loader, CallValue) else None
+    if isinstance(data, CallValue) and data.name in ("ConcatDataset", "ChainDataset"):
         asked = f"Line {data.line} puts data sets together: is every example in one of them only?"
         if not document.answers.whether("examples in one data set", asked):
             return f"{data.name} (line {data.line}) may hold an example any number of times"
-    for name in ("sampler", "batch_sampler") if isinstance(loader, Call) and not poisson else ():
-        held = plain(loader.get(name)) if isinstance(loader, Call) else None
-        again = isinstance(held, Call) and truth(held.get("replacement")) is not False and "replacement" in held.keywords
-        if held is not None and (not isinstance(held, Call) or held.name not in (*ONCE, "RandomSampler") or again):
-            asked = f"Batches are drawn by {text(held)}: is every example in one batch of an epoch at most?"
+    for name in ("sampler", "batch_sampler") if isinstance(loader, CallValue) and not poisson else ():
+        held = plain_value(loader.get(name)) if isinstance(loader, CallValue) else None
+        again = (
+            isinstance(held, CallValue) and value_truth(held.get("replacement")) is not False and "replacement" in held.keywords
+        )
+        if held is not None and (not isinstance(held, CallValue) or held.name not in (*ONCE, "RandomSampler") or again):
+            asked = f"Batches are drawn by {fact_value_text(held)}: is every example in one batch of an epoch at most?"
             if not document.answers.whether("examples once an epoch", asked):
-                return f"batches are drawn by {text(held)}, which may draw an example any number of times"
+                return f"batches are drawn by {fact_value_text(held)}, which may draw an example any number of times"
     return ""
 
 
-def _one(document: Document, call: Call) -> Reading:
+def _one(document: PricedDocument, call: CallValue) -> Reading:
     answers, words, engines = document.answers, document.words, document.made("PrivacyEngine")
     engine = next((e for e in engines if e is call.owner), engines[0] if engines else None)
-    allowed = set(catalogue.entries()["opacus"].ignored.split())
+    allowed = set(catalogue.catalogue_entries()["opacus"].ignored.split())
     for name in set(call.keywords) - allowed - {"**"}:
         raise document.error_at(call, f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}")
-    clipping = plain(call.get("clipping")) or "flat"
+    clipping = plain_value(call.get("clipping")) or "flat"
     if clipping not in ("flat", "per_layer", "adaptive"):
-        message = f"clipping={text(call.get('clipping'))} is not priced; allowed: flat, per_layer, adaptive"
+        message = f"clipping={fact_value_text(call.get('clipping'))} is not priced; allowed: flat, per_layer, adaptive"
         raise document.error_at(call, message)
     spread = document.need(call, "unclipped_num_std", above=0.0) if clipping == "adaptive" else None
     poisson = answers.flag(call.get("poisson_sampling"), "poisson_sampling", True, call.line, worst=False)
-    raw, results = plain(call.get("data_loader")), _results(call)
-    seen = training.training_loops(document, (raw, *results), (call.get("optimizer"), *results))
-    returned = any(holds(p.over, part) for p in seen for part in results)
-    beside = isinstance(raw, Call) and any(holds(p.over, raw) for p in seen) and not returned
+    raw, results = plain_value(call.get("data_loader")), _results(call)
+    seen = dp_sgd.find_dp_sgd_loops(document, (raw, *results), (call.get("optimizer"), *results))
+    returned = any(value_holds(p.over, part) for p in seen for part in results)
+    beside = isinstance(raw, CallValue) and any(value_holds(p.over, raw) for p in seen) and not returned
     poisson = poisson and not beside
     if again := _drawn(document, call, poisson):
-        return in_clear("example", RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
+        return reading_in_clear("example", SEEN_BY_RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
     models, visits = _processes(document, call, poisson)
-    secure = engine is not None and plain(engine.get("secure_mode")) is True
+    secure = engine is not None and plain_value(engine.get("secure_mode")) is True
     unprotected: tuple[str, ...] = () if secure else (words["insecure"],)
     unprotected += (words["counted"],) if spread is not None else ()
     deltas = [call.held("target_delta"), *(c.get("delta") for c in document.made("get_epsilon"))]
-    batches = [text(d) for d in deltas if re.search(r"1(\.0*)? / len\(\w*load\w*\)", text(d))]
+    batches = [fact_value_text(d) for d in deltas if re.search(r"1(\.0*)? / len\(\w*load\w*\)", fact_value_text(d))]
     unprotected += (f"δ = {batches[0]} {words['delta of batches']}",) if batches else ()
     run = Run(call, poisson, visits, tuple(seen), spread, unprotected)
-    noise, accountant = plain(call.get("noise_multiplier")), plain(engine.get("accountant")) if engine else None
+    noise, accountant = plain_value(call.get("noise_multiplier")), plain_value(engine.get("accountant")) if engine else None
     if call.name == "make_private_with_epsilon":
-        return training.several_trainings([_with_epsilon(document, call, run, str(accountant or "prv"))] * models, "process")
-    if isinstance(noise, Call) and noise.name == "get_noise_multiplier":
-        found = _with_epsilon(document, noise, run, str(plain(noise.get("accountant")) or "prv"))
-        return training.several_trainings([found] * models, "process")
+        return dp_sgd.add_dp_sgd_trainings([_with_epsilon(document, call, run, str(accountant or "prv"))] * models, "process")
+    if isinstance(noise, CallValue) and noise.name == "get_noise_multiplier":
+        found = _with_epsilon(document, noise, run, str(plain_value(noise.get("accountant")) or "prv"))
+        return dp_sgd.add_dp_sgd_trainings([found] * models, "process")
     first = answers.number(call.get("noise_multiplier"), "noise_multiplier", call.line)
     if first is None or first < 0:
         raise document.error_at(call, "make_private needs noise_multiplier as a number ≥ 0")
@@ -177,20 +190,20 @@ def _one(document: Document, call: Call) -> Reading:
     more = f"The number of unclipped examples is released with std {spread:g}; Opacus' own ε leaves it out." if spread else ""
     how = words["beside"] if beside else "" if poisson else words["shuffled"]
     said = (f"batch size {batch:g}" if batch else "", *changed, how, more, words["divides"])
-    found = training.reading(document, Training(
-        multiplier, sampling="poisson" if poisson else "shuffled", epochs=training.epochs(document, None, run.seen),
+    found = dp_sgd.read_dp_sgd(document, DpSgdTraining(
+        multiplier, sampling="poisson" if poisson else "shuffled", epochs=dp_sgd.dp_sgd_epochs(document, None, run.seen),
         delta=document.number(asked[0], "delta") if asked else None, unprotected=unprotected,
-        published=no_claim("the file asks its accountant at run time"), order=tuple(filter(None, said)),
+        published=reading_without_claim("the file asks its accountant at run time"), order=tuple(filter(None, said)),
         ratio=_ratio(document, run, multiplier),
     ))  # fmt: skip
-    return training.several_trainings([found] * models, "process")
+    return dp_sgd.add_dp_sgd_trainings([found] * models, "process")
 
 
-def _results(call: Call) -> list[Call | Part]:
+def _results(call: CallValue) -> list[CallValue | PartValue]:
     return [call, *call.parts.values()]
 
 
-def _later(document: Document, call: Call, first: float) -> tuple[float, tuple[str, ...]]:
+def _later(document: PricedDocument, call: CallValue, first: float) -> tuple[float, tuple[str, ...]]:
     """The least noise multiplier of the run: later assignments and schedulers may lower it."""
     answers, least, said = document.answers, first, []
     for part in _results(call):
@@ -211,26 +224,26 @@ def _later(document: Document, call: Call, first: float) -> tuple[float, tuple[s
     return least, tuple(said)
 
 
-def _ratio(document: Document, run: Run, multiplier: float) -> float:
+def _ratio(document: PricedDocument, run: Run, multiplier: float) -> float:
     """By how much the count of unclipped examples, and visits by several processes, raise 1/noise."""
     if run.spread is None:
         return run.visits
-    return run.visits * training.counted_clips(document, run.call, multiplier, run.spread, "unclipped_num_std", "Opacus")
+    return run.visits * dp_sgd.dp_sgd_counted_clips(document, run.call, multiplier, run.spread, "unclipped_num_std", "Opacus")
 
 
-def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> Reading:
+def _with_epsilon(document: PricedDocument, call: CallValue, run: Run, accountant: str) -> Reading:
     """call: what finds the noise, make_private_with_epsilon or get_noise_multiplier."""
     poisson, spread, unprotected = run.poisson, run.spread, run.unprotected
     target, delta = document.need(call, "target_epsilon", above=0.0), document.number(call, "target_delta", "delta")
     epochs, louder = document.number(call, "epochs"), document.louder
-    stated = training.epochs(document, epochs, run.seen)
+    stated = dp_sgd.dp_sgd_epochs(document, epochs, run.seen)
     ran = epochs if stated is None and call.name == "get_noise_multiplier" else stated
     by_steps = epochs is None and document.number(call, "steps") is not None
     if delta is None or not 0 < delta < 1:
         raise document.error_at(call, "make_private_with_epsilon needs 0 < target_delta < 1 as a number")
     if accountant not in ("prv", "rdp", "gdp"):
         raise document.error_at(call, f"accountant {accountant!r}; allowed: prv, rdp, gdp")
-    claim = Published(target, delta, "total", f"make_private_with_epsilon, accountant {accountant}")
+    claim = PublishedReading(target, delta, "total", f"make_private_with_epsilon, accountant {accountant}")
     changed = any("noise_multiplier" in part.attributes for part in _results(call))
     if changed or document.made(*_SCHEDULERS):
         message = "not priced: noise found for an ε and changed afterwards; print the noise it found and use make_private"
@@ -238,20 +251,24 @@ def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> 
     if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):
         words = f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and "
         words += "add/remove or zero-out"
-        return training.calibrated_noise(document, claim, words, "target_epsilon", (document.words["divides"],), unprotected)
+        return dp_sgd.read_calibrated_dp_sgd(
+            document, claim, words, "target_epsilon", (document.words["divides"],), unprotected
+        )
     rate, total = document.ask("sampling rate"), ran
     if total is None:
         more = "" if epochs is None else f" Noise is found for {epochs:g}, and no loop of the file has that length."
-        total = document.answers.ask("epochs", f"How many epochs are run?{more}", ASKED["epochs"].values)
+        total = document.answers.ask("epochs", f"How many epochs are run?{more}", OPEN_FACT_QUESTIONS["epochs"].values)
     steps, planned = math.ceil(total / rate), math.ceil((epochs or total) / rate)
-    found = _gdp(target, delta, rate, planned) if accountant == "gdp" else costs.noise_for(target, delta, rate, planned)
+    found = _gdp(target, delta, rate, planned) if accountant == "gdp" else costs.noise_at_cost(target, delta, rate, planned)
     multiplier = louder * found / _ratio(document, run, found)
     why = f"Opacus' {accountant} accountant takes noise multiplier {multiplier:.4g}"
     if poisson:
-        row = Row("example", "zero-out", RECIPIENT, costs.poisson(multiplier, rate), steps, delta, why)
+        row = ReadingRow("example", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_poisson(multiplier, rate), steps, delta, why)
     else:
         why += "; batches are shuffled, one visit per epoch, unsampled"
-        row = Row("example", "zero-out", RECIPIENT, costs.gaussian(multiplier), math.ceil(total), delta, why)
+        row = ReadingRow(
+            "example", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_gaussian(multiplier), math.ceil(total), delta, why
+        )
     order = tuple(document.words[key] for key in (("divides",) if poisson else ("shuffled", "divides")))
     return Reading((row,), (claim,), unprotected, order=order, no_fix="set poisson_sampling=True and accountant='prv'")
 

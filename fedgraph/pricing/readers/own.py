@@ -8,25 +8,33 @@ import math
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import MODELS, SERVER, SUMS, Published, Reading, Row, no_claim
-from fedgraph.pricing.costs import Cost
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import scalar
+from fedgraph.pricing.costs import CostOfRounds
+from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
+from fedgraph.pricing.parsers import parse_scalar
+from fedgraph.pricing.readings import (
+    SEEN_BY_SERVER,
+    SEEN_BY_SUMS,
+    SEEN_WITH_MODELS,
+    PublishedReading,
+    Reading,
+    ReadingRow,
+    reading_without_claim,
+)
 from fedgraph.privacy import explain
-from fedgraph.privacy.accounting.accountant import Price
-from fedgraph.privacy.ledger import Account
-from fedgraph.privacy.settle import again
-from fedgraph.privacy.trust import EARLIER, Trust
+from fedgraph.privacy.accounting.accountant import AccountantPrice
+from fedgraph.privacy.ledger import LedgerAccount
+from fedgraph.privacy.settle import settle_account
+from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust
 from fedgraph.privacy.units import Unit
 
-VIEWERS = {"curator": MODELS, "sums": SUMS, "own-client": SERVER, "active-server": SERVER}
+_VIEWERS = {"curator": SEEN_WITH_MODELS, "sums": SEEN_BY_SUMS, "own-client": SEEN_BY_SERVER, "active-server": SEEN_BY_SERVER}
 SEVERAL = (2, 10)  # records of one user, shown beside the price of one
 UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
 HOW = {"poisson": ", Poisson-sampled", "fixed": ", a fixed-size sample without replacement"}
 
 
-def read_neutral(document: Document) -> Reading:
+def read_own_neutral(document: PricedDocument) -> Reading:
     """The one row, with what the file leaves out as questions."""
     options = Options(document)
     mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
@@ -48,17 +56,17 @@ def read_neutral(document: Document) -> Reading:
     if cost:
         believed = not options.has("flip_probability", "truth_probability")
         words = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
-        rows.append(Row(unit, "replace", "whoever sees the answers", cost, times, at, words))
+        rows.append(ReadingRow(unit, "replace", "whoever sees the answers", cost, times, at, words))
     else:
         move = "2·clip: one contribution is replaced" if replaced else "clip: one contribution vanishes"
         scale = "scale b" if mechanism == "laplace" else "standard deviation"
         words = f"sum with {scale} = {multiplier:.6g}·clip and sensitivity {move}{HOW.get(kind or '', '')}"
         viewer = "whoever sees the noised sums of all rounds"
         share = 1.0 if kind == "none" or rate is None else rate
-        rows.append(Row(unit, relation, viewer, _cost(mechanism, scaled, kind, share, replaced), times, at, words))
+        rows.append(ReadingRow(unit, relation, viewer, _cost(mechanism, scaled, kind, share, replaced), times, at, words))
         for k in SEVERAL if unit in ("example", "record") and mechanism == "gaussian" and kind != "fixed" else ():
             why = f"all of a user's {k} records together; {words}"
-            rows.append(Row("user", relation, viewer, costs.poisson(scaled, share, replaced, k), times, at, why))
+            rows.append(ReadingRow("user", relation, viewer, costs.cost_of_poisson(scaled, share, replaced, k), times, at, why))
     secret = "Amplification by sampling holds for viewers who do not learn who took part in a round."
     order = (
         "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total.",
@@ -69,7 +77,7 @@ def read_neutral(document: Document) -> Reading:
     several = ("a person with several examples: k of them cost more than one",) if unit == "example" else ()
     return Reading(
         tuple(rows),
-        () if claimed is None else (Published(claimed, at, "per round", "epsilon, as the file says"),),
+        () if claimed is None else (PublishedReading(claimed, at, "per round", "epsilon, as the file says"),),
         ("whatever is released besides the noised sums: sizes, metrics, which model was chosen", *sampled, *several),
         order=order,
         settings={name: held * document.louder} if held is not None else None,
@@ -110,7 +118,7 @@ def _noise(options: Options, mechanism: str) -> tuple[float, str]:
     return std / clip / root, "noise_std"
 
 
-def _response(options: Options, claimed: float | None) -> Cost:
+def _response(options: Options, claimed: float | None) -> CostOfRounds:
     """ε of one answer: ln((1 − p)/p), or ln(t(k − 1)/(1 − t)); the larger of both directions; or what is claimed."""
     for name in ("clip", "noise_std", "noise_multiplier"):
         if options.has(name):
@@ -118,7 +126,7 @@ def _response(options: Options, claimed: float | None) -> Cost:
     flip, values = options.number("flip_probability"), options.whole("num_values", 2, 2)
     truth = options.number("truth_probability")
     if claimed is not None and flip is None and truth is None:
-        return costs.pure(claimed)
+        return costs.cost_of_pure(claimed)
     if (flip is None) == (truth is None) or (flip is not None and values != 2):
         message = "needs flip_probability: p, or num_values: k and truth_probability: t, or the epsilon of one answer"
         raise options.error("mechanism", message)
@@ -126,19 +134,23 @@ def _response(options: Options, claimed: float | None) -> Cost:
     if kept is None or values is None or not 0 <= kept <= 1:
         raise options.error("flip_probability" if flip is not None else "truth_probability", "a probability lies in [0, 1]")
     if kept in (0.0, 1.0):
-        return costs.unprotected("an answer that is never (or always) flipped is the answer")
-    return costs.pure(abs(math.log(kept * (values - 1) / (1 - kept))))
+        return costs.cost_of_unprotected("an answer that is never (or always) flipped is the answer")
+    return costs.cost_of_pure(abs(math.log(kept * (values - 1) / (1 - kept))))
 
 
-def _cost(mechanism: str, multiplier: float, kind: str | None, rate: float, replaced: bool) -> Cost:
+def _cost(mechanism: str, multiplier: float, kind: str | None, rate: float, replaced: bool) -> CostOfRounds:
     if mechanism == "laplace":
-        return costs.sampled_laplace(multiplier, rate, replaced, fixed=kind == "fixed")
+        return costs.cost_of_sampled_laplace(multiplier, rate, replaced, fixed=kind == "fixed")
     if rate == 1:
-        return costs.gaussian(multiplier, replaced)
-    return costs.fixed_size(multiplier, rate, replaced) if kind == "fixed" else costs.poisson(multiplier, rate, replaced)
+        return costs.cost_of_gaussian(multiplier, replaced)
+    return (
+        costs.cost_of_fixed_size(multiplier, rate, replaced)
+        if kind == "fixed"
+        else costs.cost_of_poisson(multiplier, rate, replaced)
+    )
 
 
-def read_scenario(document: Document) -> Reading:
+def read_own_scenario(document: PricedDocument) -> Reading:
     """The budgets that a scenario asks for: one row per task, level of trust and budget, the dearest first.
 
     Noise is calibrated at or below them before any data is read. What a run really released stands in its ledger, and
@@ -149,24 +161,30 @@ def read_scenario(document: Document) -> Reading:
         delta, named = task.get("delta"), task.get("trust", task.get("settings"))
         at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
         wanted = task.get("epsilons")
-        values = [scalar(v) if isinstance(v, str) else v for v in wanted] if isinstance(wanted, list) else []
+        values = [parse_scalar(v) if isinstance(v, str) else v for v in wanted] if isinstance(wanted, list) else []
         for budget in (float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)):
             for level in named if isinstance(named, list) else [Trust.CURATOR.value]:
-                trust = EARLIER.get(str(level), str(level))
-                cost = costs.unprotected("epsilons: inf asks for no noise") if math.isinf(budget) else costs.pure(budget)
+                trust = EARLIER_TRUST_WORDS.get(str(level), str(level))
+                cost = (
+                    costs.cost_of_unprotected("epsilons: inf asks for no noise")
+                    if math.isinf(budget)
+                    else costs.cost_of_pure(budget)
+                )
                 why = f"task {task.get('label', task.get('task'))}, {trust}: noise is calibrated to cost at most this; see the "
                 why += "method for unit and relation"
-                row = Row("as the method", "as the method", VIEWERS.get(trust, trust), cost, 1, at, why)
+                row = ReadingRow("as the method", "as the method", _VIEWERS.get(trust, trust), cost, 1, at, why)
                 found.append((budget, row))
     if not found:
         raise PricingError(f"{document.path}:1: no task of this scenario has epsilons")
     rows = tuple(row for _, row in sorted(found, key=lambda each: -each[0]))
     return Reading(
-        rows, no_claim("targets; the ledger of a run says what was spent"), no_fix="write the ε you want into epsilons"
+        rows,
+        reading_without_claim("targets; the ledger of a run says what was spent"),
+        no_fix="write the ε you want into epsilons",
     )
 
 
-def read_ledger(document: Document) -> Reading:
+def read_own_ledger(document: PricedDocument) -> Reading:
     """``ledger.jsonl`` of a run: what was really released, by the report's accountant. A row per cell, the dearest first."""
     try:
         ledger = explain.read(document.path)
@@ -174,18 +192,18 @@ def read_ledger(document: Document) -> Reading:
         raise PricingError(str(error)) from None
     if not ledger.accounts:
         raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
-    priced = sorted(((again(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
+    priced = sorted(((settle_account(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
     assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
     return Reading(
         tuple(_of_a_cell(paid, account) for paid, account in priced),
-        no_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit"),
+        reading_without_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit"),
         order=tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items())),
         no_fix="a ledger is history; change the scenario's epsilons and run again",
     )
 
 
-def _of_a_cell(paid: Price, account: Account) -> Row:
+def _of_a_cell(paid: AccountantPrice, account: LedgerAccount) -> ReadingRow:
     said = account.protection
     relation = said.relation.value if said.unit is Unit.EDGE else said.relation.value.removeprefix(f"{said.unit.value}-")
     words = f"cell {account.cell}"
-    return Row(said.unit.value, relation, said.viewer.words, lambda rounds, delta: paid, 1, account.delta, words)
+    return ReadingRow(said.unit.value, relation, said.viewer.words, lambda rounds, delta: paid, 1, account.delta, words)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import documents, pfl_mechanisms
-from fedgraph.pricing.base import MODELS, Published, Reading, in_clear, no_claim
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import Tree
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.open_facts import fact_value_text
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.pfl_mechanisms import Part, Said
-from fedgraph.pricing.python_values import Call, elements, plain
-from fedgraph.pricing.questions import text
+from fedgraph.pricing.parsers import ParsedTree
+from fedgraph.pricing.pfl_mechanisms import JointPflMechanismPart, PflMechanism
+from fedgraph.pricing.python_values import CallValue, plain_value, value_elements
+from fedgraph.pricing.readings import SEEN_WITH_MODELS, PublishedReading, Reading, reading_in_clear, reading_without_claim
 
 _ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
 _BANDED, ADAPTIVE, LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
@@ -26,14 +26,16 @@ _KEYS = (*_ACCOUNTANTS, _BANDED, LAPLACE, SINGLE, "GaussianMechanism", JOINT, "c
 CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
 
 
-def read(document: Document) -> Reading:
+def read(document: PricedDocument) -> Reading:
     if document.kind != "python":
         return _flags(document)
-    lists = [elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords]
-    held = [inner for each in lists for value in each or () if isinstance(inner := plain(value), Call)]
+    lists = [
+        value_elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords
+    ]
+    held = [inner for each in lists for value in each or () if isinstance(inner := plain_value(value), CallValue)]
     if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
-        return in_clear("user", MODELS, reason, "give the mechanism to the backend first")
+        return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the backend first")
     joint = _only(document, JOINT)
     if joint is not None:
         return _joint(document, joint)
@@ -45,14 +47,15 @@ def read(document: Document) -> Reading:
         # A mechanism without accountant: central where the file wraps it so, else applied by each user.
         kind = "laplace" if call.name == LAPLACE else "gaussian"
         delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
-        said = Said(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
-        priced = pfl_mechanisms.laplace if kind == "laplace" else pfl_mechanisms.single_mechanism
-        if any(plain(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
+        said = PflMechanism(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
+        priced = pfl_mechanisms.laplace_pfl_mechanism if kind == "laplace" else pfl_mechanisms.single_pfl_mechanism
+        if any(plain_value(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
             return priced(document, said)
         alone = (
-            f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_mechanisms.ORDER}"
+            f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. "
+            f"{pfl_mechanisms.PFL_MECHANISM_ORDER}"
         )
-        rows = pfl_mechanisms.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
+        rows = pfl_mechanisms.local_pfl_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
         return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
     accountant = _only(document, *_ACCOUNTANTS)
     if call is not None and call.name == _BANDED:
@@ -64,9 +67,9 @@ def read(document: Document) -> Reading:
         rounds, separation = document.number(call, "num_iterations"), document.number(call, "min_separation")
         if any(v is not None and (v < 1 or v != int(v)) for v in (rounds, separation)) or separation == 1:
             raise document.error_at(call, "num_iterations is a whole number ≥ 1, min_separation one ≥ 2")
-        sampler = next((str(plain(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
+        sampler = next((str(plain_value(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
         said = replace(said, rounds=int(rounds) if rounds is not None else None)
-        return pfl_mechanisms.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
+        return pfl_mechanisms.banded_pfl_mechanism(document, said, int(separation) if separation is not None else None, sampler)
     if accountant is None:
         return _mechanism(document, call)
     said, kind = _said(document, accountant)
@@ -74,11 +77,11 @@ def read(document: Document) -> Reading:
         if said.noise is None:
             message = "not priced: a Laplace accountant without noise_parameter; write the one it found"
             raise document.error_at(accountant, message)
-        return pfl_mechanisms.laplace(document, said)
+        return pfl_mechanisms.laplace_pfl_mechanism(document, said)
     return _gaussian(document, call, said)
 
 
-def _only(document: Document, *names: str) -> Call | None:
+def _only(document: PricedDocument, *names: str) -> CallValue | None:
     """The one call of these names; two different ones are an error."""
     found = [call for call in _taken(document) if call.name in names]
     if any((c.name, c.args, dict(c.keywords)) != (found[0].name, found[0].args, dict(found[0].keywords)) for c in found[1:]):
@@ -87,21 +90,21 @@ def _only(document: Document, *names: str) -> Call | None:
     return found[0] if found else None
 
 
-def _taken(document: Document) -> list[Call]:
+def _taken(document: PricedDocument) -> list[CallValue]:
     """The calls that are reached, or all of a file that only defines."""
     names = {call.name for call in document.calls if call.name in _KEYS or ADAPTIVE in call.dotted}
     return sorted((c for name in sorted(names) for c in document.used(name)[0]), key=lambda c: c.line)
 
 
-def _said(document: Document, call: Call) -> tuple[Said, str]:
+def _said(document: PricedDocument, call: CallValue) -> tuple[PflMechanism, str]:
     """What an accountant's call says, and its mechanism."""
     rounds = document.number(call, "num_compositions", "rounds")
     rate = document.number(call, "sampling_probability", "sampling rate")
     epsilon, delta, noise, scale = (document.number(call, n) for n in ("epsilon", "delta", "noise_parameter", "noise_scale"))
     for name, found in (("noise_parameter", noise), ("noise_scale", scale), ("epsilon", epsilon)):
         if found is None and call.held(name) is not None:
-            raise document.error_at(call, f"{call.name}: {name} is {text(call.held(name))}; write it as a number")
-    kind = str(plain(call.get("mechanism"))).lower()
+            raise document.error_at(call, f"{call.name}: {name} is {fact_value_text(call.held(name))}; write it as a number")
+    kind = str(plain_value(call.get("mechanism"))).lower()
     if kind not in ("gaussian", "laplace"):
         raise document.error_at(call, f"not priced: mechanism {call.get('mechanism')!r}; allowed: gaussian, laplace")
     if noise is None and (epsilon is None or delta is None):
@@ -113,47 +116,49 @@ def _said(document: Document, call: Call) -> tuple[Said, str]:
         raise document.error_at(call, "epsilon and noise_parameter are > 0, and δ lies in (0, 1)")
     run = [n for c in document.calls if c.reached and (n := document.number(c, "central_num_iterations", "rounds")) is not None]
     ran = int(sum(run)) if run and rounds and sum(run) > rounds else None
-    return Said(call.name, noise, epsilon, delta, rate, int(rounds) if rounds else None, scale, run=ran), kind
+    return PflMechanism(call.name, noise, epsilon, delta, rate, int(rounds) if rounds else None, scale, run=ran), kind
 
 
-def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
+def _gaussian(document: PricedDocument, adaptive: CallValue | None, said: PflMechanism) -> Reading:
     """Gaussian noise, the clip fixed or following a quantile; pfl's own condition on the noise of the clipping indicator."""
     if adaptive is None:
-        return pfl_mechanisms.gaussian(document, said)
+        return pfl_mechanisms.gaussian_pfl_mechanism(document, said)
     held = adaptive.get("clipping_indicator_noise_stddev", 2)  # third of both its constructors
     indicator = document.answers.number(held, "clipping_indicator_noise_stddev", adaptive.line)
     if indicator is not None and said.noise is not None and indicator <= said.noise:
         message = f"clipping_indicator_noise_stddev = {indicator:g} must lie above the noise_parameter {said.noise:g}"
         raise document.error_at(adaptive, message)
     more = " The quantile that moves the clip is a coordinate of the same release, whose joint norm is the clip."
-    return pfl_mechanisms.gaussian(document, said, pfl_mechanisms.ORDER + more)
+    return pfl_mechanisms.gaussian_pfl_mechanism(document, said, pfl_mechanisms.PFL_MECHANISM_ORDER + more)
 
 
-def _mechanism(document: Document, adaptive: Call | None) -> Reading:
+def _mechanism(document: PricedDocument, adaptive: CallValue | None) -> Reading:
     call = next((c for c in _taken(document) if c.name == "GaussianMechanism"), None)
     if call is None and (dead := document.dead(*_KEYS)):
         where = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
-        return in_clear("user", MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first")
+        return reading_in_clear(
+            "user", SEEN_WITH_MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first"
+        )
     if call is None:
         raise PricingError(f"{document.path}: no accountant and no mechanism of pfl with numbers stands here")
-    return _gaussian(document, adaptive, Said(call.name, document.need(call, "relative_noise_stddev", least=0.0)))
+    return _gaussian(document, adaptive, PflMechanism(call.name, document.need(call, "relative_noise_stddev", least=0.0)))
 
 
-def _joint(document: Document, call: Call) -> Reading:
+def _joint(document: PricedDocument, call: CallValue) -> Reading:
     def listed(name: str, count: int) -> list[float | None]:
-        value = plain(call.get(name))
+        value = plain_value(call.get(name))
         values = value if isinstance(value, list) else [value] * count
         if len(values) != count:
             raise document.error_at(call, f"{name}: {len(values)} values for {count} mechanisms")
         return [document.answers.number(v, name, call.line) for v in values]
 
-    held = plain(call.get("mechanisms"))
-    kinds = [str(plain(k)).lower() for k in held] if isinstance(held, list) else []
+    held = plain_value(call.get("mechanisms"))
+    kinds = [str(plain_value(k)).lower() for k in held] if isinstance(held, list) else []
     if not kinds or set(kinds) - {"gaussian", "laplace"}:
         raise document.error_at(call, f"{JOINT}: mechanisms is a list of 'gaussian' and 'laplace'")
     rounds, rates, noises = (listed(n, len(kinds)) for n in ("num_compositions", "sampling_probability", "noise_parameters"))
     parts = tuple(
-        Part(k, n, q, int(r))
+        JointPflMechanismPart(k, n, q, int(r))
         for k, n, q, r in zip(kinds, noises, rates, rounds, strict=True)
         if n is not None and q is not None and r is not None and n > 0 and 0 <= q <= 1 and r >= 1
     )
@@ -164,10 +169,12 @@ def _joint(document: Document, call: Call) -> Reading:
             line=call.line,
         )
     epsilon, delta = document.number(call, "total_epsilon"), document.number(call, "total_delta")
-    return pfl_mechanisms.joint_mechanism(document, Said(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters")
+    return pfl_mechanisms.joint_pfl_mechanism(
+        document, PflMechanism(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters"
+    )
 
 
-def _configured(document: Document) -> dict[str, Tree]:
+def _configured(document: PricedDocument) -> dict[str, ParsedTree]:
     """The flags of a command line over those of the YAML of its ``--args_config``, beside the file or where we stand."""
     name = document.data.get("args_config")
     if not isinstance(name, str) or document.kind not in ("command", "namespace"):
@@ -177,10 +184,10 @@ def _configured(document: Document) -> dict[str, Tree]:
         raise document.error(
             f"args_config: there is no {name} beside this file or here; copy it or give its path", "args_config"
         )
-    return {**documents.read(paths[0]).data, **document.data}
+    return {**documents.read_priced_document(paths[0]).data, **document.data}
 
 
-def _flags(document: Document) -> Reading:
+def _flags(document: PricedDocument) -> Reading:
     options = Options(document, _configured(document))
     mechanism = options.choice("central_privacy_mechanism", CENTRAL, "none")
     each = options.choice("local_privacy_mechanism", ("none", "gaussian", "laplace", "norm_clipping_only"), "none")
@@ -188,31 +195,31 @@ def _flags(document: Document) -> Reading:
     said, separation = _run(options, mechanism), options.whole("min_separation", 48, 2)
     rest = tuple(options.rest)
     if mechanism == "gaussian":
-        found = pfl_mechanisms.single_mechanism(document, said)
+        found = pfl_mechanisms.single_pfl_mechanism(document, said)
     elif mechanism == "gaussian_moments_accountant":
-        found = pfl_mechanisms.gaussian(document, said)
+        found = pfl_mechanisms.gaussian_pfl_mechanism(document, said)
     elif mechanism == "laplace":
-        found = pfl_mechanisms.laplace(document, said)
+        found = pfl_mechanisms.laplace_pfl_mechanism(document, said)
     elif mechanism == "banded_matrix_factorization":
-        found = pfl_mechanisms.banded_mechanism(document, said, separation, None)
+        found = pfl_mechanisms.banded_pfl_mechanism(document, said, separation, None)
     else:
         why = f"central_privacy_mechanism {mechanism!r} adds no noise"
-        found = in_clear("user", MODELS, why, "choose a mechanism first", said.rounds or 1,
-                               published=no_claim(f"{said.name}: no ε"))  # fmt: skip
+        found = reading_in_clear("user", SEEN_WITH_MODELS, why, "choose a mechanism first", said.rounds or 1,
+                               published=reading_without_claim(f"{said.name}: no ε"))  # fmt: skip
     found = replace(found, not_priced=rest)
     if each in ("none", "norm_clipping_only"):
         return found
     central = mechanism not in ("none", "norm_clipping_only")
     louder = 1.0 if central else document.louder
-    local = pfl_mechanisms.local_mechanism(document, each, own[0], replace(said, delta=own[1]), louder)
-    claim = Published(own[0], 0.0 if each == "laplace" else own[1], "per round", f"{said.name}: local {each}")
+    local = pfl_mechanisms.local_pfl_mechanism(document, each, own[0], replace(said, delta=own[1]), louder)
+    claim = PublishedReading(own[0], 0.0 if each == "laplace" else own[1], "per round", f"{said.name}: local {each}")
     if central:
         return replace(found, rows=(*found.rows, *local), published=(*found.published, claim))
-    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_mechanisms.UNPROTECTED[:1],
-                   order=(pfl_mechanisms.ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
+    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_mechanisms.PFL_MECHANISM_UNPROTECTED[:1],
+                   order=(pfl_mechanisms.PFL_MECHANISM_ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
 
 
-def _run(options: Options, mechanism: str) -> Said:
+def _run(options: Options, mechanism: str) -> PflMechanism:
     """What the benchmarks' flags say of the run, with the defaults of their parser."""
     rounds, cohort = options.whole("central_num_iterations", 200, 1), options.number("cohort_size", 1000.0, above=True) or 1e3
     wanted = options.number("noise_cohort_size", 1000.0, above=True) or 1e3
@@ -223,7 +230,9 @@ def _run(options: Options, mechanism: str) -> Said:
         raise options.error("population", f"a cohort of {max(cohort, wanted):g} out of a population of {population:g}")
     if accounted and cohort > wanted:
         raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
-    said = Said(pfl_mechanisms.FLAGS, None, epsilon, delta, cohort / population, rounds, people=population)
+    said = PflMechanism(
+        pfl_mechanisms.PFL_MECHANISM_FLAGS, None, epsilon, delta, cohort / population, rounds, people=population
+    )
     if not accounted:
         return said
     return replace(said, rate=wanted / population, scale=cohort / wanted, trained=cohort / population)

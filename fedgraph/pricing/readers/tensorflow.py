@@ -10,29 +10,44 @@ import re
 from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import training
-from fedgraph.pricing.base import MODELS, RECIPIENT, Published, Reading, in_clear, no_claim
-from fedgraph.pricing.catalogue import entries
-from fedgraph.pricing.documents import Document
+from fedgraph.pricing import dp_sgd
+from fedgraph.pricing.catalogue import catalogue_entries
+from fedgraph.pricing.documents import PricedDocument
+from fedgraph.pricing.dp_sgd import DpSgdTraining
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_values import Call, Method, Unresolved, Value, holds, lift, plain
-from fedgraph.pricing.training import Training
+from fedgraph.pricing.python_values import (
+    CallValue,
+    MethodValue,
+    UnresolvedValue,
+    Value,
+    lift_over_values,
+    plain_value,
+    value_holds,
+)
+from fedgraph.pricing.readings import (
+    SEEN_BY_RECIPIENT,
+    SEEN_WITH_MODELS,
+    PublishedReading,
+    Reading,
+    reading_in_clear,
+    reading_without_claim,
+)
 
 _STATEMENTS = {
     "compute_dp_sgd_privacy_statement": ("number_of_examples", "batch_size", "num_epochs", "noise_multiplier", "delta"),
     "compute_dp_sgd_privacy": ("n", "batch_size", "epochs", "noise_multiplier", "delta"),
 }
-_OPTIMIZERS = tuple(name for name in entries()["tf_privacy"].calls if name not in _STATEMENTS)
+_OPTIMIZERS = tuple(name for name in catalogue_entries()["tf_privacy"].calls if name not in _STATEMENTS)
 _AGGREGATORS = ("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "GaussianSumQuery")
 CUT = "Batches are taken as shuffled; Poisson sampling would amplify."
 _MEANS = "num_microbatches is given: one clip bounds a mean over a microbatch, which one example may turn round (2·clip)."
 
 
-def read_privacy(document: Document) -> Reading:
+def read_tensorflow_privacy(document: PricedDocument) -> Reading:
     return _command(document) if document.kind == "command" else _python(document)
 
 
-def _command(document: Document) -> Reading:
+def _command(document: PricedDocument) -> Reading:
     options = Options(document)
     count = "number_of_examples" if options.has("number_of_examples") else "N"  # the statement's own names are taken too
     passes = "num_epochs" if options.has("num_epochs") else "epochs"
@@ -43,15 +58,15 @@ def _command(document: Document) -> Reading:
     options.finish()
     if batch > examples:
         raise options.error("batch_size", f"batch_size {batch:g} is larger than N = {examples:g}")
-    claim = Published(None, delta, "total", "TFP prints its own statement for these flags")
+    claim = PublishedReading(None, delta, "total", "TFP prints its own statement for these flags")
     order = "Batches are taken as shuffled, as the statement's first number; Poisson sampling would amplify."
-    return training.reading(document, Training(
+    return dp_sgd.read_dp_sgd(document, DpSgdTraining(
         multiplier, sampling="shuffled", rate=batch / examples, epochs=epochs, delta=delta, published=(claim,),
         people=examples, order=(order,), microbatched=microbatched,
     ))  # fmt: skip
 
 
-def _python(document: Document) -> Reading:
+def _python(document: PricedDocument) -> Reading:
     calls, why = document.used(*_OPTIMIZERS)
     statements = document.made(*_STATEMENTS)
     if not calls and (bolt := document.made("BoltOn", "BoltOnModel")):
@@ -59,34 +74,34 @@ def _python(document: Document) -> Reading:
         raise document.error_at(bolt[0], message)
     if not calls and statements:
         call, said = statements[0], _stated(document, statements[0])
-        claim = Published(None, said.delta, "none", f"{call.name}, printed at run time")
+        claim = PublishedReading(None, said.delta, "none", f"{call.name}, printed at run time")
         order = "The file computes a statement and trains nothing; batches are taken as shuffled."
-        return training.reading(document, Training(
+        return dp_sgd.read_dp_sgd(document, DpSgdTraining(
             document.need(call, "noise_multiplier", above=0.0), sampling="shuffled", epochs=said.epochs, delta=said.delta,
             rate=said.rate, order=(order,), published=(claim,), microbatched=True, people=said.examples,
         ))  # fmt: skip
     if not calls:
         no_fix = "train with a DP optimizer of TensorFlow Privacy"
-        return in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
+        return reading_in_clear("example", SEEN_BY_RECIPIENT, f"{why}: training is in clear", no_fix)
     trained = [c.get("optimizer", 0) for c in document.made("compile")]
     trained += [c.owner for c in document.made("minimize", "apply_gradients")]
     models = any(call.name in ("DPModel", "DPSequential") for call in calls)
-    if trained and not models and not any(holds(value, call) for value in trained for call in calls):
+    if trained and not models and not any(value_holds(value, call) for value in trained for call in calls):
         reason = f"{calls[0].name} (line {calls[0].line}) is made, and another optimizer trains: training is in clear"
-        return in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer")
+        return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "compile the model with the DP optimizer")
     compiled: dict[tuple[int, str], list[bool]] = {}
     for made in document.made("compile"):
         of_this = compiled.setdefault((id(made.owner), made.dotted), [])
-        of_this.append(any(holds(made.get("optimizer", 0), call) for call in calls))
+        of_this.append(any(value_holds(made.get("optimizer", 0), call) for call in calls))
     for private in compiled.values():
         if any(private) and not private[-1]:
             reason = "the model is compiled again with another optimizer after the private one: training is in clear"
-            return in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer, once")
+            return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "compile the model with the DP optimizer, once")
     found = [_one(document, call, statements[0] if statements else None) for call in calls]
-    return training.several_trainings(found * training.calls_in_loops(document, calls, "private model"), "private model")
+    return dp_sgd.add_dp_sgd_trainings(found * dp_sgd.count_dp_sgd_trainings(document, calls, "private model"), "private model")
 
 
-def _one(document: Document, call: Call, statement: Call | None) -> Reading:
+def _one(document: PricedDocument, call: CallValue, statement: CallValue | None) -> Reading:
     if {"noise_multiplier", "_noise_multiplier"} & set(call.attributes):
         raise document.error_at(call, f"not priced: the noise of {call.name} is set again later; write it where it is made")
     multiplier, said = document.need(call, "noise_multiplier", least=0.0), _stated(document, statement)
@@ -97,7 +112,7 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
         document.need(call, "l2_norm_clip", above=0.0)
     if multiplier == 0:
         reason = f"{call.name} (line {call.line}) has noise_multiplier 0: no noise"
-        return in_clear("example", RECIPIENT, reason, "set noise_multiplier first")
+        return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "set noise_multiplier first")
     microbatches, whole = document.number(call, "num_microbatches"), call.held("num_microbatches") is None
     several_in_one = not whole and (microbatches is None or said.batch is None or microbatches != said.batch)
     about = ""
@@ -106,45 +121,46 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
     steps = document.number(call, "gradient_accumulation_steps")
     if steps is not None and steps > 1:
         raise document.error_at(call, "not priced: gradient_accumulation_steps > 1 (noise is added at each of them)")
-    claim = Published(None, said.delta, "none", f"{call.name}; TFP's statement is printed at run time")
-    return training.reading(document, Training(
+    claim = PublishedReading(None, said.delta, "none", f"{call.name}; TFP's statement is printed at run time")
+    return dp_sgd.read_dp_sgd(document, DpSgdTraining(
         multiplier, sampling="shuffled", rate=said.rate, epochs=_passes(document, call, said.epochs),
         people=said.examples, delta=said.delta, published=(claim,), microbatched=several_in_one,
         order=tuple(filter(None, (CUT, _MEANS if several_in_one else "", about))),
     ))  # fmt: skip
 
 
-def _passes(document: Document, optimizer: Call, stated: float | None) -> float | None:
+def _passes(document: PricedDocument, optimizer: CallValue, stated: float | None) -> float | None:
     """Epochs of every ``fit`` but those of models with another optimizer; else those of the options or the statement, where a
     loop has that length."""
     compiled = document.made("compile")
-    others = [c.owner for c in compiled if not holds(c.get("optimizer", 0), optimizer)]
-    fits = [c for c in document.made("fit") if not any(c.owner is o and isinstance(o, Call) for o in others)]
+    others = [c.owner for c in compiled if not value_holds(c.get("optimizer", 0), optimizer)]
+    fits = [c for c in document.made("fit") if not any(c.owner is o and isinstance(o, CallValue) for o in others)]
     said = [(c.get("epochs", 3), c.times, again) for c in fits for again in (_repeats(c),)]
-    if any(plain(epochs) is not None for epochs, *_ in said):
+    if any(plain_value(epochs) is not None for epochs, *_ in said):
         every = [
-            lift("the epochs of fit", operator.mul, lift("", operator.mul, 1 if e is None else e, n), k) for e, n, k in said
+            lift_over_values("the epochs of fit", operator.mul, lift_over_values("", operator.mul, 1 if e is None else e, n), k)
+            for e, n, k in said
         ]
-        return document.answers.number(lift("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
+        return document.answers.number(lift_over_values("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
     options = document.program.options
     if stated is None and "epochs" in options:
         stated = document.answers.number(options["epochs"], "epochs")
-    return training.epochs(document, stated)
+    return dp_sgd.dp_sgd_epochs(document, stated)
 
 
-def _repeats(fit: Call) -> Value:
+def _repeats(fit: CallValue) -> Value:
     """How often the data of a fit hold each record."""
-    held: Value = plain(fit.get("x", 0))
-    while isinstance(held, Call):
+    held: Value = plain_value(fit.get("x", 0))
+    while isinstance(held, CallValue):
         if held.name == "repeat":
-            return held.get("count", 0) or Unresolved(f"repeat() of line {held.line}")
-        held = plain(held.owner)
-        held = plain(held.owner) if isinstance(held, Method) else held
+            return held.get("count", 0) or UnresolvedValue(f"repeat() of line {held.line}")
+        held = plain_value(held.owner)
+        held = plain_value(held.owner) if isinstance(held, MethodValue) else held
     return 1
 
 
 @dataclass(frozen=True)
-class Stated:
+class _Stated:
     """What a call of a statement says. None stands for what it does not say.
 
     Attributes:
@@ -166,18 +182,18 @@ class Stated:
         return self.batch / self.examples if self.batch and self.examples else None
 
 
-def _stated(document: Document, call: Call | None) -> Stated:
+def _stated(document: PricedDocument, call: CallValue | None) -> _Stated:
     """What a statement call says."""
     if call is None:
-        return Stated()
+        return _Stated()
     names = _STATEMENTS[call.name]
-    run = isinstance(plain(call.get(names[2])), Unresolved)  # the epoch of a loop, not how many there are
-    return Stated(
+    run = isinstance(plain_value(call.get(names[2])), UnresolvedValue)  # the epoch of a loop, not how many there are
+    return _Stated(
         *(None if run and n == names[2] else document.number(call, n, "epochs" if n == "num_epochs" else "") for n in names)
     )
 
 
-def read_federated(document: Document) -> Reading:
+def read_tensorflow_federated(document: PricedDocument) -> Reading:
     """The one aggregator of TensorFlow Federated, or Gaussian query of dp_accounting, that a Python file builds.
 
         tff.learning.dp_aggregator(noise_multiplier, clients_per_round)                     adaptive clipping
@@ -191,37 +207,42 @@ def read_federated(document: Document) -> Reading:
     """
     found, why = document.used(*_AGGREGATORS)
     if not found:
-        return in_clear("client", MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator")
+        return reading_in_clear(
+            "client", SEEN_WITH_MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator"
+        )
     if len(found) != 1:
         raise PricingError(f"{document.path}: {len(found)} DP aggregators or Gaussian queries; one is priced per file")
     [call] = found
     built = [c for c in document.calls if c.reached and re.search("fed_(avg|sgd|prox|recon)", c.name)]
     given = [c.get(name) for c in built for name in ("model_aggregator", "model_update_aggregation_factory")]
-    if built and not any(holds(value, call) or "**" in c.keywords for value in given for c in built):
+    if built and not any(value_holds(value, call) or "**" in c.keywords for value in given for c in built):
         reason = f"{call.name} (line {call.line}) is made, and no process gets it: the mean of updates is in clear"
-        return in_clear("client", MODELS, reason, "give it to the process as model_aggregator")
-    claim = no_claim(f"{call.name}; the file states no ε")
+        return reading_in_clear("client", SEEN_WITH_MODELS, reason, "give it to the process as model_aggregator")
+    claim = reading_without_claim(f"{call.name}; the file states no ε")
     if call.name == "GaussianSumQuery":
         clip, std = document.need(call, "l2_norm_clip", above=0.0), document.need(call, "stddev", least=0.0)
-        query = Training(std / clip, "stddev", "fixed", unit="client", viewer=MODELS, published=claim, option=std)
-        return training.reading(document, query)
+        query = DpSgdTraining(
+            std / clip, "stddev", "fixed", unit="client", viewer=SEEN_WITH_MODELS, published=claim, option=std
+        )
+        return dp_sgd.read_dp_sgd(document, query)
     multiplier = document.need(call, "noise_multiplier", least=0.0)
     cohort, ratio, order = document.need(call, "clients_per_round", least=1.0), 1.0, tuple[str, ...]()
     if call.name != "gaussian_fixed":
         # A zeroed client's bit may go from "clipped" to "not clipped": Δ = 1 where add/remove has ½ after centring.
         spread = document.number(call, "clipped_count_stddev") or 0.05 * cohort
-        ratio = training.counted_clips(document, call, multiplier, spread, "clipped_count_stddev", "TFF")
+        ratio = dp_sgd.dp_sgd_counted_clips(document, call, multiplier, spread, "clipped_count_stddev", "TFF")
         order = ("Adaptive clipping: the count of clipped updates is released with noise too, its bit counted with Δ = 1.",)
-    zeroing = call.name == "dp_aggregator" and plain(call.get("zeroing")) is not False
+    zeroing = call.name == "dp_aggregator" and plain_value(call.get("zeroing")) is not False
     told = ("zeroing (on by default) adapts a threshold to clients' norms; what that reveals is not priced",) if zeroing else ()
-    return training.reading(document, Training(
-        multiplier, sampling="fixed", steps=_rounds(document), unit="client", viewer=MODELS, published=claim, ratio=ratio,
+    return dp_sgd.read_dp_sgd(document, DpSgdTraining(
+        multiplier, sampling="fixed", steps=_rounds(document), unit="client", viewer=SEEN_WITH_MODELS, published=claim,
+        ratio=ratio,
         order=(f"A cohort of {cohort:g} clients per round, each of the same weight.", *order),
         unprotected=("the server, which receives updates in clear unless it aggregates securely", *told),
     ))  # fmt: skip
 
 
-def _rounds(document: Document) -> int | None:
+def _rounds(document: PricedDocument) -> int | None:
     """num_rounds or total_rounds of what is called; several different numbers are a question."""
     said = [(c, n) for c in document.calls for n in ("num_rounds", "total_rounds") if n in c.keywords]
     said = [(c, n) for c, n in said if c.reached] or said

@@ -1,4 +1,4 @@
-"""What an event costs. Reads ``events``, returns a ``Price``; remembers nothing.
+"""What an event costs. Reads ``events``, returns a ``AccountantPrice``; remembers nothing.
 
 ``price`` asks every accountant that is valid for the whole ledger and reports the smallest ε, with the
 accountant's name and theorem:
@@ -49,7 +49,7 @@ _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be ti
 
 
 @dataclass(frozen=True)
-class Price:
+class AccountantPrice:
     """What an event costs, and how that was found.
 
     Attributes:
@@ -65,7 +65,7 @@ class Price:
     theorem: str
 
 
-def price(event: events.Event, delta: float) -> Price:
+def price(event: events.Event, delta: float) -> AccountantPrice:
     """The smallest ε that we can prove for an event, by the tightest valid accountant. Prices are remembered.
 
     Args:
@@ -85,11 +85,11 @@ def price(event: events.Event, delta: float) -> Price:
     """
     if isinstance(delta, bool) or math.isnan(delta) or not 0 <= delta < 1:
         raise PrivacyError(f"delta must satisfy 0 ≤ delta < 1, found {delta}")
-    leaves = normalised(event)
-    return leaves if isinstance(leaves, Price) else _price(leaves, float(delta))
+    leaves = accountant_leaves(event)
+    return leaves if isinstance(leaves, AccountantPrice) else _price(leaves, float(delta))
 
 
-def normalised(event: events.Event) -> _Leaves | Price:
+def accountant_leaves(event: events.Event) -> _Leaves | AccountantPrice:
     """The leaves of an event, merged, with what is trivial settled.
 
     Args:
@@ -102,28 +102,28 @@ def normalised(event: events.Event) -> _Leaves | Price:
         UnknownEventError: an event class that no accountant knows.
     """
     counts: Counter[events.Event] = Counter()
-    for leaf, count in events.flatten(event):
+    for leaf, count in events.flatten_event(event):
         if isinstance(leaf, events.SampledOnce) and leaf.sampling_rate == 1:
-            inner = normalised(leaf.event)
-            if isinstance(inner, Price):
+            inner = accountant_leaves(leaf.event)
+            if isinstance(inner, AccountantPrice):
                 if inner.epsilon == 0:
                     continue
                 return inner
             counts.update({e: n * count for e, n in inner})
             continue
         effective = leaf if isinstance(leaf, events.PartOf) else _settle(leaf)
-        if isinstance(effective, Price):
+        if isinstance(effective, AccountantPrice):
             return effective
         if effective is not None:
             counts[effective] += count
     for whole, copies in _choices(counts).items():
         settled = _settle(whole)
-        if isinstance(settled, Price):
+        if isinstance(settled, AccountantPrice):
             return settled
         if settled is not None:
             counts[settled] += copies
     if not counts:
-        return Price(0.0, 0.0, "exact", "nothing was released")
+        return AccountantPrice(0.0, 0.0, "exact", "nothing was released")
     return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
 
 
@@ -133,7 +133,7 @@ def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
     for part in [leaf for leaf in counts if isinstance(leaf, events.PartOf)]:
         alternatives = part.whole.alternatives
         allowed: Counter[events.Event] = Counter()
-        for leaf, count in events.flatten(alternatives[part.index]) if part.index < len(alternatives) else ():
+        for leaf, count in events.flatten_event(alternatives[part.index]) if part.index < len(alternatives) else ():
             allowed[leaf] += count
         if not allowed[part.event]:
             raise UnknownEventError(f"{part.event} is said to be of an alternative that does not hold it: {part}")
@@ -145,28 +145,28 @@ def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
     return found
 
 
-def is_gaussian(event: events.Event) -> bool:
+def accountant_is_gaussian(event: events.Event) -> bool:
     """Whether everything that was released is a composition of Gaussian releases, so that its whole curve is that of one μ.
 
     >>> is_gaussian(events.Gaussian(2.0)), is_gaussian(events.Laplace(1.0))
     (True, False)
     """
-    leaves = normalised(event)
-    return not isinstance(leaves, Price) and all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves)
+    leaves = accountant_leaves(event)
+    return not isinstance(leaves, AccountantPrice) and all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves)
 
 
-def _settle(leaf: events.Event) -> events.Event | Price | None:
+def _settle(leaf: events.Event) -> events.Event | AccountantPrice | None:
     """None: costs nothing. A Price: no privacy at all. Else the leaf, in its simplest equal form."""
     if isinstance(leaf, events.Unprotected):
-        return Price(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
+        return AccountantPrice(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
     if isinstance(leaf, events.SampledOnce):
         return None if leaf.sampling_rate == 0 else _settle_sampled(leaf)
     if isinstance(leaf, events.Selected):
-        settled = [normalised(one) for one in leaf.candidates]
-        free = next((one for one in settled if isinstance(one, Price) and one.epsilon > 0), None)
+        settled = [accountant_leaves(one) for one in leaf.candidates]
+        free = next((one for one in settled if isinstance(one, AccountantPrice) and one.epsilon > 0), None)
         if free is not None or leaf.stop == 0 or math.isinf(leaf.shape):
-            return free or Price(math.inf, 0.0, "none", "the number of trials has no law")
-        leaves = [() if isinstance(one, Price) else one for one in settled]
+            return free or AccountantPrice(math.inf, 0.0, "none", "the number of trials has no law")
+        leaves = [() if isinstance(one, AccountantPrice) else one for one in settled]
         if not any(leaves):
             return None
         return events.Selected(tuple(sorted(set(map(_composed, leaves)), key=repr)), leaf.shape, leaf.stop)
@@ -182,16 +182,16 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
         if math.isinf(leaf.noise_multiplier) or rate == 0 or batch == 0:
             return None
         if leaf.noise_multiplier == 0:
-            return Price(math.inf, 0.0, "none", f"no noise was added: {leaf}")
+            return AccountantPrice(math.inf, 0.0, "none", f"no noise was added: {leaf}")
         if isinstance(leaf, events.PoissonGaussian) and rate == 1:
             return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         if isinstance(leaf, events.FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
             return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         return leaf
     if isinstance(leaf, events.OneOf):
-        each = [normalised(alternative) for alternative in leaf.alternatives]
-        dear = [found for found in each if isinstance(found, Price) and found.epsilon > 0]
-        return dear[0] if dear else None if all(isinstance(found, Price) for found in each) else leaf
+        each = [accountant_leaves(alternative) for alternative in leaf.alternatives]
+        dear = [found for found in each if isinstance(found, AccountantPrice) and found.epsilon > 0]
+        return dear[0] if dear else None if all(isinstance(found, AccountantPrice) for found in each) else leaf
     if isinstance(leaf, events.ZCDP):
         size = leaf.rho
     elif isinstance(leaf, events.ApproxDP):
@@ -204,13 +204,13 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
         raise UnknownEventError(f"no accountant can price {type(leaf).__name__}: {leaf}")
     if size == 0:
         return None
-    return Price(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
+    return AccountantPrice(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
 
 
-def _settle_sampled(leaf: events.SampledOnce) -> events.Event | Price | None:
+def _settle_sampled(leaf: events.SampledOnce) -> events.Event | AccountantPrice | None:
     """What ran on the sample in its simplest form; without any price where it has none: a sample does not hide it always."""
-    inner = normalised(leaf.event)
-    if isinstance(inner, Price):
+    inner = accountant_leaves(leaf.event)
+    if isinstance(inner, AccountantPrice):
         return inner if inner.epsilon else None
     return events.SampledOnce(_composed(inner), leaf.sampling_rate)
 
@@ -220,7 +220,7 @@ def _composed(leaves: _Leaves) -> events.Composed:
 
 
 @lru_cache(maxsize=8192)
-def _price(leaves: _Leaves, delta: float) -> Price:
+def _price(leaves: _Leaves, delta: float) -> AccountantPrice:
     sampled = tuple((e, n) for e, n in leaves if isinstance(e, events.SampledOnce))
     rest = tuple((e, n) for e, n in leaves if not isinstance(e, events.SampledOnce))
     if not sampled:
@@ -228,7 +228,7 @@ def _price(leaves: _Leaves, delta: float) -> Price:
     if not rest and len(sampled) == 1 and sampled[0][1] == 1:
         return _sampled(sampled[0][0], delta)
     total_count = sum(n for _, n in sampled)
-    best = Price(math.inf, delta, "none", "no split of δ gives a finite ε")
+    best = AccountantPrice(math.inf, delta, "none", "no split of δ gives a finite ε")
     for share in _SHARES:
         prices = [(_sampled(e, share * delta / total_count), n) for e, n in sampled]
         if rest:
@@ -237,80 +237,86 @@ def _price(leaves: _Leaves, delta: float) -> Price:
         if total < best.epsilon:
             names = " + ".join(p.accountant for p, _ in prices)
             words = f"basic composition, {share:.0%} of δ for the sampled part: " + "; ".join(p.theorem for p, _ in prices)
-            best = Price(total, delta, names, words)
+            best = AccountantPrice(total, delta, names, words)
     return best
 
 
-def _sampled(event: events.Event, delta: float) -> Price:
+def _sampled(event: events.Event, delta: float) -> AccountantPrice:
     if not isinstance(event, events.SampledOnce):
         raise UnknownEventError(f"not a one-time sample: {event}")
-    inner = price(event.event, amplification.inner_delta(delta, event.sampling_rate))
+    inner = price(event.event, amplification.delta_before_amplification(delta, event.sampling_rate))
     outer = amplification.amplified_epsilon(inner.epsilon, event.sampling_rate)
     theorem = (
         f"ε = ln(1 + q(e^{inner.epsilon:.6g} − 1)) with q = {event.sampling_rate:.6g}, once, inner δ = {inner.delta:.3g} "
         f"(Balle, Barthe & Gaboardi 2018, Theorem 8); inside: {inner.theorem}"
     )
-    return Price(outer, delta, f"amplification by sampling of {inner.accountant}", theorem)
+    return AccountantPrice(outer, delta, f"amplification by sampling of {inner.accountant}", theorem)
 
 
-def _unsampled(leaves: _Leaves, delta: float) -> Price:
+def _unsampled(leaves: _Leaves, delta: float) -> AccountantPrice:
     if all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves):
         return _exact_gaussian(leaves, delta)
     if any(isinstance(leaf, events.Selected) for leaf, _ in leaves):
-        return min(_renyi(leaves, delta), key=lambda p: p.epsilon, default=Price(math.inf, delta, "none", "δ is spent"))
+        return min(
+            _renyi(leaves, delta), key=lambda p: p.epsilon, default=AccountantPrice(math.inf, delta, "none", "δ is spent")
+        )
     candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
         candidates += _renyi(leaves, delta)
-    return min(candidates, key=lambda p: p.epsilon, default=Price(math.inf, delta, "none", "no finite ε at this δ"))
+    return min(candidates, key=lambda p: p.epsilon, default=AccountantPrice(math.inf, delta, "none", "no finite ε at this δ"))
 
 
-def _exact_gaussian(leaves: _Leaves, delta: float) -> Price:
+def _exact_gaussian(leaves: _Leaves, delta: float) -> AccountantPrice:
     multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, events.Gaussian)])
-    mu = gaussian.total_mu(multipliers, np.array([float(count) for _, count in leaves]))
-    return Price(gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)")
+    mu = gaussian.total_gaussian_mu(multipliers, np.array([float(count) for _, count in leaves]))
+    return AccountantPrice(
+        gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)"
+    )
 
 
-def _basic(leaves: _Leaves) -> list[Price]:
+def _basic(leaves: _Leaves) -> list[AccountantPrice]:
     each = [(zcdp.pure_epsilon(leaf), count) for leaf, count in leaves]
     if any(e is None for e, _ in each):
         return []
     total = math.fsum(e * count for e, count in each if e is not None)
-    return [Price(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
+    return [AccountantPrice(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
 
 
-def _concentrated(leaves: _Leaves, delta: float) -> list[Price]:
+def _concentrated(leaves: _Leaves, delta: float) -> list[AccountantPrice]:
     main, epsilon, left = _without_approximate(leaves, delta)
-    each = [(zcdp.rho(leaf), count) for leaf, count in main]
+    each = [(zcdp.zcdp_rho(leaf), count) for leaf, count in main]
     if left < 0 or any(r is None for r, _ in each):
         return []
     if not main:
-        return [Price(epsilon, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
+        return [AccountantPrice(epsilon, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
     total = math.fsum(r * count for r, count in each if r is not None)
     theorem = f"ρ = {total:.6g} (Bun & Steinke 2016; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
-    return [Price(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
+    return [AccountantPrice(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
 
 
-def _loss_distribution(leaves: _Leaves, delta: float) -> list[Price]:
-    if not pld.has_dominating_pair(leaves):
+def _loss_distribution(leaves: _Leaves, delta: float) -> list[AccountantPrice]:
+    if not pld.has_pld(leaves):
         return []
     theorem = "dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10), on a pessimistic grid"
-    return [Price(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
+    return [AccountantPrice(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
 
 
-def _renyi(leaves: _Leaves, delta: float) -> list[Price]:
+def _renyi(leaves: _Leaves, delta: float) -> list[AccountantPrice]:
     main, epsilon, left = _without_approximate(leaves, delta)
     if left < 0:
         return []
     value, order = rdp.epsilon(main, left)
     theorem = f"Rényi order {order:.6g} (Mironov 2017; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
-    return [Price(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
+    return [AccountantPrice(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
 
 
 def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[_Leaves, float, float]:
     """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ."""
     apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, events.ApproxDP)]
-    main = [(*selection.without_missed(leaf), count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP)]
+    main = [
+        (*selection.selection_without_missed(leaf), count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP)
+    ]
     used = math.fsum([*(leaf.delta * count for leaf, count in apart), *(missed * count for _, missed, count in main)])
     others = tuple((leaf, count) for leaf, _, count in main)
     return others, math.fsum(leaf.epsilon * count for leaf, count in apart), delta - used

@@ -9,7 +9,7 @@ Published (Sajadmanesh et al., slides 2022):
     node   min over whole α of  T·RDP_q(α; σ_g) + Kα/(2σ_h²) + ln(1/δ)/(α − 1),   Δ₂ = √D
 
 **Guarantee.** ``*_level`` return noise that costs at most ε under the reading asked for. ``provable`` is priced by
-``accountant`` at the sensitivities of ``neighbour_sums``; ``published`` by the formulas above, on their assumptions.
+``accountant`` at the sensitivities of ``aggregate_neighbours``; ``published`` by the formulas above, on their assumptions.
 
 **Edge cases.** ε or δ out of range → ``PrivacyError`` (``calibrate``); K = 0 at node level: gradients only.
 """
@@ -24,7 +24,7 @@ from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, 
 
 
 @dataclass(frozen=True)
-class EdgeNoise:
+class EdgeAggregationNoise:
     """Noise of aggregations at edge level.
 
     Attributes:
@@ -36,7 +36,9 @@ class EdgeNoise:
     published: float
 
 
-def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str) -> EdgeNoise:
+def edge_aggregation_noise(
+    hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str
+) -> EdgeAggregationNoise:
     """Noise of released aggregations, so that all hops together cost at most ε.
 
     Args:
@@ -52,17 +54,19 @@ def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, read
     1.414213562
     """
     if reading != "published":
-        std = sensitivity * calibrate.gaussian_multiplier(hops, epsilon, delta)
+        std = sensitivity * calibrate.calibrate_gaussian(hops, epsilon, delta)
     elif formula == "slides":
-        std = math.sqrt(hops) / gaussian.moments_mu(epsilon, delta)
+        std = math.sqrt(hops) / gaussian.gaussian_moments_mu(epsilon, delta)
     else:
-        std = calibrate.gaussian_multiplier(hops, epsilon, delta)
+        std = calibrate.calibrate_gaussian(hops, epsilon, delta)
     mu = math.sqrt(hops) / std
-    return EdgeNoise(std, gaussian.moments_epsilon(mu, delta) if formula == "slides" else gaussian.epsilon(mu, delta))
+    return EdgeAggregationNoise(
+        std, gaussian.gaussian_moments_epsilon(mu, delta) if formula == "slides" else gaussian.epsilon(mu, delta)
+    )
 
 
 @dataclass(frozen=True)
-class NodePipeline:
+class NodeAggregation:
     """T noisy gradient sums and K hops.
 
     Attributes:
@@ -93,7 +97,7 @@ class NodePipeline:
 
 
 @dataclass(frozen=True)
-class NodeNoise:
+class NodeAggregationNoise:
     """Noise of a pipeline at node level.
 
     Attributes:
@@ -107,9 +111,9 @@ class NodeNoise:
     published: float
 
 
-def node_level(
-    pipeline: NodePipeline, hop_share: float, epsilon: float, delta: float, reading: str, published_ratio: float
-) -> NodeNoise:
+def node_aggregation_noise(
+    pipeline: NodeAggregation, hop_share: float, epsilon: float, delta: float, reading: str, published_ratio: float
+) -> NodeAggregationNoise:
     """Noise multipliers with which a pipeline costs at most ε.
 
     Args:
@@ -125,18 +129,20 @@ def node_level(
         PrivacyError: ε or δ out of range, or no noise is enough.
     """
     if reading == "published":
-        hop = calibrate.calibrate_published(lambda m: claimed(pipeline, m * published_ratio, m, delta), epsilon)
+        hop = calibrate.calibrate_published(
+            lambda m: claimed_aggregation_epsilon(pipeline, m * published_ratio, m, delta), epsilon
+        )
         gradient = hop * published_ratio
     else:
         share = hop_share if pipeline.hops else 0.0
         to_hop = math.sqrt(pipeline.hops / share) if pipeline.hops else math.inf
         to_gradient = pipeline.sampling_rate * math.sqrt(pipeline.steps / (1 - share)) * (2 if pipeline.replaced else 1)
-        multiplier = calibrate.noise_multiplier(lambda m: pipeline.event(m * to_gradient, m * to_hop), epsilon, delta)
+        multiplier = calibrate.calibrate_noise(lambda m: pipeline.event(m * to_gradient, m * to_hop), epsilon, delta)
         gradient, hop = multiplier * to_gradient, multiplier * to_hop
-    return NodeNoise(gradient, hop, claimed(pipeline, gradient, hop, delta))
+    return NodeAggregationNoise(gradient, hop, claimed_aggregation_epsilon(pipeline, gradient, hop, delta))
 
 
-def claimed(pipeline: NodePipeline, gradient: float, hop: float, delta: float) -> float:
+def claimed_aggregation_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delta: float) -> float:
     """The published ε of a pipeline, at the best whole order from 2 to 256.
 
     Args:
@@ -146,5 +152,5 @@ def claimed(pipeline: NodePipeline, gradient: float, hop: float, delta: float) -
         delta: δ in (0, 1).
     """
     orders = np.arange(2.0, 257.0)
-    training = pipeline.steps * rdp.poisson_one_row(gradient, pipeline.sampling_rate, orders)
+    training = pipeline.steps * rdp.rdp_of_poisson_row(gradient, pipeline.sampling_rate, orders)
     return float(np.min(training + pipeline.hops * orders / (2 * hop**2) + math.log(1 / delta) / (orders - 1)))

@@ -31,15 +31,15 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
-from fedgraph.privacy.accounting.accountant import Price, normalised, price
+from fedgraph.privacy.accounting.accountant import AccountantPrice, accountant_leaves, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField
 
 _QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
-class WorstUnit:
+class WorstUnitOfComposition:
     """What the worst unit pays.
 
     Attributes:
@@ -48,12 +48,12 @@ class WorstUnit:
         quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
     """
 
-    price: Price
+    price: AccountantPrice
     holders: tuple[int, ...] | None = None
     quantiles: tuple[float, ...] = ()
 
 
-def disjoint(spent: Mapping[int, Event], delta: float) -> Price:
+def compose_disjoint(spent: Mapping[int, Event], delta: float) -> AccountantPrice:
     """The largest price over clients that share no unit; equal events are priced once.
 
     Args:
@@ -64,7 +64,7 @@ def disjoint(spent: Mapping[int, Event], delta: float) -> Price:
     return max(prices, key=lambda p: p.epsilon, default=price(Composed(()), delta))
 
 
-def ends(spent: Mapping[int, Event], delta: float) -> tuple[Price, tuple[int, ...]]:
+def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[AccountantPrice, tuple[int, ...]]:
     """The price of the dearest edge. An inner edge has both ends at one client, so a client may stand twice.
 
     Args:
@@ -86,7 +86,7 @@ def ends(spent: Mapping[int, Event], delta: float) -> tuple[Price, tuple[int, ..
     return worst, held
 
 
-def overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnit:
+def compose_overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnitOfComposition:
     """Per-node composition of the clients' own messages.
 
     Args:
@@ -114,7 +114,9 @@ def overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float
     return _by_multiset(sp.csr_array(held.T @ kinds_held), kinds, held, delta)
 
 
-def overlapping_secure(sensitivities: sp.csr_array, noise_std: float, rounds: int, delta: float) -> WorstUnit:
+def compose_overlapping_secure(
+    sensitivities: sp.csr_array, noise_std: float, rounds: int, delta: float
+) -> WorstUnitOfComposition:
     """Per-node composition of ``rounds`` secure sums with total noise ``noise_std`` each: μ_j = √rounds · (Σ_i Δ_ij)/σ.
 
     Args:
@@ -146,12 +148,12 @@ def _held(holdings: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((np.asarray(held.data != 0, dtype=float), held.indices, held.indptr), shape=held.shape)
 
 
-def _mu_squared(kinds: list[Event]) -> Array | None:
+def _mu_squared(kinds: list[Event]) -> ArrayField | None:
     """μ² of each event where all of them are Gaussian (or free); else None."""
     out = np.zeros(len(kinds))
     for i, event in enumerate(kinds):
-        leaves = normalised(event)
-        if isinstance(leaves, Price):
+        leaves = accountant_leaves(event)
+        if isinstance(leaves, AccountantPrice):
             out[i] = 0.0 if leaves.epsilon == 0 else math.inf
             if leaves.epsilon > 0:
                 return None
@@ -163,20 +165,20 @@ def _mu_squared(kinds: list[Event]) -> Array | None:
     return out
 
 
-def _gaussian_losses(mu_squared: Array, held: sp.csr_array, delta: float) -> WorstUnit:
+def _gaussian_losses(mu_squared: ArrayField, held: sp.csr_array, delta: float) -> WorstUnitOfComposition:
     """ε grows with μ, so the quantiles of ε are the ε of the quantiles of μ²."""
     worst = int(np.argmax(mu_squared))
     mus = np.sqrt(np.quantile(mu_squared, _QUANTILES, method="higher"))
     epsilons = tuple(gaussian.epsilon(float(mu), delta) for mu in mus)
     mu = float(mus[-1])
     paid = price(Gaussian(1 / mu) if mu > 0 else Composed(()), delta)
-    return WorstUnit(paid, _holders(held, worst), epsilons)
+    return WorstUnitOfComposition(paid, _holders(held, worst), epsilons)
 
 
-def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnit:
+def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnitOfComposition:
     """counts: CSR [nodes, kinds], how many holders released each kind; one price per distinct row."""
     counts.sort_indices()
-    cache: dict[tuple[bytes, bytes], Price] = {}
+    cache: dict[tuple[bytes, bytes], AccountantPrice] = {}
     epsilons = np.zeros(counts.shape[0])
     worst, worst_node = price(Composed(()), delta), 0
     for node in range(counts.shape[0]):
@@ -189,7 +191,7 @@ def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, d
         if epsilons[node] > worst.epsilon:
             worst, worst_node = cache[key], node
     quantiles = tuple(float(q) for q in np.quantile(epsilons, _QUANTILES, method="higher"))
-    return WorstUnit(worst, _holders(held, worst_node), quantiles)
+    return WorstUnitOfComposition(worst, _holders(held, worst_node), quantiles)
 
 
 def _holders(held: sp.csr_array, node: int) -> tuple[int, ...]:

@@ -11,11 +11,11 @@ Its curve equals δ at every dot and is the chord (in e^ε) between dots. δ is 
 lies above it: the grid is never more private than the mechanism. Convolution keeps that order
 (dominating pairs compose, also adaptively: Zhu, Dong & Wang 2022, Theorem 10).
 
-**Guarantee.** ``compose`` returns an ε with true δ(ε) ≤ the given δ. Three errors are all pushed to the
+**Guarantee.** ``compose_losses`` returns an ε with true δ(ε) ≤ the given δ. Three errors are all pushed to the
 private side: the grid (above), the tails cut off before the Fourier transform (their mass moves to
 L = ∞), and rounding in the transform, which grows with the number of events: 1e-16 per event is charged
 to L = ∞ (six to seventy times what was measured against exact binomial sums, for 3·10⁵ to 10⁸ events), the
-answer is read at 0.999·δ, and δ below ``SMALLEST_DELTA`` is refused.
+answer is read at 0.999·δ, and δ below ``SMALLEST_DELTA_OF_LOSSES`` is refused.
 
 **Edge cases.**
 
@@ -36,9 +36,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField
 
-SMALLEST_DELTA = 1e-9
+SMALLEST_DELTA_OF_LOSSES = 1e-9
 _SHARE_OF_DELTA_CUT = 1e-4
 _DELTA_KEPT = 0.999
 _ROUNDING = 1e-16
@@ -48,18 +48,18 @@ _TILTS = np.geomspace(0.05, 30.0, 12)
 
 
 @dataclass(frozen=True)
-class Curve:
+class LossCurve:
     """One direction of a mechanism's hockey-stick curve.
 
     Attributes:
         deltas: an increasing array of ε → δ at each of them.
-        low: a loss below which next to no mass lies (``infinite_mass``).
+        low: a loss below which next to no mass lies (``infinite_loss_mass``).
         high: a loss above which next to no mass lies.
         spread: standard deviation of the loss, roughly; it only chooses the grid, never the validity.
         cost: how expensive one ε is, relative to a closed form; it bounds the number of dots.
     """
 
-    deltas: Callable[[Array], Array]
+    deltas: Callable[[ArrayField], ArrayField]
     low: float
     high: float
     spread: float
@@ -67,7 +67,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Part:
+class LossPart:
     """A mechanism, repeated.
 
     Attributes:
@@ -76,8 +76,8 @@ class Part:
         count: how often.
     """
 
-    forward: Curve
-    backward: Curve | None
+    forward: LossCurve
+    backward: LossCurve | None
     count: float
 
 
@@ -92,11 +92,11 @@ class Losses:
     """
 
     lowest: int
-    masses: Array
+    masses: ArrayField
     infinity: float
 
 
-def connect_dots(deltas: Array, lowest: int, gap: float) -> Losses:
+def connect_loss_dots(deltas: ArrayField, lowest: int, gap: float) -> Losses:
     """Algorithm 1 of "Connect the Dots" for an even grid.
 
     Args:
@@ -118,7 +118,7 @@ def connect_dots(deltas: Array, lowest: int, gap: float) -> Losses:
     return Losses(lowest, np.maximum(masses, 0.0), float(deltas[-1]))
 
 
-def infinite_mass(delta: float, total_count: float) -> float:
+def infinite_loss_mass(delta: float, total_count: float) -> float:
     """The mass that one step may put to a loss of ∞, so that all steps together cost 1e-4 of δ.
 
     Args:
@@ -128,16 +128,16 @@ def infinite_mass(delta: float, total_count: float) -> float:
     return max(_SHARE_OF_DELTA_CUT * delta / max(total_count, 1.0), 1e-290)
 
 
-def compose(parts: Sequence[Part], delta: float) -> float:
+def compose_losses(parts: Sequence[LossPart], delta: float) -> float:
     """The smallest ε ≥ 0 on record at which all parts together keep δ, in both orders.
 
     Args:
         parts: what is composed; none: ε = 0.
-        delta: δ; below ``SMALLEST_DELTA`` the answer is ∞.
+        delta: δ; below ``SMALLEST_DELTA_OF_LOSSES`` the answer is ∞.
     """
     if not parts:
         return 0.0
-    if delta < SMALLEST_DELTA:
+    if delta < SMALLEST_DELTA_OF_LOSSES:
         return math.inf
     gap = _gap(parts)
     worst = _one_order([(p.forward, p.count) for p in parts], gap, delta)
@@ -146,7 +146,7 @@ def compose(parts: Sequence[Part], delta: float) -> float:
     return worst
 
 
-def _gap(parts: Sequence[Part]) -> float:
+def _gap(parts: Sequence[LossPart]) -> float:
     """A fiftieth of the typical step's spread, coarser where a curve or the window would get too long."""
     count = math.fsum(p.count for p in parts)
     variance = math.fsum(p.count * max(c.spread for c in (p.forward, p.backward or p.forward)) ** 2 for p in parts)
@@ -157,7 +157,7 @@ def _gap(parts: Sequence[Part]) -> float:
     return max(gap, 16 * math.sqrt(variance) / _MAX_WINDOW, 1e-12)
 
 
-def _one_order(parts: Sequence[tuple[Curve, float]], gap: float, delta: float) -> float:
+def _one_order(parts: Sequence[tuple[LossCurve, float]], gap: float, delta: float) -> float:
     steps = [(_on_grid(curve, gap), count) for curve, count in parts]
     cut = _SHARE_OF_DELTA_CUT * delta
     low, high = _window(steps, gap, cut)
@@ -172,14 +172,14 @@ def _one_order(parts: Sequence[tuple[Curve, float]], gap: float, delta: float) -
         offset += losses.lowest * round(count)
     masses = np.maximum(np.roll(irfft(spectrum, length), offset - low)[:size], 0.0)
     log_finite = math.fsum(count * math.log1p(-min(losses.infinity, 1 - 1e-16)) for losses, count in steps)
-    # Charged to ∞: the window's two tails (one cut), the two ends of every curve (``infinite_mass``; two cuts), rounding.
+    # Charged to ∞: the window's two tails (one cut), the two ends of every curve (``infinite_loss_mass``; two cuts), rounding.
     rounding = _ROUNDING * math.fsum(count for _, count in steps)
     return _epsilon(masses, low, gap, 3 * cut + rounding - math.expm1(log_finite), _DELTA_KEPT * delta)
 
 
-def _on_grid(curve: Curve, gap: float) -> Losses:
+def _on_grid(curve: LossCurve, gap: float) -> Losses:
     low, high = math.floor(curve.low / gap), math.ceil(curve.high / gap)
-    return connect_dots(curve.deltas(gap * np.arange(low, high + 1, dtype=np.float64)), low, gap)
+    return connect_loss_dots(curve.deltas(gap * np.arange(low, high + 1, dtype=np.float64)), low, gap)
 
 
 def _window(steps: Sequence[tuple[Losses, float]], gap: float, cut: float) -> tuple[int, int]:
@@ -211,7 +211,7 @@ def _window(steps: Sequence[tuple[Losses, float]], gap: float, cut: float) -> tu
     return max(lowest, math.floor(centre - reaches[1])), min(highest, math.ceil(centre + reaches[0]))
 
 
-def _epsilon(masses: Array, lowest: int, gap: float, infinity: float, delta: float) -> float:
+def _epsilon(masses: ArrayField, lowest: int, gap: float, infinity: float, delta: float) -> float:
     """Read ε off a loss distribution.
 
     With W_k = Σ_{i ≥ k} pᵢ e^{ε_k − εᵢ} (a geometric recursion), δ(ε_k) = P(∞) + (1 − e^{−g}) Σ_{j > k} W_j:

@@ -32,17 +32,17 @@ import numpy as np
 
 from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.accounting.gaussian import gaussian_deltas
-from fedgraph.privacy.accounting.losses import Curve
+from fedgraph.privacy.accounting.losses import LossCurve
 from fedgraph.privacy.events import MentionedGaussian
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField
 
-_LEAST_W, _MOST_W, BINS_OF_W = 1e-12, 40.0, 200
+_LEAST_W, _MOST_W, _BINS_OF_W = 1e-12, 40.0, 200
 _QUANTILES = (0.3, 0.6, 0.9, 0.99, 0.9999)  # of drawn neighbours, each rounded up
 _COST = 8.0
 _FARTHEST = 200.0  # losses beyond count as ∞
 
 
-def curves(step: MentionedGaussian, tail: float) -> tuple[Curve, Curve]:
+def mention_curves(step: MentionedGaussian, tail: float) -> tuple[LossCurve, LossCurve]:
     """Both orders of one step: the unit there against gone, and back.
 
     Args:
@@ -54,20 +54,20 @@ def curves(step: MentionedGaussian, tail: float) -> tuple[Curve, Curve]:
     return _normal(step, tail)
 
 
-def _normal(step: MentionedGaussian, tail: float) -> tuple[Curve, Curve]:
+def _normal(step: MentionedGaussian, tail: float) -> tuple[LossCurve, LossCurve]:
     counts, weights, lost = _drawn_neighbours(step.others, step.sampling_rate, tail / 4)
     both = []
     for count in counts:
         shifts, chances = _shifts(int(count), step.mention_rate, step.sampling_rate, tail / 4)
-        pair = mixture.Pair(chances, shifts, np.ones(1), np.zeros(1), step.noise_multiplier)
-        forward, backward = mixture.curves(pair, tail / 4)
+        pair = mixture.MixturePair(chances, shifts, np.ones(1), np.zeros(1), step.noise_multiplier)
+        forward, backward = mixture.mixture_curves(pair, tail / 4)
         both.append((forward, backward or forward))
     there, back = zip(*both, strict=True)
     forward = _mean(there, weights, lost, tail)
     return forward, replace(_mean(back, weights, lost, tail), low=-forward.high)  # losses below count as that: never less
 
 
-def _drawn_neighbours(others: int, rate: float, tail: float) -> tuple[Array, Array, float]:
+def _drawn_neighbours(others: int, rate: float, tail: float) -> tuple[ArrayField, ArrayField, float]:
     """Numbers k of drawn neighbours, rounded up to a few, their probabilities, and the probability of more."""
     from scipy.stats import binom
 
@@ -77,7 +77,7 @@ def _drawn_neighbours(others: int, rate: float, tail: float) -> tuple[Array, Arr
     return counts, np.diff(below, prepend=0.0), float(binom.sf(most, others, rate))
 
 
-def _shifts(count: int, mention_rate: float, own_rate: float, tail: float) -> tuple[Array, Array]:
+def _shifts(count: int, mention_rate: float, own_rate: float, tail: float) -> tuple[ArrayField, ArrayField]:
     """(shifts in clips, probabilities): own row, 0 … a few mentions, and the rest as if all ``count`` rows mentioned it."""
     from scipy.stats import binom
 
@@ -89,17 +89,17 @@ def _shifts(count: int, mention_rate: float, own_rate: float, tail: float) -> tu
     return shifts[chances > 0], chances[chances > 0]
 
 
-def _mean(parts: Sequence[Curve], weights: Array, lost: float, tail: float) -> Curve:
-    def deltas(e: Array) -> Array:
+def _mean(parts: Sequence[LossCurve], weights: ArrayField, lost: float, tail: float) -> LossCurve:
+    def deltas(e: ArrayField) -> ArrayField:
         found = sum((weight * part.deltas(e) for weight, part in zip(weights, parts, strict=True)), np.zeros_like(e))
         return np.asarray(np.minimum(1.0, found + lost))
 
     low, high = min(part.low for part in parts), max(part.high for part in parts)
     spread = math.sqrt(float(weights @ np.array([part.spread**2 for part in parts])))
-    return Curve(deltas, low, _last(deltas, high, 2 * tail), spread, _COST)
+    return LossCurve(deltas, low, _last(deltas, high, 2 * tail), spread, _COST)
 
 
-def _last(deltas: Callable[[Array], Array], most: float, enough: float) -> float:
+def _last(deltas: Callable[[ArrayField], ArrayField], most: float, enough: float) -> float:
     """A loss from which on δ is at most ``enough``, or ``most``: δ at the last dot counts as a loss of ∞."""
     high = 0.5
     while high < most and float(deltas(np.array([high]))[0]) > enough:
@@ -107,13 +107,13 @@ def _last(deltas: Callable[[Array], Array], most: float, enough: float) -> float
     return min(high, most)
 
 
-def _heavy(step: MentionedGaussian, tail: float) -> Curve:
+def _heavy(step: MentionedGaussian, tail: float) -> LossCurve:
     """W and the shift revealed; symmetric in the two worlds."""
     shifts, chances = _shifts(step.others, step.sampling_rate * step.mention_rate, step.sampling_rate, tail / 4)
-    edges = np.geomspace(_LEAST_W, _MOST_W, BINS_OF_W)
+    edges = np.geomspace(_LEAST_W, _MOST_W, _BINS_OF_W)
     masses, beyond = -np.diff(np.append(np.exp(-edges), 0.0)), -math.expm1(-_LEAST_W)
 
-    def deltas(e: Array) -> Array:
+    def deltas(e: ArrayField) -> ArrayField:
         total = np.full_like(e, beyond)
         for shift, chance in zip(shifts, chances, strict=True):
             mus = shift / (step.noise_multiplier * np.sqrt(edges))
@@ -123,4 +123,4 @@ def _heavy(step: MentionedGaussian, tail: float) -> Curve:
 
     high = _last(deltas, _FARTHEST, tail + beyond)
     spread = max(1e-3, min(2.0, float(chances @ shifts**2) ** 0.5 / step.noise_multiplier))
-    return Curve(deltas, -high, high, spread, 4 * _COST)
+    return LossCurve(deltas, -high, high, spread, 4 * _COST)

@@ -24,7 +24,7 @@ The one-sided mixture (``from_mixture_gaussian_mechanism``, Q = N(0)) is **not**
 changed rather than removed: q = 0.3, B' = 8, σ = 1 has a real hockey-stick 0.846 at ε = 0, its value 0.806.
 
 **Edge cases.** q = 1 is the Gaussian with Δ = 2B'−1 or 2B' and q = 0 releases nothing; both are settled
-before this file. B' above ``_MANY_ROWS`` uses ``one_call_pair`` (looser, constant size).
+before this file. B' above ``_MANY_ROWS`` uses ``one_call_mixture_pair`` (looser, constant size).
 
 Reference: PRIVACY §4; for B' = 1 zero-out this is Zhu, Dong & Wang 2022, Theorem 11.
 """
@@ -35,15 +35,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
-from fedgraph.privacy.accounting.losses import Curve
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.accounting.losses import LossCurve
+from fedgraph.privacy.fields import ArrayField
 
 _MANY_ROWS = 128
 _FIRST_GUESSES = 4097
 
 
 @dataclass(frozen=True)
-class Pair:
+class MixturePair:
     """Two mixtures of normal laws: P = Σ weights_p[j] N(+shifts_p[j], σ²), Q = Σ weights_q[j] N(−shifts_q[j], σ²).
 
     Attributes:
@@ -54,37 +54,37 @@ class Pair:
         sigma: σ > 0.
     """
 
-    weights_p: Array
-    shifts_p: Array
-    weights_q: Array
-    shifts_q: Array
+    weights_p: ArrayField
+    shifts_p: ArrayField
+    weights_q: ArrayField
+    shifts_q: ArrayField
     sigma: float
 
-    def loss(self, x: Array) -> tuple[Array, Array]:
+    def loss(self, x: ArrayField) -> tuple[ArrayField, ArrayField]:
         """ln(dP/dQ) at x, which increases with x, and its derivative."""
         log_p, mean_p = self._log_density(x, self.weights_p, self.shifts_p)
         log_q, mean_q = self._log_density(x, self.weights_q, -self.shifts_q)
         return log_p - log_q, (mean_p - mean_q) / self.sigma**2
 
-    def _log_density(self, x: Array, weights: Array, centres: Array) -> tuple[Array, Array]:
+    def _log_density(self, x: ArrayField, weights: ArrayField, centres: ArrayField) -> tuple[ArrayField, ArrayField]:
         terms = np.log(weights)[:, None] + (centres[:, None] * x - (centres**2 / 2)[:, None]) / self.sigma**2
         top = terms.max(axis=0)
         scaled = np.exp(terms - top)
         total = scaled.sum(axis=0)
         return top + np.log(total), (centres @ scaled) / total
 
-    def log_above(self, x: Array, of_p: bool) -> Array:
+    def log_above(self, x: ArrayField, of_p: bool) -> ArrayField:
         """ln P(X > x), or ln Q(X > x)."""
         weights, centres = (self.weights_p, self.shifts_p) if of_p else (self.weights_q, -self.shifts_q)
         return _log_sum(np.log(weights)[:, None] + log_ndtr((centres[:, None] - x) / self.sigma))
 
-    def log_below(self, x: Array, of_p: bool) -> Array:
+    def log_below(self, x: ArrayField, of_p: bool) -> ArrayField:
         """ln P(X < x), or ln Q(X < x)."""
         weights, centres = (self.weights_p, self.shifts_p) if of_p else (self.weights_q, -self.shifts_q)
         return _log_sum(np.log(weights)[:, None] + log_ndtr((x - centres[:, None]) / self.sigma))
 
 
-def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> Pair:
+def mixture_pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> MixturePair:
     """The dominating pair of a step; the one-call bound where very many rows are touched.
 
     Args:
@@ -94,13 +94,13 @@ def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, repla
         replaced: whether all touched rows change, or the own one vanishes.
     """
     if touched_rows > _MANY_ROWS:
-        return one_call_pair(noise_multiplier, sampling_rate, touched_rows)
+        return one_call_mixture_pair(noise_multiplier, sampling_rate, touched_rows)
     p, a = _binomial(touched_rows, sampling_rate)
     q, b = (p, a) if replaced else _binomial(touched_rows - 1, sampling_rate)
-    return Pair(p, a, q, b, noise_multiplier)
+    return MixturePair(p, a, q, b, noise_multiplier)
 
 
-def one_call_pair(noise_multiplier: float, sampling_rate: float, touched_rows: int) -> Pair:
+def one_call_mixture_pair(noise_multiplier: float, sampling_rate: float, touched_rows: int) -> MixturePair:
     """Bound for zero-out and replace: with probability 1 − (1−q)^B' *all* B' rows are sampled.
 
     Larger shifts only add to the hockey-stick, and moving each non-zero j to B' moves every summand the
@@ -109,10 +109,10 @@ def one_call_pair(noise_multiplier: float, sampling_rate: float, touched_rows: i
     hit = -math.expm1(touched_rows * math.log1p(-sampling_rate))
     weights, shifts = np.array([1 - hit, hit]), np.array([0.0, float(touched_rows)])
     keep = weights > 0
-    return Pair(weights[keep], shifts[keep], weights[keep], shifts[keep], noise_multiplier)
+    return MixturePair(weights[keep], shifts[keep], weights[keep], shifts[keep], noise_multiplier)
 
 
-def curves(chosen: Pair, tail: float) -> tuple[Curve, Curve | None]:
+def mixture_curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | None]:
     """Both orders of a pair: (P, Q), and (Q, P) unless it is the mirror image of the first.
 
     A dot outside the losses that are kept is read at the end of the x range, which is at least the curve of the cut pair;
@@ -130,7 +130,7 @@ def curves(chosen: Pair, tail: float) -> tuple[Curve, Curve | None]:
     losses, _ = chosen.loss(xs)
     low, high = float(losses[0]), float(losses[-1])
 
-    def where(e: Array) -> Array:
+    def where(e: ArrayField) -> ArrayField:
         """x with loss(x) = e, by interpolation and three Newton steps, kept inside its cell."""
         cell = np.clip(np.searchsorted(losses, e), 1, losses.size - 1)
         x = np.interp(e, losses, xs)
@@ -141,12 +141,12 @@ def curves(chosen: Pair, tail: float) -> tuple[Curve, Curve | None]:
             x = np.clip(x + step, xs[cell - 1], xs[cell])
         return x
 
-    def forward(e: Array) -> Array:
+    def forward(e: ArrayField) -> ArrayField:
         x = where(e)
         log_p = chosen.log_above(x, True)
         return np.exp(log_p) * -np.expm1(np.minimum(e + chosen.log_above(x, False) - log_p, 0.0))
 
-    def backward(e: Array) -> Array:
+    def backward(e: ArrayField) -> ArrayField:
         x = where(-e)
         log_q = chosen.log_below(x, False)
         return np.exp(log_q) * -np.expm1(np.minimum(e + chosen.log_below(x, True) - log_q, 0.0))
@@ -156,20 +156,20 @@ def curves(chosen: Pair, tail: float) -> tuple[Curve, Curve | None]:
     density /= density.sum()
     mean = float(density @ losses)
     spread = math.sqrt(float(density @ (losses - mean) ** 2))
-    there = Curve(forward, low, high, spread, cost)
+    there = LossCurve(forward, low, high, spread, cost)
     if chosen.weights_p is chosen.weights_q or np.array_equal(chosen.weights_p, chosen.weights_q):
         return there, None
-    return there, Curve(backward, -high, -low, spread, cost)
+    return there, LossCurve(backward, -high, -low, spread, cost)
 
 
-def hockey_stick(chosen: Pair, epsilon: float) -> float:
-    """max of both orders' δ at one ε (for checks; ``curves`` is what is composed)."""
-    there, back = curves(chosen, 1e-300)
+def mixture_hockey_stick(chosen: MixturePair, epsilon: float) -> float:
+    """max of both orders' δ at one ε (for checks; ``mixture_curves`` is what is composed)."""
+    there, back = mixture_curves(chosen, 1e-300)
     at = np.array([epsilon])
     return float(max(there.deltas(at)[0], (back or there).deltas(at)[0]))
 
 
-def _binomial(trials: int, rate: float) -> tuple[Array, Array]:
+def _binomial(trials: int, rate: float) -> tuple[ArrayField, ArrayField]:
     from scipy.stats import binom
 
     hits = np.arange(trials + 1, dtype=float)
@@ -178,11 +178,11 @@ def _binomial(trials: int, rate: float) -> tuple[Array, Array]:
     return weights[keep], hits[keep]
 
 
-def _log_gaussian_mixture(chosen: Pair, x: Array) -> Array:
+def _log_gaussian_mixture(chosen: MixturePair, x: ArrayField) -> ArrayField:
     return _log_sum(np.log(chosen.weights_p)[:, None] - (x - chosen.shifts_p[:, None]) ** 2 / (2 * chosen.sigma**2))
 
 
-def _log_sum(terms: Array) -> Array:
+def _log_sum(terms: ArrayField) -> ArrayField:
     """ln Σ_j e^{terms[j]} of every column."""
     top = terms.max(axis=0)
     return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))

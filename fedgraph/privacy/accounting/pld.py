@@ -18,7 +18,7 @@ alternative, so adaptive composition holds for whatever is chosen.
 **Guarantee.** An upper bound on ε for the events' own unit and relation; adaptive composition (Zhu, Dong &
 Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
 
-**Edge cases.** δ below 1e-9 → ∞ (``losses``); parameters 0 and ∞ never arrive (``accountant.normalised``).
+**Edge cases.** δ below 1e-9 → ∞ (``losses``); parameters 0 and ∞ never arrive (``accountant.accountant_leaves``).
 
 **Curves** in closed form: pure DP, (ε, δ)-DP, k-RR, bounded range, Laplace, Gaussian, fixed-size batches.
 
@@ -41,7 +41,7 @@ composed adaptively (``losses``). All are symmetric: swapping the two worlds cha
   e^e p(x − v)) dx is log-concave in the shift v (Prékopa), so δ is quasi-convex in v and largest at a
   corner of the L1 ball, where one coordinate takes the whole shift. (dp_accounting's accountant refuses
   Laplace under REPLACE_ONE; here the multiplier is already relative to the relation's own Δ₁.)
-* **Gaussian**: ``gaussian.log_delta``. A vector rotates onto one coordinate.
+* **Gaussian**: ``gaussian.gaussian_log_delta``. A vector rotates onto one coordinate.
 * **fixed-size batches, all touched rows replaced**: reveal the batch. Given that it holds j touched rows
   (hypergeometric), two sums differ by at most 2jC: δ(e) = Σ_j P(j) δ_Gauss(e; 2j/σ). Hiding the batch is
   post-processing.
@@ -57,35 +57,35 @@ from fedgraph.errors import UnknownEventError
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import losses, mentions, mixture
 from fedgraph.privacy.accounting.gaussian import gaussian_deltas
-from fedgraph.privacy.accounting.losses import Curve
+from fedgraph.privacy.accounting.losses import LossCurve
 from fedgraph.privacy.events import FixedSizeGaussian
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField
 
 
-def pure(epsilon: float, delta: float = 0.0) -> Curve:
+def pure_pld(epsilon: float, delta: float = 0.0) -> LossCurve:
     """ε-DP, or (ε, δ₀)-DP."""
 
-    def deltas(e: Array) -> Array:
+    def deltas(e: ArrayField) -> ArrayField:
         inside = -np.expm1(np.clip(e, -epsilon, epsilon) - epsilon) / (1 + math.exp(-epsilon))
         return delta + (1 - delta) * np.where(e < -epsilon, -np.expm1(np.minimum(e, 0.0)), inside)
 
-    return Curve(deltas, -epsilon, epsilon, _two_point_spread(epsilon))
+    return LossCurve(deltas, -epsilon, epsilon, _two_point_spread(epsilon))
 
 
-def _beside_pure(curve: Curve, epsilon: float) -> Curve:
+def _beside_pure(curve: LossCurve, epsilon: float) -> LossCurve:
     """A mechanism with ``curve`` and a pure ε, composed: P has the loss ε with probability e^ε/(e^ε + 1), else −ε."""
     high = 1 / (1 + math.exp(-epsilon))
 
-    def deltas(e: Array) -> Array:
+    def deltas(e: ArrayField) -> ArrayField:
         return np.asarray(high * curve.deltas(e - epsilon) + (1 - high) * curve.deltas(e + epsilon))
 
     spread = math.hypot(curve.spread, _two_point_spread(epsilon))
-    return Curve(deltas, curve.low - epsilon, curve.high + epsilon, spread, 2 * curve.cost)
+    return LossCurve(deltas, curve.low - epsilon, curve.high + epsilon, spread, 2 * curve.cost)
 
 
-def largest(alternatives: Sequence[Curve]) -> Curve:
+def _largest(alternatives: Sequence[LossCurve]) -> LossCurve:
     """At every e the largest δ of the alternatives."""
-    return Curve(
+    return LossCurve(
         lambda e: np.max([curve.deltas(e) for curve in alternatives], axis=0),
         min(curve.low for curve in alternatives),
         max(curve.high for curve in alternatives),
@@ -94,48 +94,48 @@ def largest(alternatives: Sequence[Curve]) -> Curve:
     )
 
 
-def k_ary(epsilon: float, num_values: int) -> Curve:
+def k_ary_pld(epsilon: float, num_values: int) -> LossCurve:
     """k-ary randomised response."""
     rest = (num_values - 1) * math.exp(-epsilon)
     top, other = 1 / (1 + rest), math.exp(-epsilon) / (1 + rest)
 
-    def deltas(e: Array) -> Array:
+    def deltas(e: ArrayField) -> ArrayField:
         high = top * np.maximum(0.0, -np.expm1(np.minimum(e - epsilon, 0.0)))
         low = other * np.maximum(0.0, -np.expm1(np.minimum(e + epsilon, 0.0)))
         return high + low + (num_values - 2) * other * -np.expm1(np.minimum(e, 0.0))
 
     spread = epsilon * math.sqrt(min(1.0, num_values * other))
-    return Curve(deltas, -epsilon, epsilon, max(spread, 1e-3 * epsilon))
+    return LossCurve(deltas, -epsilon, epsilon, max(spread, 1e-3 * epsilon))
 
 
-def bounded_range(epsilon: float) -> Curve:
+def bounded_range_pld(epsilon: float) -> LossCurve:
     """One pick of an ε-bounded-range mechanism."""
 
-    def deltas(e: Array) -> Array:
+    def deltas(e: ArrayField) -> ArrayField:
         inside = np.square(np.expm1((np.clip(e, -epsilon, epsilon) - epsilon) / 2)) / -math.expm1(-epsilon)
         return np.where(e < -epsilon, -np.expm1(np.minimum(e, 0.0)), inside)
 
-    return Curve(deltas, -epsilon, epsilon, min(epsilon / 2, 2.0))
+    return LossCurve(deltas, -epsilon, epsilon, min(epsilon / 2, 2.0))
 
 
-def laplace(epsilon: float) -> Curve:
+def laplace_pld(epsilon: float) -> LossCurve:
     """Laplace noise of scale Δ₁/ε."""
 
-    def deltas(e: Array) -> Array:
+    def deltas(e: ArrayField) -> ArrayField:
         positive = -np.expm1((np.clip(np.abs(e), 0.0, epsilon) - epsilon) / 2)
         negative = -np.expm1(np.minimum(e, 0.0)) + np.exp(np.minimum(e, 0.0)) * positive
         return np.where(e >= 0, positive, negative)
 
-    return Curve(deltas, -epsilon, epsilon, min(epsilon, 2.0))
+    return LossCurve(deltas, -epsilon, epsilon, min(epsilon, 2.0))
 
 
-def gaussian_curve(mu: float, tail: float) -> Curve:
+def gaussian_pld(mu: float, tail: float) -> LossCurve:
     """The μ-Gaussian mechanism."""
     reach = -float(ndtri(tail))
-    return Curve(lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu)
+    return LossCurve(lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu)
 
 
-def distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[Array, Array]:
+def pld_batch_distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[ArrayField, ArrayField]:
     """How far apart the two worlds' sums of one batch can be, the batch revealed.
 
     2j for j replaced rows in the batch. Where the own row vanishes instead: 2j + 1 with it and 2j without it, for j others.
@@ -166,12 +166,12 @@ def distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool)
     return found[weights > 0], weights[weights > 0]
 
 
-def fixed_size(step: FixedSizeGaussian, tail: float) -> Curve:
+def fixed_size_pld(step: FixedSizeGaussian, tail: float) -> LossCurve:
     """One batch drawn without replacement, the batch revealed: a mixture of Gaussians whose component is known."""
-    hits, weights = distances(step.batch_size, step.num_rows, step.touched_rows, step.replaced)
+    hits, weights = pld_batch_distances(step.batch_size, step.num_rows, step.touched_rows, step.replaced)
     mus = hits / step.noise_multiplier
 
-    def deltas(e: Array) -> Array:
+    def deltas(e: ArrayField) -> ArrayField:
         total = np.zeros_like(e)
         for weight, mu in zip(weights, mus, strict=True):
             total += weight * (gaussian_deltas(e, float(mu)) if mu > 0 else -np.expm1(np.minimum(e, 0.0)))
@@ -180,7 +180,7 @@ def fixed_size(step: FixedSizeGaussian, tail: float) -> Curve:
     with np.errstate(divide="ignore"):
         reach = np.maximum(0.0, -ndtri(np.minimum(0.5, tail / weights / len(hits))))
     high = float(np.max(mus**2 / 2 + mus * reach))
-    return Curve(deltas, -high, high, math.sqrt(float(weights @ mus**2)), cost=float(len(hits)))
+    return LossCurve(deltas, -high, high, math.sqrt(float(weights @ mus**2)), cost=float(len(hits)))
 
 
 def _two_point_spread(epsilon: float) -> float:
@@ -193,14 +193,14 @@ _COVERED = (
 )  # fmt: skip
 
 
-def has_dominating_pair(leaves: Sequence[tuple[events.Event, int]]) -> bool:
+def has_pld(leaves: Sequence[tuple[events.Event, int]]) -> bool:
     """Whether every release has a dominating pair here.
 
     Args:
-        leaves: of ``accountant.normalised``.
+        leaves: of ``accountant.accountant_leaves``.
     """
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
-    inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
+    inside = (leaf for alternative in chosen for leaf, _ in events.flatten_event(alternative))
     known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)
     return known and all(isinstance(leaf, (*_COVERED, events.OneOf)) for leaf, _ in leaves)
 
@@ -209,58 +209,58 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     """Smallest ε ≥ 0 on record for all releases together; ∞ where this accountant cannot answer.
 
     Args:
-        leaves: of ``accountant.normalised``, all of which have a dominating pair.
-        delta: δ in [0, 1); below ``SMALLEST_DELTA`` there is no answer.
+        leaves: of ``accountant.accountant_leaves``, all of which have a dominating pair.
+        delta: δ in [0, 1); below ``SMALLEST_DELTA_OF_LOSSES`` there is no answer.
 
     Raises:
         UnknownEventError: a release without a dominating pair.
     """
-    if delta < losses.SMALLEST_DELTA:
+    if delta < losses.SMALLEST_DELTA_OF_LOSSES:
         return math.inf
     total = math.fsum(count for _, count in leaves)
-    tail = losses.infinite_mass(delta, total)
+    tail = losses.infinite_loss_mass(delta, total)
     mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
     parts = [_part(leaf, count, tail) for leaf, count in leaves if not isinstance(leaf, events.Gaussian)]
     if mu_squared > 0:
-        parts.append(losses.Part(gaussian_curve(math.sqrt(mu_squared), tail), None, 1))
-    return losses.compose(parts, delta)
+        parts.append(losses.LossPart(gaussian_pld(math.sqrt(mu_squared), tail), None, 1))
+    return losses.compose_losses(parts, delta)
 
 
-def _part(leaf: events.Event, count: int, tail: float) -> losses.Part:
+def _part(leaf: events.Event, count: int, tail: float) -> losses.LossPart:
     if isinstance(leaf, events.PoissonGaussian):
-        chosen = mixture.pair(leaf.noise_multiplier, leaf.sampling_rate, leaf.touched_rows, leaf.replaced)
-        forward, backward = mixture.curves(chosen, tail)
-        return losses.Part(forward, backward, count)
+        chosen = mixture.mixture_pair(leaf.noise_multiplier, leaf.sampling_rate, leaf.touched_rows, leaf.replaced)
+        forward, backward = mixture.mixture_curves(chosen, tail)
+        return losses.LossPart(forward, backward, count)
     if isinstance(leaf, events.MentionedGaussian):
-        return losses.Part(*mentions.curves(leaf, tail), count)
+        return losses.LossPart(*mentions.mention_curves(leaf, tail), count)
     if isinstance(leaf, events.FixedSizeGaussian):
-        return losses.Part(fixed_size(leaf, tail), None, count)
+        return losses.LossPart(fixed_size_pld(leaf, tail), None, count)
     if isinstance(leaf, events.Laplace):
-        return losses.Part(laplace(1 / leaf.noise_multiplier), None, count)
+        return losses.LossPart(laplace_pld(1 / leaf.noise_multiplier), None, count)
     if isinstance(leaf, events.RandomizedResponse):
-        return losses.Part(k_ary(leaf.epsilon, leaf.num_values), None, count)
+        return losses.LossPart(k_ary_pld(leaf.epsilon, leaf.num_values), None, count)
     if isinstance(leaf, events.BoundedRange):
-        return losses.Part(bounded_range(leaf.epsilon), None, count)
+        return losses.LossPart(bounded_range_pld(leaf.epsilon), None, count)
     if isinstance(leaf, events.MultiBit):
-        return losses.Part(pure(leaf.epsilon_per_bit), None, count * leaf.num_bits)
+        return losses.LossPart(pure_pld(leaf.epsilon_per_bit), None, count * leaf.num_bits)
     if isinstance(leaf, events.PureDP):
-        return losses.Part(pure(leaf.epsilon), None, count)
+        return losses.LossPart(pure_pld(leaf.epsilon), None, count)
     if isinstance(leaf, events.ApproxDP):
-        return losses.Part(pure(leaf.epsilon, leaf.delta), None, count)
+        return losses.LossPart(pure_pld(leaf.epsilon, leaf.delta), None, count)
     if isinstance(leaf, events.OneOf):
-        return losses.Part(largest([_alternative(a, tail) for a in leaf.alternatives]), None, count)
+        return losses.LossPart(_largest([_alternative(a, tail) for a in leaf.alternatives]), None, count)
     raise UnknownEventError(f"no dominating pair is known for {type(leaf).__name__}: {leaf}")
 
 
-def _alternative(event: events.Event, tail: float) -> losses.Curve:
+def _alternative(event: events.Event, tail: float) -> losses.LossCurve:
     """The curve of Gaussian releases and of pure ε, composed."""
     leaves = [
         (leaf, count)
-        for leaf, count in events.flatten(event)
+        for leaf, count in events.flatten_event(event)
         if not (isinstance(leaf, events.Gaussian) and math.isinf(leaf.noise_multiplier))
     ]
     mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
-    curve = gaussian_curve(math.sqrt(mu_squared), tail) if mu_squared > 0 else pure(0.0)
+    curve = gaussian_pld(math.sqrt(mu_squared), tail) if mu_squared > 0 else pure_pld(0.0)
     for leaf, count in leaves:
         for _ in range(count if isinstance(leaf, events.PureDP) else 0):
             curve = _beside_pure(curve, leaf.epsilon)  # type: ignore[attr-defined]

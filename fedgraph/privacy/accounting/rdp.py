@@ -12,7 +12,7 @@ Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
     selected                  ``selection``: max over candidates, and what choosing adds
     a secret sample, once     1/(α−1)·ln(1 − q + q·e^((α−1)·RDP(α))) of all that ran on it, inside of a selection
-    fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``pld.distances``, batch revealed
+    fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``pld.pld_batch_distances``, batch revealed
 
 The secret sample is a mixture: with chance 1 − q the unit is not in it and nothing differs, and e^((α−1)D_α) is jointly convex
 in both laws. It holds for coins and zero-out as for a fixed number and replace (``events.SampledOnce``).
@@ -25,7 +25,7 @@ series for a Poisson step is too long (order > 256) the order is left out (∞),
 dp_accounting's own RDP accountant is used for ADD_OR_REMOVE_ONE only: under REPLACE_ONE it prices
 Gaussian and without-replacement steps at sensitivity 1 instead of 2 (8.08 where the truth is 17.86).
 
-**Edge cases.** δ = 0 → ∞. Parameters 0 and ∞ are settled in ``accountant.normalised``.
+**Edge cases.** δ = 0 → ∞. Parameters 0 and ∞ are settled in ``accountant.accountant_leaves``.
 """
 
 import math
@@ -45,11 +45,11 @@ from fedgraph.privacy.events import (
     PoissonGaussian,
     SampledOnce,
     Selected,
-    flatten,
+    flatten_event,
 )
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField
 
-ORDERS: Array = np.array(
+RDP_ORDERS: ArrayField = np.array(
     sorted(
         {1 + x / 100 for x in (2, 4, 6, 8)}
         | {1 + x / 10 for x in range(1, 100)}
@@ -65,7 +65,7 @@ def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, f
     """ε of all releases together, and the order that gives it.
 
     Args:
-        leaves: of ``accountant.normalised``.
+        leaves: of ``accountant.accountant_leaves``.
         delta: δ in [0, 1); 0: (∞, ∞).
 
     Returns:
@@ -77,44 +77,44 @@ def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, f
     total = _of_all(leaves)
     if delta == 0:
         return math.inf, math.inf
-    values = total + np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
+    values = total + np.log1p(-1 / RDP_ORDERS) - (math.log(delta) + np.log(RDP_ORDERS)) / (RDP_ORDERS - 1)
     best = int(np.argmin(values))
-    return max(0.0, float(values[best])), float(ORDERS[best])
+    return max(0.0, float(values[best])), float(RDP_ORDERS[best])
 
 
-def _of_all(leaves: Iterable[tuple[Event, int]]) -> Array:
-    return np.asarray(sum((count * _per_release(event) for event, count in leaves), np.zeros_like(ORDERS)))
+def _of_all(leaves: Iterable[tuple[Event, int]]) -> ArrayField:
+    return np.asarray(sum((count * _per_release(event) for event, count in leaves), np.zeros_like(RDP_ORDERS)))
 
 
 @lru_cache(maxsize=512)
-def _per_release(event: Event) -> Array:
-    per_order = zcdp.rho(event)
+def _per_release(event: Event) -> ArrayField:
+    per_order = zcdp.zcdp_rho(event)
     if per_order is not None:
         ceiling = zcdp.pure_epsilon(event)
-        return per_order * ORDERS if ceiling is None else np.minimum(per_order * ORDERS, ceiling)
+        return per_order * RDP_ORDERS if ceiling is None else np.minimum(per_order * RDP_ORDERS, ceiling)
     if isinstance(event, Selected):
-        trials = [_of_all(flatten(one)) for one in event.candidates]
-        return selection.best_trial_rdp(np.max(np.stack(trials), axis=0), ORDERS, event.shape, event.stop)
+        trials = [_of_all(flatten_event(one)) for one in event.candidates]
+        return selection.private_selection_rdp(np.max(np.stack(trials), axis=0), RDP_ORDERS, event.shape, event.stop)
     if isinstance(event, SampledOnce):
-        moments = (ORDERS - 1) * _of_all(flatten(event.event))
+        moments = (RDP_ORDERS - 1) * _of_all(flatten_event(event.event))
         q = event.sampling_rate
-        return np.asarray(np.logaddexp(math.log1p(-q), math.log(q) + moments) / (ORDERS - 1))
+        return np.asarray(np.logaddexp(math.log1p(-q), math.log(q) + moments) / (RDP_ORDERS - 1))
     if isinstance(event, PoissonGaussian):
         if event.touched_rows == 1 and not event.replaced:
-            return poisson_one_row(event.noise_multiplier, event.sampling_rate, ORDERS)
+            return rdp_of_poisson_row(event.noise_multiplier, event.sampling_rate, RDP_ORDERS)
         return _poisson_revealed(event)
     if isinstance(event, FixedSizeGaussian):
-        apart, weights = pld.distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
+        apart, weights = pld.pld_batch_distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
         with np.errstate(divide="ignore"):
             return _revealed(apart, np.log(weights), event.noise_multiplier)
     if isinstance(event, OneOf):
-        return np.asarray(np.max([_of_all(flatten(one)) for one in event.alternatives], axis=0))
+        return np.asarray(np.max([_of_all(flatten_event(one)) for one in event.alternatives], axis=0))
     if isinstance(event, MentionedGaussian):  # priced by loss distributions alone
-        return np.full_like(ORDERS, math.inf)
+        return np.full_like(RDP_ORDERS, math.inf)
     raise UnknownEventError(f"no Rényi bound is known for {type(event).__name__}: {event}")
 
 
-def poisson_one_row(noise_multiplier: float, sampling_rate: float, orders: Array) -> Array:
+def rdp_of_poisson_row(noise_multiplier: float, sampling_rate: float, orders: ArrayField) -> ArrayField:
     """RDP of the Poisson-sampled Gaussian, zero-out, one row; ∞ above order 256.
 
     dp_accounting's exact moments at whole orders. Between them (α − 1)·RDP(α) is convex in α, so the chord is an upper bound
@@ -136,19 +136,19 @@ def poisson_one_row(noise_multiplier: float, sampling_rate: float, orders: Array
 
 
 @lru_cache(maxsize=512)
-def _poisson_moments(noise_multiplier: float, sampling_rate: float, largest: int) -> Array:
+def _poisson_moments(noise_multiplier: float, sampling_rate: float, largest: int) -> ArrayField:
     """(α − 1)·RDP(α) at the orders α = 1, 2 … ``largest``; the work grows with the square of ``largest``."""
     import dp_accounting  # its import, like that of scipy.stats, takes half a second
 
     whole = np.arange(2.0, largest + 1)
     event = dp_accounting.PoissonSampledDpEvent(sampling_rate, dp_accounting.GaussianDpEvent(noise_multiplier))
     at_whole = dp_accounting.rdp.RdpAccountant(whole).compose(event).rdp
-    moments: Array = np.concatenate([[0.0], at_whole * (whole - 1)])
+    moments: ArrayField = np.concatenate([[0.0], at_whole * (whole - 1)])
     moments.flags.writeable = False
     return moments
 
 
-def _poisson_revealed(event: PoissonGaussian) -> Array:
+def _poisson_revealed(event: PoissonGaussian) -> ArrayField:
     from scipy.stats import binom
 
     others = event.touched_rows - (0 if event.replaced else 1)
@@ -161,7 +161,7 @@ def _poisson_revealed(event: PoissonGaussian) -> Array:
     return _revealed(distances, np.concatenate([log_weights + own_out, log_weights + own_in]), event.noise_multiplier)
 
 
-def _revealed(distances: Array, log_weights: Array, noise_multiplier: float) -> Array:
-    exponents = ORDERS[:, None] * (ORDERS[:, None] - 1) * np.square(distances) / (2 * noise_multiplier**2)
-    out: Array = logsumexp(exponents + log_weights, axis=1) / (ORDERS - 1)
+def _revealed(distances: ArrayField, log_weights: ArrayField, noise_multiplier: float) -> ArrayField:
+    exponents = RDP_ORDERS[:, None] * (RDP_ORDERS[:, None] - 1) * np.square(distances) / (2 * noise_multiplier**2)
+    out: ArrayField = logsumexp(exponents + log_weights, axis=1) / (RDP_ORDERS - 1)
     return out

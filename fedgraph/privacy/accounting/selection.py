@@ -18,11 +18,11 @@ import math
 import numpy as np
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import ApproxDP, Composed, Event, Repeated, SampledOnce, Selected, flatten
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.events import ApproxDP, Composed, Event, Repeated, SampledOnce, Selected, flatten_event
+from fedgraph.privacy.fields import ArrayField
 
 
-def best_trial_rdp(each: Array, orders: Array, shape: float, stop: float) -> Array:
+def private_selection_rdp(each: ArrayField, orders: ArrayField, shape: float, stop: float) -> ArrayField:
     """R' of the best trial, by the formula above.
 
     Args:
@@ -39,11 +39,11 @@ def best_trial_rdp(each: Array, orders: Array, shape: float, stop: float) -> Arr
     if stop == 1:
         return each
     choosing = (1 + shape) * ((1 - 1 / orders) * each + math.log(1 / stop) / orders)
-    out: Array = each + choosing.min() + math.log(mean_trials(shape, stop)) / (orders - 1)
+    out: ArrayField = each + choosing.min() + math.log(mean_selection_trials(shape, stop)) / (orders - 1)
     return out
 
 
-def mean_trials(shape: float, stop: float) -> float:
+def mean_selection_trials(shape: float, stop: float) -> float:
     """E K, the mean number of trials.
 
     Args:
@@ -60,7 +60,7 @@ def mean_trials(shape: float, stop: float) -> float:
     return float(shape * (1 - stop) / (stop * (1 - stop**shape)))
 
 
-def stop_for(shape: float, mean: float) -> float:
+def stop_for_selection(shape: float, mean: float) -> float:
     """The γ for which E K is a given mean, from the side of fewer trials.
 
     Args:
@@ -75,11 +75,11 @@ def stop_for(shape: float, mean: float) -> float:
     low, high = 1e-12, 1.0
     for _ in range(200):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if mean_trials(shape, middle) > mean else (low, middle)
+        low, high = (middle, high) if mean_selection_trials(shape, middle) > mean else (low, middle)
     return high
 
 
-def draw_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
+def draw_selection_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
     """K, which nobody may learn.
 
     Args:
@@ -98,7 +98,7 @@ def draw_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
     return k
 
 
-def without_missed(leaf: Event) -> tuple[Event, float]:
+def selection_without_missed(leaf: Event) -> tuple[Event, float]:
     """(the leaf, 0); of a choice, it without the (0, δ₀) releases of its trials, and what these add to δ.
 
     With t the largest Σδ₀ of a trial, the law of a trial on either of two neighbours is 1 − t times one without such a release,
@@ -110,13 +110,13 @@ def without_missed(leaf: Event) -> tuple[Event, float]:
     parts = [_apart(one) for one in leaf.candidates]
     missed = max(used for _, used in parts)
     kept = Selected(tuple(one for one, _ in parts), leaf.shape, leaf.stop)
-    return kept, missed * mean_trials(leaf.shape, leaf.stop) if missed else 0.0
+    return kept, missed * mean_selection_trials(leaf.shape, leaf.stop) if missed else 0.0
 
 
 def _apart(event: Event) -> tuple[Event, float]:
     """(``event`` without (0, δ₀) releases, Σδ₀ of these); on a secret sample they count as if the unit were in it."""
     kept, used = [], 0.0
-    for leaf, count in flatten(event):
+    for leaf, count in flatten_event(event):
         if isinstance(leaf, ApproxDP) and leaf.epsilon == 0:
             used += leaf.delta * count
             continue

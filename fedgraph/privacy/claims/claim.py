@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fedgraph.privacy.events import plain
+from fedgraph.privacy.events import plain_event
 
 
 @dataclass(frozen=True)
@@ -34,4 +34,4 @@ class Claim:
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready; ∞ becomes ``"inf"``."""
-        return {name: plain(value) for name, value in vars(self).items()}
+        return {name: plain_event(value) for name, value in vars(self).items()}

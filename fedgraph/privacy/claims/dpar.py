@@ -42,7 +42,7 @@ PAPER = "DPAR (WWW 2024)"
 _EXACT = "the exact worst case, to one part in 10³"
 
 
-def vector_budget(epsilon: float, delta: float, num_vectors: int) -> tuple[float, float]:
+def claimed_dpar_vector_budget(epsilon: float, delta: float, num_vectors: int) -> tuple[float, float]:
     """(ε_v, δ_v) of one of several vectors (Kairouz, Oh & Viswanath 2017, as the paper uses it).
 
     Args:
@@ -58,7 +58,7 @@ def vector_budget(epsilon: float, delta: float, num_vectors: int) -> tuple[float
     return epsilon / (2 * math.sqrt(num_vectors * math.log(math.e + epsilon / delta))), delta / (2 * num_vectors)
 
 
-def gm_multiplier(epsilon: float, delta: float, num_vectors: int) -> float:
+def claimed_dpar_gm_multiplier(epsilon: float, delta: float, num_vectors: int) -> float:
     """σ_pr / C1 of the published GM option.
 
     Args:
@@ -69,11 +69,11 @@ def gm_multiplier(epsilon: float, delta: float, num_vectors: int) -> float:
     Raises:
         PrivacyError: ε or δ is not finite and > 0.
     """
-    each, each_delta = vector_budget(epsilon, delta, num_vectors)
+    each, each_delta = claimed_dpar_vector_budget(epsilon, delta, num_vectors)
     return math.sqrt(2 * math.log(1.25 / each_delta)) / each
 
 
-def em_epsilon(base: float, top: int, delta: float) -> float:
+def claimed_dpar_em_epsilon(base: float, top: int, delta: float) -> float:
     """The corollary: ε of the one-shot Gumbel top-k with scale Δ/base.
 
     Args:
@@ -85,7 +85,7 @@ def em_epsilon(base: float, top: int, delta: float) -> float:
     return 2 * min(top * base, top * base * slope + base * math.sqrt(2 * top * math.log(1 / delta)))
 
 
-def em_base(epsilon: float, top: int, delta: float) -> float:
+def claimed_dpar_em_base(epsilon: float, top: int, delta: float) -> float:
     """The base whose corollary gives an ε; the Gumbel scale is then Δ/base.
 
     Args:
@@ -97,10 +97,10 @@ def em_base(epsilon: float, top: int, delta: float) -> float:
         PrivacyError: ε is not finite and > 0.
     """
     require_positive("epsilon", epsilon)
-    return float(brentq(lambda b: em_epsilon(b, top, delta) - epsilon, 0.0, epsilon, xtol=1e-14))
+    return float(brentq(lambda b: claimed_dpar_em_epsilon(b, top, delta) - epsilon, 0.0, epsilon, xtol=1e-14))
 
 
-def sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
+def claimed_dpar_sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
     """The authors' accountant: Rényi moments at whole orders 2-63, ε = RDP + ln(1/δ)/(α − 1).
 
     Args:
@@ -109,12 +109,12 @@ def sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta
         steps: T.
         delta: δ_sgd in (0, 1).
     """
-    moments = steps * rdp.poisson_one_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
+    moments = steps * rdp.rdp_of_poisson_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
     return float(np.min(moments + math.log(1 / delta) / (_WHOLE_ORDERS - 1)))
 
 
-def sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
-    """The σ / C for which ``sgd_epsilon`` returns a given ε.
+def claimed_dpar_sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
+    """The σ / C for which ``claimed_dpar_sgd_epsilon`` returns a given ε.
 
     Args:
         epsilon: ε_sgd, above ln(1/δ)/62, the least that whole orders up to 63 can show.
@@ -131,12 +131,12 @@ def sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: floa
         raise PrivacyError(f"with orders up to 63 the authors' accountant cannot be below {floor:.6g}, asked for {epsilon}")
 
     def gap(log_sigma: float) -> float:
-        return math.log(sgd_epsilon(math.exp(log_sigma), sampling_rate, steps, delta) / epsilon)
+        return math.log(claimed_dpar_sgd_epsilon(math.exp(log_sigma), sampling_rate, steps, delta) / epsilon)
 
     return math.exp(brentq(gap, math.log(0.1), math.log(1e4), xtol=1e-10))
 
 
-def total_epsilon(sampled: float, epsilon_pr: float, epsilon_sgd: float) -> float:
+def claimed_dpar_total_epsilon(sampled: float, epsilon_pr: float, epsilon_sgd: float) -> float:
     """q'·(ε_pr + ε_sgd)."""
     return sampled * (epsilon_pr + epsilon_sgd)
 
@@ -148,8 +148,8 @@ def rows() -> list[Claim]:
 
 def _table(claimed: float) -> list[Claim]:
     half, half_delta = claimed / SAMPLED / 2, 1e-3 / SAMPLED
-    sigma = sgd_multiplier(half, RATE, STEPS, half_delta)
-    pr = gm_multiplier(half, half_delta, SOURCES)
+    sigma = claimed_dpar_sgd_multiplier(half, RATE, STEPS, half_delta)
+    pr = claimed_dpar_gm_multiplier(half, half_delta, SOURCES)
     inputs = _inputs(half, half_delta, sigma, pr)
     steps = _steps(sigma)
 
@@ -164,7 +164,7 @@ def _table(claimed: float) -> list[Claim]:
 
     published, provable, lower = "epsilon_published", "epsilon_provable", "epsilon_lower_bound"
     paper, sound = events.Repeated(events.Gaussian(pr), SOURCES), events.Repeated(events.Gaussian(pr / math.sqrt(2)), SOURCES)
-    inner = half + sgd_epsilon(sigma, RATE, STEPS, half_delta)
+    inner = half + claimed_dpar_sgd_epsilon(sigma, RATE, STEPS, half_delta)
     revealed = ((events.PoissonGaussian(sigma, RATE, 4, True), STEPS), (events.Gaussian(pr / math.sqrt(2)), SOURCES))
     elementary = amplified_epsilon(rdp.epsilon(revealed, DELTA / SAMPLED)[0], SAMPLED)
     same = amplified_epsilon(inner, SAMPLED)
@@ -209,11 +209,11 @@ def _exponential(
     claimed: float, half: float, half_delta: float, sigma: float, once: Callable[[events.Event, events.Event], float]
 ) -> list[Claim]:
     """EM0 and EM1: scale Δ/base is 2Δ/ε₀ with ε₀ = 2·base, so each pick is 2·base-bounded-range."""
-    each, each_delta = vector_budget(half, half_delta, SOURCES)
+    each, each_delta = claimed_dpar_vector_budget(half, half_delta, SOURCES)
     training = events.Repeated(events.PoissonGaussian(sigma, RATE, 1, True), STEPS)
     out = []
     for name, share in (("EM0", 1.0), ("EM1", 0.5)):
-        base = em_base(each * share, TOP, each_delta)
+        base = claimed_dpar_em_base(each * share, TOP, each_delta)
         picks = events.Repeated(events.BoundedRange(2 * base), SOURCES * TOP)
         values = events.Repeated(events.PureDP(each * (1 - share) / TOP), SOURCES * TOP)
         inputs = _inputs(half, half_delta, sigma, math.nan)

@@ -11,7 +11,7 @@ Published, node level, promised degree D (slides): min over α of
 Provable: the same mechanisms, composed as loss distributions, Δ₂ = √D per hop (zero-out), under
 ``promised-degree`` and ``rows-never-released``: row j of the aggregate feeds only j's own messages and
 clipped sample. Releasing the rows costs √(D + D²) per hop, replacing a node 2√D; neighbours above D that
-refill a slot change further rows (``refill_sensitivity``, a diagnostic).
+refill a slot change further rows (``gap_refill_sensitivity``, a diagnostic).
 
 **Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
 """
@@ -22,8 +22,8 @@ import numpy as np
 
 from fedgraph.privacy.accounting import rdp
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.aggregation_noise import NodePipeline
-from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
+from fedgraph.privacy.accounting.aggregation_noise import NodeAggregation
+from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import Event, Gaussian, Repeated
 from fedgraph.privacy.fields import require_positive
@@ -31,7 +31,7 @@ from fedgraph.privacy.fields import require_positive
 PAPER = "GAP (slides 2022)"
 
 
-def edge_std_slides(epsilon: float, hops: int, delta: float) -> float:
+def claimed_gap_edge_std(epsilon: float, hops: int, delta: float) -> float:
     """The σ at which the slides' formula gives ``epsilon``: with x = √K/σ, x²/2 + x√(2 ln 1/δ) = ε."""
     require_positive("epsilon", epsilon)
     root = math.sqrt(2 * math.log(1 / delta))
@@ -43,7 +43,7 @@ def _edge_event(noise_std: float, hops: int) -> Event:
     return Repeated(Gaussian(noise_std / math.sqrt(2)), hops)
 
 
-def node_epsilon_slides(
+def claimed_gap_node_epsilon(
     noise_std: float, num_nodes: int, batch_size: int, epochs: int, clip: float, hops: int, degree: int, delta: float
 ) -> float:
     """The slides' node-level formula at whole orders 2-256.
@@ -64,7 +64,7 @@ def node_epsilon_slides(
     require_positive("noise_std", noise_std)
     orders = np.arange(2.0, 257.0)
     steps = 2 * epochs * num_nodes / batch_size
-    training = steps * rdp.poisson_one_row(noise_std / clip, batch_size / num_nodes, orders)
+    training = steps * rdp.rdp_of_poisson_row(noise_std / clip, batch_size / num_nodes, orders)
     aggregation = degree * hops * orders / (2 * noise_std**2)
     return float(np.min(training + aggregation + math.log(1 / delta) / (orders - 1)))
 
@@ -80,11 +80,11 @@ def _node_event(
     replaced: bool,
 ) -> Event:
     """Provable: two Poisson DP-SGD stages and K Gaussians of ``hop_sensitivity`` (√D, √(D + D²), 2√D …)."""
-    pipeline = NodePipeline(math.ceil(2 * epochs * num_nodes / batch_size), batch_size / num_nodes, hops, replaced)
+    pipeline = NodeAggregation(math.ceil(2 * epochs * num_nodes / batch_size), batch_size / num_nodes, hops, replaced)
     return pipeline.event(noise_std / clip, noise_std / hop_sensitivity)
 
 
-def refill_sensitivity(degree: int, extra_rows: int) -> float:
+def gap_refill_sensitivity(degree: int, extra_rows: int) -> float:
     """√(Σ_rows (removed + added)²) when all ``degree`` rows refill and ``extra_rows`` more gain or lose one entry."""
     return math.sqrt(4 * degree + extra_rows)
 
@@ -93,7 +93,7 @@ def rows() -> list[Claim]:
     """EDP at claimed 1, 4, 8 (K = 2, δ = 1e-7) from code and slides; NDP by the slides' formula."""
     out = []
     for claimed in (1.0, 4.0, 8.0):
-        for source, std in (("code", gaussian_multiplier(2, claimed, 1e-7)), ("slides", edge_std_slides(claimed, 2, 1e-7))):
+        for source, std in (("code", calibrate_gaussian(2, claimed, 1e-7)), ("slides", claimed_gap_edge_std(claimed, 2, 1e-7))):
             words = "an undirected edge changes two rows: Δ₂ = √2 per hop, not 1"
             formula = "exact Gaussian" if source == "code" else "K/2σ² + √(2K ln 1/δ)/σ"
             inputs: dict[str, float | str] = {"K": 2, "sigma": std, "formula": formula}
@@ -104,12 +104,16 @@ def rows() -> list[Claim]:
 
 def _node_rows() -> list[Claim]:
     nodes, batch, epochs, degree, std, delta = 19804, 2048, 10, 100, 12.0, 1e-7
-    claimed = node_epsilon_slides(std, nodes, batch, epochs, 1.0, 2, degree, delta)
+    claimed = claimed_gap_node_epsilon(std, nodes, batch, epochs, 1.0, 2, degree, delta)
     cases = {
         "GAP-NDP, promised degree, rows never released": (math.sqrt(degree), False, "Δ₂ = √D per hop, on a promise"),
         "GAP-NDP, aggregated rows released": (math.sqrt(degree + degree**2), False, "Δ₂ = √(D + D²) per hop"),
         "GAP-NDP, replace": (2 * math.sqrt(degree), True, "Δ₂ = 2√D per hop, 2C per step"),
-        "GAP-NDP, refill diagnostic, 42 extra rows": (refill_sensitivity(degree, 42), False, "Δ₂ = 21.0 where slots refill"),
+        "GAP-NDP, refill diagnostic, 42 extra rows": (
+            gap_refill_sensitivity(degree, 42),
+            False,
+            "Δ₂ = 21.0 where slots refill",
+        ),
     }
     inputs: dict[str, float | str] = {"N": nodes, "B": batch, "epochs": epochs, "C": 1.0, "K": 2, "D": degree, "sigma": std}
     found = []

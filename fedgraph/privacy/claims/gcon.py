@@ -35,7 +35,7 @@ PAPER = "GCON"
 
 
 @dataclass(frozen=True)
-class LossBounds:
+class GconLossBounds:
     """Suprema of the absolute value of the loss's derivatives.
 
     Attributes:
@@ -49,13 +49,13 @@ class LossBounds:
     c3: float
 
 
-def soft_margin(num_classes: int) -> LossBounds:
+def gcon_soft_margin(num_classes: int) -> GconLossBounds:
     """Multi-label soft margin: (1/c, 1/(4c), 1/(6√3 c))."""
     require_positive("num_classes", num_classes)
-    return LossBounds(1 / num_classes, 1 / (4 * num_classes), 1 / (6 * math.sqrt(3) * num_classes))
+    return GconLossBounds(1 / num_classes, 1 / (4 * num_classes), 1 / (6 * math.sqrt(3) * num_classes))
 
 
-def pseudo_huber(num_classes: int, width: float) -> LossBounds:
+def gcon_pseudo_huber(num_classes: int, width: float) -> GconLossBounds:
     """Pseudo-Huber: (δ_l/c, 1/c, 48√5/(125 c δ_l)).
 
     Args:
@@ -67,10 +67,10 @@ def pseudo_huber(num_classes: int, width: float) -> LossBounds:
     """
     require_positive("num_classes", num_classes)
     require_positive("width", width)
-    return LossBounds(width / num_classes, 1 / num_classes, 48 * math.sqrt(5) / (125 * num_classes * width))
+    return GconLossBounds(width / num_classes, 1 / num_classes, 48 * math.sqrt(5) / (125 * num_classes * width))
 
 
-def psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
+def gcon_psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
     """Ψ: sensitivity (sum over rows of L2 changes) of Z = (1/s) ⊕ Z_{mᵢ}; 0 where no edge is used.
 
     Args:
@@ -107,7 +107,7 @@ class Situation:
     epsilon: float
     delta: float
     share: float
-    bounds: LossBounds
+    bounds: GconLossBounds
     sensitivity: float
     num_classes: int
     dimension: int
@@ -130,7 +130,7 @@ def least_regulariser(given: Situation) -> float:
 
 
 @dataclass(frozen=True)
-class Perturbation:
+class GconPerturbation:
     """What GCON adds to the objective. Its total regulariser is Λ + Λ'.
 
     Attributes:
@@ -150,7 +150,7 @@ class Perturbation:
     beta: float
 
 
-def perturbation(given: Situation, regulariser: float) -> Perturbation:
+def gcon_perturbation(given: Situation, regulariser: float) -> GconPerturbation:
     """All constants of noise that keeps (ε, δ) of a situation; its ends are not priced here.
 
     Args:
@@ -184,10 +184,10 @@ def perturbation(given: Situation, regulariser: float) -> Perturbation:
         extra = max(0.0, c * curvature / (n * (1 - share) * epsilon) - regulariser)
     scale = c * (bounds.c1 + bounds.c2 * c_theta) * sensitivity
     left = max(epsilon - cost(extra), share * epsilon)
-    return Perturbation(sensitivity, c_sf, c_theta, cost(extra), extra, left / scale if scale > 0 else math.inf)
+    return GconPerturbation(sensitivity, c_sf, c_theta, cost(extra), extra, left / scale if scale > 0 else math.inf)
 
 
-def end_epsilon(made: Perturbation, given: Situation, total_regulariser: float) -> float:
+def gcon_end_epsilon(made: GconPerturbation, given: Situation, total_regulariser: float) -> float:
     """What one *end* of an edge costs under some noise: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
 
     An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
@@ -203,7 +203,7 @@ def end_epsilon(made: Perturbation, given: Situation, total_regulariser: float) 
     return shift + c * d * math.log1p(curvature / (d * given.num_labelled * total_regulariser))
 
 
-def output_sensitivity(gradient_norm: float, total_regulariser: float) -> float:
+def gcon_output_sensitivity(gradient_norm: float, total_regulariser: float) -> float:
     """Δ₂ = 2g/(Λ + Λ') between two approximate minimisers' distances to their exact ones.
 
     Args:
@@ -222,8 +222,8 @@ def output_sensitivity(gradient_norm: float, total_regulariser: float) -> float:
 def rows() -> list[Claim]:
     """One setting (Cora-like) at ε = 4: provable equals published, on conditions."""
     steps, restart = (2.0,), 0.6
-    sensitivity = psi(steps, restart)
-    made = perturbation(Situation(4.0, 1e-4, 0.9, soft_margin(7), sensitivity, 7, 16, 140, per_end=False), 1.0)
+    sensitivity = gcon_psi(steps, restart)
+    made = gcon_perturbation(Situation(4.0, 1e-4, 0.9, gcon_soft_margin(7), sensitivity, 7, 16, 140, per_end=False), 1.0)
     inputs: dict[str, float | str] = {
         "restart": restart, "m": 2, "p": 0.5, "Psi": sensitivity, "c": 7, "d": 16, "n1": 140, "omega": 0.9, "Lambda": 1.0,
         "c_sf": made.c_sf, "c_theta": made.c_theta, "eps_Lambda": made.epsilon_lambda, "Lambda'": made.extra_regulariser,

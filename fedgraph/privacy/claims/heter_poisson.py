@@ -25,7 +25,7 @@ from fedgraph.privacy.events import MentionedGaussian, Repeated
 from fedgraph.privacy.fields import require_positive
 
 PAPER = "HeterPoisson with SML noise (Xiang et al. 2024)"
-ORDERS = np.linspace(1.0001, 10.0, 100)
+_ORDERS = np.linspace(1.0001, 10.0, 100)
 
 
 def epsilon(noise_multiplier: float, rate: float, mentions: float, units: int, steps: int, delta: float) -> float:
@@ -49,7 +49,7 @@ def epsilon(noise_multiplier: float, rate: float, mentions: float, units: int, s
     logs = np.append(math.log1p(-rate) if rate < 1 else -math.inf, math.log(rate))
     distances = np.append(hits, 0.5)
     weights = np.append(logs[0] + binom.logpmf(hits, units, min(1.0, rate * mentions / units)), logs[1])[:, None]
-    scaled, a = distances[:, None] / (noise_multiplier / 2 / math.sqrt(2)), ORDERS
+    scaled, a = distances[:, None] / (noise_multiplier / 2 / math.sqrt(2)), _ORDERS
     there = np.log(a / (2 * a - 1)) + (a - 1) * scaled
     back = np.log((a - 1) / (2 * a - 1)) - a * scaled
     moments = np.maximum(logsumexp(np.logaddexp(there, back) + weights, axis=0), 1e-6)

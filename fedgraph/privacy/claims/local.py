@@ -24,10 +24,10 @@ from fedgraph.privacy.events import Event, Gaussian, MultiBit, Unprotected
 from fedgraph.privacy.fields import require_positive
 
 PAPER = "LDP-GW (Jin & Chen)"
-LPGNN = "LPGNN (Sajadmanesh & Gatica-Perez 2021)"
+_LPGNN = "LPGNN (Sajadmanesh & Gatica-Perez 2021)"
 
 
-def sampled_entries(epsilon: float, num_entries: int) -> int:
+def claimed_local_entries(epsilon: float, num_entries: int) -> int:
     """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3).
 
     Args:
@@ -41,7 +41,7 @@ def sampled_entries(epsilon: float, num_entries: int) -> int:
     return max(1, min(num_entries, math.floor(epsilon / 2.18)))
 
 
-def encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> Event:
+def claimed_local_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> Event:
     """Algorithm 1 at ε/(m·n) per bit.
 
     Args:
@@ -59,7 +59,7 @@ def encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: boo
     return MultiBit(epsilon / (num_sampled * num_rows), num_sampled * (1 if in_total else num_rows))
 
 
-def released_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> Event:
+def claimed_local_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> Event:
     """H + N(0, noise_std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
 
     Args:
@@ -81,10 +81,10 @@ def rows() -> list[Claim]:
     """MUTAG-sized graphs (n = 18, h = 16) at the default ε = 1/n, LPGNN at ε = 1, and the model path."""
     n, h, delta = 18, 16, 1e-5
     epsilon = 1 / n
-    m = sampled_entries(epsilon, n * h)
+    m = claimed_local_entries(epsilon, n * h)
     inputs: dict[str, float | str] = {"n": n, "h": h, "m": m, "epsilon": epsilon}
-    literal, per_row = encoder_event(epsilon, m, n, True), encoder_event(epsilon, m, n, False)
-    softmax, box = released_code_event(epsilon, n, h, True), released_code_event(epsilon, n, h, False)
+    literal, per_row = claimed_local_encoder_event(epsilon, m, n, True), claimed_local_encoder_event(epsilon, m, n, False)
+    softmax, box = claimed_local_code_event(epsilon, n, h, True), claimed_local_code_event(epsilon, n, h, False)
     cases: tuple[tuple[str, Event, float, float | None, str], ...] = (
         ("Algorithm 1, m bits of the matrix", literal, 0.0, epsilon, "read literally the loss is ε/n"),
         ("Algorithm 1, m bits of each row", per_row, 0.0, epsilon, "m·n bits of ε/(mn) each"),
@@ -107,5 +107,5 @@ def rows() -> list[Claim]:
     provable = price(MultiBit(1.0, 1), 0.0).epsilon
     return [
         *graphs,
-        Claim(LPGNN, "multi-bit, m of d features", 1.0, 0.0, "m bits of ε/m each, one node", one_node, 1.0, provable),
+        Claim(_LPGNN, "multi-bit, m of d features", 1.0, 0.0, "m bits of ε/m each, one node", one_node, 1.0, provable),
     ]

@@ -25,7 +25,7 @@ D are the way back). One step of a client with n rows is either
 
 Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the batch), replacing a node changes k (2k clips).
 
-σ = std / clip. Published: ``node_epsilon`` (Rényi, without replacement) with B = ⌈q·n⌉.
+σ = std / clip. Published: ``claimed_sage_epsilon`` (Rényi, without replacement) with B = ⌈q·n⌉.
 
 **Guarantee.** The returned σ costs every client at most ε under the reading asked for, under ``promised-degree``.
 
@@ -42,7 +42,7 @@ from scipy.special import logsumexp
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.rdp import ORDERS
+from fedgraph.privacy.accounting.rdp import RDP_ORDERS
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import Event, FixedSizeGaussian, PoissonGaussian, PureDP, Repeated
 from fedgraph.privacy.fields import require_positive
@@ -50,7 +50,7 @@ from fedgraph.privacy.fields import require_positive
 PAPER = "SAGE-NDP (Daigavane et al. 2021)"
 
 
-def affected_subgraphs(degree: int, layers: int) -> int:
+def claimed_sage_subgraphs(degree: int, layers: int) -> int:
     """As published: 1 + K + … + K^layers subgraphs that hold one node.
 
     Args:
@@ -65,7 +65,7 @@ def affected_subgraphs(degree: int, layers: int) -> int:
     return sum(degree**i for i in range(layers + 1))
 
 
-def node_epsilon(
+def claimed_sage_epsilon(
     noise_multiplier: float, batch_size: int, num_rows: int, touched: int, steps: int, delta: float, replacement: bool = False
 ) -> float:
     """The published Rényi formula, converted by ε = RDP + ln(1/δ)/(α − 1), as published.
@@ -93,9 +93,9 @@ def node_epsilon(
         else hypergeom.logpmf(hits, num_rows, touched, batch_size)
     )
     hits, weights = hits[weights > -700], weights[weights > -700]
-    exponents = 2 * ORDERS[:, None] * (ORDERS[:, None] - 1) * np.square(hits) / noise_multiplier**2
-    moments = steps * logsumexp(exponents + weights, axis=1) / (ORDERS - 1)
-    return float(np.min(moments + math.log(1 / delta) / (ORDERS - 1)))
+    exponents = 2 * RDP_ORDERS[:, None] * (RDP_ORDERS[:, None] - 1) * np.square(hits) / noise_multiplier**2
+    moments = steps * logsumexp(exponents + weights, axis=1) / (RDP_ORDERS - 1)
+    return float(np.min(moments + math.log(1 / delta) / (RDP_ORDERS - 1)))
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def published_sage_epsilon(stage: SageStage, multiplier: float, sizes: Sequence[
         delta: δ in (0, 1).
     """
     return max(
-        node_epsilon(multiplier, stage.batch_size(n), n, min(stage.claimed or stage.touched, n), stage.steps, delta)
+        claimed_sage_epsilon(multiplier, stage.batch_size(n), n, min(stage.claimed or stage.touched, n), stage.steps, delta)
         for n in set(sizes)
     )
 
@@ -188,7 +188,7 @@ def sage_noise_multiplier(stage: SageStage, sizes: Sequence[int], epsilon: float
         return calibrate.calibrate_published(lambda m: published_sage_epsilon(stage, m, sizes, delta), epsilon)
     kinds = {stage.event(1.0, n): n for n in sizes}
     return max(
-        calibrate.noise_multiplier(lambda m, n=n: Repeated(stage.event(m, n), stage.steps), epsilon, delta)  # type: ignore[misc]
+        calibrate.calibrate_noise(lambda m, n=n: Repeated(stage.event(m, n), stage.steps), epsilon, delta)  # type: ignore[misc]
         for n in kinds.values()
     )
 
@@ -196,12 +196,12 @@ def sage_noise_multiplier(stage: SageStage, sizes: Sequence[int], epsilon: float
 def rows() -> list[Claim]:
     """One node-level setting (10 neighbours, one layer) and the two edge-level mechanisms."""
     nodes, batch, steps, degree, sigma, delta = 90000, 10000, 100, 10, 60.0, 1e-5
-    touched = affected_subgraphs(degree, 1)
-    claimed = node_epsilon(sigma, batch, nodes, touched, steps, delta)
+    touched = claimed_sage_subgraphs(degree, 1)
+    claimed = claimed_sage_epsilon(sigma, batch, nodes, touched, steps, delta)
     inputs: dict[str, float | str] = {"N": nodes, "B": batch, "T": steps, "K": degree, "layers": 1, "k": touched}
     inputs["sigma / C"] = sigma
     bounded = Repeated(FixedSizeGaussian(sigma, batch, nodes, touched, replaced=True), steps)
-    released = node_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True)
+    released = claimed_sage_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True)
     node_level = (
         ("1 layer, without replacement as accounted", price(bounded, delta).epsilon,
          "holds under promised-degree only; provable is the same bound by loss distributions"),

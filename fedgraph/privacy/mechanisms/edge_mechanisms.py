@@ -36,28 +36,27 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Positive
-from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import Bound
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField, PositiveField
+from fedgraph.privacy.mechanisms.noise import NoiseMechanism
+from fedgraph.privacy.sensitivity import SensitivityBound
 
-Integers = npt.NDArray[np.int64]
+_Integers = npt.NDArray[np.int64]
 
 
-def num_cells(num_nodes: int) -> int:
+def num_edge_cells(num_nodes: int) -> int:
     """n(n−1)/2."""
     return num_nodes * (num_nodes - 1) // 2
 
 
-def cell_of(edges: np.ndarray) -> Integers:
-    """v(v−1)/2 + u, int64 [m]: a number below ``num_cells`` for each pair u < v."""
+def edge_cell_of(edges: np.ndarray) -> _Integers:
+    """v(v−1)/2 + u, int64 [m]: a number below ``num_edge_cells`` for each pair u < v."""
     u, v = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
-    cells: Integers = v * (v - 1) // 2 + u
+    cells: _Integers = v * (v - 1) // 2 + u
     return cells
 
 
-def edges_of(cells: np.ndarray) -> npt.NDArray[np.int32]:
-    """Inverse of ``cell_of``: int32 [m, 2]."""
+def edges_of_cells(cells: np.ndarray) -> npt.NDArray[np.int32]:
+    """Inverse of ``edge_cell_of``: int32 [m, 2]."""
     v = ((1 + np.sqrt(1 + 8 * cells.astype(np.float64))) / 2).astype(np.int64)
     v -= v * (v - 1) // 2 > cells  # the square root is off by at most one
     v += (v + 1) * v // 2 <= cells
@@ -68,7 +67,7 @@ def edges_of(cells: np.ndarray) -> npt.NDArray[np.int32]:
 
 
 @dataclass(frozen=True)
-class Cells:
+class EdgeCells:
     """The cells that one client answers for.
 
     Attributes:
@@ -95,39 +94,41 @@ class Cells:
     @property
     def count(self) -> int:
         """How many pairs."""
-        return num_cells(self.num_nodes) if self.smaller is None else int(self._ends[-1])
+        return num_edge_cells(self.num_nodes) if self.smaller is None else int(self._ends[-1])
 
-    def of(self, edges: np.ndarray) -> Integers:
+    def of(self, edges: np.ndarray) -> _Integers:
         """The number, below ``count``, of each pair u < v (integers [m, 2]); u must be among ``smaller``."""
         if self.smaller is None:
-            return cell_of(edges)
+            return edge_cell_of(edges)
         at = np.searchsorted(self._ids, edges[:, 0])
-        cells: Integers = self._ends[at] + edges[:, 1] - edges[:, 0] - 1
+        cells: _Integers = self._ends[at] + edges[:, 1] - edges[:, 0] - 1
         return cells
 
     def edges(self, cells: np.ndarray) -> npt.NDArray[np.int32]:
         """Inverse of ``of``: int32 [m, 2]."""
         if self.smaller is None:
-            return edges_of(cells)
+            return edges_of_cells(cells)
         at = np.searchsorted(self._ends, cells, side="right") - 1
         u = self._ids[at]
         return np.column_stack([u, u + 1 + cells - self._ends[at]]).astype(np.int32)
 
     @property
-    def _ids(self) -> Integers:
+    def _ids(self) -> _Integers:
         return np.asarray(self.smaller, dtype=np.int64)
 
     @property
-    def _ends(self) -> Integers:
+    def _ends(self) -> _Integers:
         """Of the cells of each id, the first number; at the end, their count."""
         return np.concatenate([[0], np.cumsum(self.num_nodes - 1 - self._ids)])
 
 
-BYTES_PER_CELL = 100  # peak memory per drawn cell: ids, sorting, the symmetric graph (benchmarks/aggregation.py measures it)
+BYTES_PER_EDGE_CELL = (
+    100  # peak memory per drawn cell: ids, sorting, the symmetric graph (benchmarks/aggregation.py measures it)
+)
 
 
 @dataclass(frozen=True)
-class UpperTriangle(Bound):
+class EdgeTriangle(SensitivityBound):
     """Distinct pairs u < v, integers [m, 2]: an edge is one cell, so Δ₁ = 1.
 
     Attributes:
@@ -146,12 +147,12 @@ class UpperTriangle(Bound):
             raise UnboundedValueError(f"edges must satisfy 0 ≤ u < v < {self.num_nodes}: no self-loops, each edge once")
         if self.smaller is not None and not np.isin(value[:, 0], self.smaller).all():
             raise UnboundedValueError("a pair whose smaller id another client holds: its holder reports it, and only once")
-        if np.unique(Cells(self.num_nodes, self.smaller).of(value)).size != len(value):
+        if np.unique(EdgeCells(self.num_nodes, self.smaller).of(value)).size != len(value):
             raise UnboundedValueError("an edge appears twice: one person's edge would be two cells")
         return value
 
 
-def distinct_below(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> Integers:
+def distinct_edge_cells(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> _Integers:
     """Distinct integers in [0, limit), uniform, sorted.
 
     Draws are added until there are enough and never thrown away once new: sampling without replacement.
@@ -172,7 +173,7 @@ def distinct_below(limit: int, count: int, rng: np.random.Generator, without: np
         every = np.arange(limit, dtype=np.int64)
         left = every if without is None else np.setdiff1d(every, without, assume_unique=True)
         return np.sort(rng.permutation(left)[:count])
-    found: Integers = np.zeros(0, dtype=np.int64)
+    found: _Integers = np.zeros(0, dtype=np.int64)
     while found.size < count:
         drawn = np.unique(rng.integers(limit, size=count - found.size))
         if without is not None and without.size:
@@ -182,7 +183,7 @@ def distinct_below(limit: int, count: int, rng: np.random.Generator, without: np
     return found
 
 
-def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator) -> Integers:
+def _bernoulli_positions(limit: int, probability: float, rng: np.random.Generator) -> _Integers:
     """Which of many independent coins came up.
 
     Args:
@@ -193,7 +194,7 @@ def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator
     Returns:
         Positions in [0, limit), sorted.
     """
-    parts: list[Integers] = []
+    parts: list[_Integers] = []
     last = -1
     while last < limit - 1:
         expected = (limit - last) * probability
@@ -206,20 +207,20 @@ def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator
 
 
 @dataclass(frozen=True)
-class EdgeRand(Mechanism):
+class EdgeRand(NoiseMechanism):
     """Flips every cell with probability 1/(e^ε + 1).
 
     Attributes:
         epsilon: ε, finite and > 0.
         num_nodes: n.
         most_cells: cells that may be flipped on average, at most: a limit of memory.
-        smaller: whose cells, see ``Cells``.
+        smaller: whose cells, see ``EdgeCells``.
 
     Raises:
         PrivacyError: more flips than ``most_cells`` are to be expected.
     """
 
-    epsilon: Positive
+    epsilon: PositiveField
     num_nodes: int
     most_cells: int
     smaller: tuple[int, ...] | None = None
@@ -231,13 +232,14 @@ class EdgeRand(Mechanism):
         if flips > self.most_cells:
             raise PrivacyError(
                 f"EdgeRand at ε = {self.epsilon:g} on {self.num_nodes} nodes flips about {flips:.3g} cells and needs about "
-                f"{flips * BYTES_PER_CELL / 1e9:.3g} GB (allowed: {self.most_cells * BYTES_PER_CELL / 1e9:.3g} GB); use "
+                f"{flips * BYTES_PER_EDGE_CELL / 1e9:.3g} GB (allowed: {self.most_cells * BYTES_PER_EDGE_CELL / 1e9:.3g} "
+                "GB); use "
                 "adjacency: lapgraph, which keeps the number of edges, or method: gap_edge; or raise ε, or the limit memory_gb"
             )
 
     @property
-    def cells(self) -> Cells:
-        return Cells(self.num_nodes, self.smaller)
+    def cells(self) -> EdgeCells:
+        return EdgeCells(self.num_nodes, self.smaller)
 
     @property
     def _probability(self) -> float:
@@ -245,7 +247,7 @@ class EdgeRand(Mechanism):
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         edges = np.sort(self.cells.of(value))
-        flipped = bernoulli_positions(self.cells.count, self._probability, rng)
+        flipped = _bernoulli_positions(self.cells.count, self._probability, rng)
         at = np.searchsorted(flipped, edges)
         gone = np.zeros(edges.size, dtype=bool)
         inside = at < flipped.size
@@ -255,7 +257,7 @@ class EdgeRand(Mechanism):
 
 
 @dataclass(frozen=True)
-class LapGraph(Mechanism):
+class LapGraph(NoiseMechanism):
     """Laplace noise on the number of edges and on every cell; the largest cells stay.
 
     Attributes:
@@ -263,13 +265,13 @@ class LapGraph(Mechanism):
         num_nodes: n.
         most_cells: edges that may be drawn, at most: a limit of memory.
         share: of ε, for the number of edges, in (0, 1).
-        smaller: whose cells, see ``Cells``.
+        smaller: whose cells, see ``EdgeCells``.
 
     Raises:
         PrivacyError: a share out of its range.
     """
 
-    epsilon: Positive
+    epsilon: PositiveField
     num_nodes: int
     most_cells: int
     share: float = 0.01
@@ -282,34 +284,34 @@ class LapGraph(Mechanism):
             raise PrivacyError(f"LapGraph.share must satisfy 0 < share < 1, found {self.share}")
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        space = Cells(self.num_nodes, self.smaller)
+        space = EdgeCells(self.num_nodes, self.smaller)
         cells = space.count
         wanted = len(value) + rng.laplace(scale=1 / (self.share * self.epsilon))
         count = int(min(max(round(wanted), 0), cells))
         if count > self.most_cells:
             raise PrivacyError(
                 f"LapGraph drew {count} edges, above its limit of {self.most_cells} cells "
-                f"({self.most_cells * BYTES_PER_CELL / 1e9:.3g} GB); give the count a larger share of ε"
+                f"({self.most_cells * BYTES_PER_EDGE_CELL / 1e9:.3g} GB); give the count a larger share of ε"
             )
         if count == 0:
             return np.zeros((0, 2), dtype=np.int32)
         scale = 1 / ((1 - self.share) * self.epsilon)
         edges = np.sort(space.of(value))
         high = 1 + rng.laplace(scale=scale, size=edges.size)
-        low = tail(cells - edges.size, count, scale, rng)
+        low = _laplace_tail(cells - edges.size, count, scale, rng)
         values = np.concatenate([high, low])
         kept = np.argpartition(-values, count - 1)[:count] if count < values.size else np.arange(values.size)
-        zeros = distinct_below(cells, int((kept >= edges.size).sum()), rng, without=edges)
+        zeros = distinct_edge_cells(cells, int((kept >= edges.size).sum()), rng, without=edges)
         return space.edges(np.sort(np.concatenate([edges[kept[kept < edges.size]], zeros])))
 
 
-def tail(population: int, count: int, scale: float, rng: np.random.Generator) -> Array:
+def _laplace_tail(population: int, count: int, scale: float, rng: np.random.Generator) -> ArrayField:
     """The largest values of ``population`` Laplace(scale) variables: at least min(count, population) of them, exactly.
 
     With S the survival function, S(value) is uniform. All variables with S ≤ p are drawn: Binomial(population, p) many,
     each uniform on [0, p]. If they are too few, those with S in (p, p'] follow, given what is already known.
     """
-    found: list[Array] = []
+    found: list[ArrayField] = []
     drawn, reached = 0, 0.0
     while drawn < min(count, population):
         aim = count - drawn + 10 * math.sqrt(count) + 10

@@ -58,7 +58,7 @@ from scipy.special import log_ndtr
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import Event, PureDP
-from fedgraph.privacy.mechanisms.objective_perturbation import OUTPUT_SHARE, output_noise
+from fedgraph.privacy.mechanisms.objective_perturbation import OBJECTIVE_OUTPUT_SHARE, objective_output_noise
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e6, 2000)
 
@@ -125,7 +125,7 @@ def objective_noise_std(
     return math.exp(brentq(gap, low, high, xtol=1e-7)) * (1 + 1e-6)
 
 
-MISSED_SHARE = 0.05  # of δ, for the event that a column of Θ is longer than c_θ
+_MISSED_SHARE = 0.05  # of δ, for the event that a column of Θ is longer than c_θ
 
 
 class Situation(gcon.Situation):
@@ -134,7 +134,7 @@ class Situation(gcon.Situation):
     @property
     def missed(self) -> float:
         """δ_θ."""
-        return MISSED_SHARE * self.delta * (1 - OUTPUT_SHARE) / (2 if self.per_end else 1)
+        return _MISSED_SHARE * self.delta * (1 - OBJECTIVE_OUTPUT_SHARE) / (2 if self.per_end else 1)
 
     @property
     def length(self) -> float:
@@ -151,7 +151,11 @@ class Situation(gcon.Situation):
 
     def ratio(self, whole: float, half: float) -> float:
         """s = σ/W, of W at a change of Ψ. whole, half: ε_Λ at a change of Ψ and of Ψ/2."""
-        epsilon, delta, c = self.epsilon * (1 - OUTPUT_SHARE), self.delta * (1 - OUTPUT_SHARE), self.num_classes
+        epsilon, delta, c = (
+            self.epsilon * (1 - OBJECTIVE_OUTPUT_SHARE),
+            self.delta * (1 - OBJECTIVE_OUTPUT_SHARE),
+            self.num_classes,
+        )
         found = objective_noise_std(epsilon, delta, 1.0, c, whole, self.missed)
         if self.per_end:
             found = max(found, objective_noise_std(epsilon / 2, delta / 2, 1.0, c, half, self.missed) / 2)
@@ -204,19 +208,19 @@ def calibrated(given: Situation, regulariser: float, gradient_norm: float) -> Ca
         raise PrivacyError(f"the regulariser Λ = {regulariser:.6g} must exceed {needed:.6g} here: raise Λ, ε or ω")
     _, c_theta = _std(given, _first_ratio(given), regulariser)
     total = regulariser
-    allowed = (1 - given.share) * given.epsilon * (1 - OUTPUT_SHARE) / (2 if given.per_end else 1)
+    allowed = (1 - given.share) * given.epsilon * (1 - OBJECTIVE_OUTPUT_SHARE) / (2 if given.per_end else 1)
     if given.determinant(c_theta, total) > allowed:
         curvature = (2 * given.bounds.c2 + given.bounds.c3 * c_theta) * given.sensitivity
         total = max(total, given.num_classes * curvature / (given.num_labelled * allowed))  # ln(1 + x) ≤ x
     reached = given.determinant(c_theta, total)
     std, c_theta = _std(given, given.ratio(reached, reached), total)
-    output, event = output_noise(given, gradient_norm, total)
+    output, event = objective_output_noise(given, gradient_norm, total)
     return Calibrated(std, total, output, c_theta, given.determinant(c_theta, total), event)
 
 
 def _first_ratio(given: Situation) -> float:
     """s where ε_Λ takes all of its share, (1 − ω)ε; of one end, half of that."""
-    whole = (1 - given.share) * given.epsilon * (1 - OUTPUT_SHARE)
+    whole = (1 - given.share) * given.epsilon * (1 - OBJECTIVE_OUTPUT_SHARE)
     return given.ratio(whole / 2 if given.per_end else whole, whole / 2)
 
 

@@ -7,10 +7,12 @@ bits, rounded down. A draw compares 31 random bits with it; where they are equal
 no table cell is rounded away and no tail is cut off: the law is the stated one, up to the random bits themselves. (Drawing by
 comparing bits lazily is old: Knuth & Yao 1976. Canonne, Kamath & Steinke 2020 sample the same law by rejection.)
 
-**Edge cases.** σ < ½ or above ``MOST_STD`` → ``PrivacyError``; a generator that gives equal bits for ever does not happen.
+**Edge cases.** σ < ½ or above ``MOST_SHARE_STD`` → ``PrivacyError``; a generator that gives equal bits for ever does not
+happen.
 
 **Shares.** A *step* is what one unit of the whole numbers is worth in data units. The modulus is chosen so that the sum of all
-clients fits (``bits_for``); were it exceeded, the sum would be wrong, not less private: the modulus is taken of a noisy sum.
+clients fits (``integer_share_bits``); were it exceeded, the sum would be wrong, not less private: the modulus is taken of a
+noisy sum.
 
 **Edge cases.** NaN or ±inf → ``UnboundedValueError``; a value too large for its place (2^46 steps, or ``largest`` of the share
 without noise) → ``UnboundedValueError``; step ≤ 0, bits outside 2 … 64 → ``PrivacyError``.
@@ -26,25 +28,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedgraph.compiled import compiled, constant, types
+from fedgraph.compiled import compiled, compiled_constant, compiled_types
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.accounting.discrete_gaussian import DISCRETE_FRACTION
-from fedgraph.privacy.fields import Positive, require_finite
-from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.fields import PositiveField, require_finite
+from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 
-LEAST_STD, MOST_STD = 0.5, 2.0**13
+LEAST_SHARE_STD, MOST_SHARE_STD = 0.5, 2.0**13
 _WORD = 31  # random bits of the first comparison; one more is the sign
 
 
 @lru_cache(maxsize=32)
-def share_distribution(std: float, bits: int) -> Sequence[int]:
+def _share_distribution(std: float, bits: int) -> Sequence[int]:
     """⌊2^bits · P(|X| ≤ k)⌋ for k = 0, 1, … up to the last value that ``bits`` bits can tell from certainty.
 
     Raises:
-        PrivacyError: a std outside ``LEAST_STD`` … ``MOST_STD`` steps.
+        PrivacyError: a std outside ``LEAST_SHARE_STD`` … ``MOST_SHARE_STD`` steps.
     """
-    if not LEAST_STD <= std <= MOST_STD:
-        raise PrivacyError(f"a discrete Gaussian needs {LEAST_STD:g} ≤ std ≤ {MOST_STD:g} steps, found {std}")
+    if not LEAST_SHARE_STD <= std <= MOST_SHARE_STD:
+        raise PrivacyError(f"a discrete Gaussian needs {LEAST_SHARE_STD:g} ≤ std ≤ {MOST_SHARE_STD:g} steps, found {std}")
     guard = 96
     while True:
         found = _cumulative(std, bits, guard)
@@ -92,8 +94,8 @@ def _exponential(x: Fraction, bits: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """``share_distribution`` for the compiled loop.
+class _ShareTable:
+    """``_share_distribution`` for the compiled loop.
 
     Attributes:
         limits: uint32, its numbers at 31 bits.
@@ -107,16 +109,24 @@ class Table:
 
 
 @lru_cache(maxsize=8)
-def _share_table(std: float) -> Table:
+def _share_table(std: float) -> _ShareTable:
     """The table of this ``std``, remembered."""
-    limits = np.array([min(v, 2**_WORD - 1) for v in share_distribution(std, _WORD)], dtype=np.uint32)
+    limits = np.array([min(v, 2**_WORD - 1) for v in _share_distribution(std, _WORD)], dtype=np.uint32)
     leading = max(8, min(18, math.ceil(math.log2(std)) + 3))
     shift = _WORD - leading
     starts = np.searchsorted(limits, np.arange(2**leading, dtype=np.uint32) << np.uint32(shift), side="right")
-    return Table(limits, starts.astype(np.int32), shift)
+    return _ShareTable(limits, starts.astype(np.int32), shift)
 
 
-@compiled(types.void(constant(types.uint32), constant(types.uint32), constant(types.int32), types.int64, types.int64[::1]))
+@compiled(
+    compiled_types.void(
+        compiled_constant(compiled_types.uint32),
+        compiled_constant(compiled_types.uint32),
+        compiled_constant(compiled_types.int32),
+        compiled_types.int64,
+        compiled_types.int64[::1],
+    )
+)
 def _invert(words, limits, starts, shift, out):  # type: ignore[no-untyped-def]
     """out: the values; ``-2^62`` where 31 bits do not decide."""
     count = len(limits)
@@ -131,11 +141,11 @@ def _invert(words, limits, starts, shift, out):  # type: ignore[no-untyped-def]
             out[i] = k if words[i] & np.uint32(1) else -k
 
 
-def draw_shares(std: float, size: int, rng: np.random.Generator) -> np.ndarray:
+def _draw_shares(std: float, size: int, rng: np.random.Generator) -> np.ndarray:
     """Independent discrete Gaussian numbers.
 
     Args:
-        std: σ, in ``LEAST_STD`` … ``MOST_STD`` steps.
+        std: σ, in ``LEAST_SHARE_STD`` … ``MOST_SHARE_STD`` steps.
         size: how many.
         rng: noise stream.
 
@@ -149,15 +159,15 @@ def draw_shares(std: float, size: int, rng: np.random.Generator) -> np.ndarray:
     made, out = _share_table(std), np.empty(size, dtype=np.int64)
     _invert(words, made.limits, made.starts, made.shift, out)
     for i in np.flatnonzero(out == -(2**62)):
-        value = decided_magnitude(int(words[i]) >> 1, _WORD, std, rng)
+        value = _decided_magnitude(int(words[i]) >> 1, _WORD, std, rng)
         out[i] = value if int(words[i]) & 1 else -value
     return out
 
 
-def decided_magnitude(prefix: int, bits: int, std: float, rng: np.random.Generator) -> int:
+def _decided_magnitude(prefix: int, bits: int, std: float, rng: np.random.Generator) -> int:
     """|X| for a uniform number whose first ``bits`` bits are ``prefix``; draws more bits until they decide."""
     while True:
-        limits = share_distribution(std, bits)
+        limits = _share_distribution(std, bits)
         k = bisect.bisect_right(limits, prefix)
         if k < len(limits) and not (k and limits[k - 1] == prefix):
             return k
@@ -168,12 +178,12 @@ def decided_magnitude(prefix: int, bits: int, std: float, rng: np.random.Generat
 _MOST_STEPS = 2.0**46  # so that a value in parts of a step is exact in 63 bits
 
 
-def share_type(bits: int) -> type[np.unsignedinteger]:
+def integer_share_type(bits: int) -> type[np.unsignedinteger]:
     """The smallest whole number type with at least ``bits`` bits, whose sums wrap at a multiple of 2^bits."""
     return next(kind for size, kind in ((16, np.uint16), (32, np.uint32), (64, np.uint64)) if bits <= size)
 
 
-def bits_for(largest_sum: float, std: float, shares: int, draws: float) -> int:
+def integer_share_bits(largest_sum: float, std: float, shares: int, draws: float) -> int:
     """The least modulus, in bits, that the sum stays below in size.
 
     Noise exceeds its place in one of all sums with chance at most 2^−40 (a discrete Gaussian is sub-Gaussian with its σ).
@@ -188,7 +198,15 @@ def bits_for(largest_sum: float, std: float, shares: int, draws: float) -> int:
     return max(2, 1 + math.ceil(math.log2(largest_sum + shares + reach + 1)))
 
 
-@compiled(types.void(constant(types.float64), types.float64, constant(types.uint16), types.int64[::1]), reassociate=False)
+@compiled(
+    compiled_types.void(
+        compiled_constant(compiled_types.float64),
+        compiled_types.float64,
+        compiled_constant(compiled_types.uint16),
+        compiled_types.int64[::1],
+    ),
+    reassociate=False,
+)
 def _round(value, scale, coins, out):  # type: ignore[no-untyped-def]
     """⌊(round(value · scale) + coin) / 2^16⌋, where ``scale`` is 2^16 per step."""
     for i in range(len(value)):
@@ -196,7 +214,7 @@ def _round(value, scale, coins, out):  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True)
-class IntegerShare(Mechanism):
+class IntegerShare(NoiseMechanism):
     """Base of what clients put into sums of whole numbers; abstract.
 
     Attributes:
@@ -207,7 +225,7 @@ class IntegerShare(Mechanism):
         PrivacyError: a number out of its range.
     """
 
-    step: Positive
+    step: PositiveField
     bits: int
 
     def __post_init__(self) -> None:
@@ -229,7 +247,7 @@ class IntegerShare(Mechanism):
 
     def _wrapped(self, whole: np.ndarray) -> np.ndarray:
         """In the type whose sums wrap at a multiple of 2^bits, which is all that ``opened`` needs."""
-        return whole.view(np.uint64).astype(share_type(self.bits))
+        return whole.view(np.uint64).astype(integer_share_type(self.bits))
 
     def _require_fits(self, value: np.ndarray, largest: float) -> None:
         most = max(abs(float(value.max())), abs(float(value.min()))) if value.size else 0.0
@@ -248,7 +266,7 @@ class DiscreteGaussianShare(IntegerShare):
     Attributes:
         step: data units per whole number, finite and > 0.
         bits: of the modulus, 2 … 64.
-        std: of the noise, in steps, ``LEAST_STD`` … ``MOST_STD``.
+        std: of the noise, in steps, ``LEAST_SHARE_STD`` … ``MOST_SHARE_STD``.
         dimension: entries that are priced; a value with more is refused.
 
     Raises:
@@ -260,14 +278,14 @@ class DiscreteGaussianShare(IntegerShare):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not LEAST_STD <= self.std <= MOST_STD:
+        if not LEAST_SHARE_STD <= self.std <= MOST_SHARE_STD:
             raise PrivacyError(f"discrete Gaussian shares need a std between ½ and 2^13 steps, found {self.std:.6g}")
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.size > self.dimension:
             raise UnboundedValueError(f"noise was priced for {self.dimension} entries, found {value.size}")
         whole = self.rounded(value, rng)
-        whole += draw_shares(self.std, value.size, rng).reshape(value.shape)
+        whole += _draw_shares(self.std, value.size, rng).reshape(value.shape)
         return self._wrapped(whole)
 
     def rounded(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -43,14 +43,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Choices, Count, Positive, require_finite, require_interval
-from fedgraph.privacy.mechanisms.noise import Mechanism, chance_of_bit
+from fedgraph.privacy.fields import ChoicesField, CountField, PositiveField, require_finite, require_interval
+from fedgraph.privacy.mechanisms.noise import NoiseMechanism, chance_of_bit
 
-Integers = npt.NDArray[np.int64]
+_Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class SampledBits(Mechanism):
+class SampledBits(NoiseMechanism):
     """[n, d] in [low, high] → int64 [n, m]: 2·column + bit for each of the m chosen columns of a row.
 
     Attributes:
@@ -63,8 +63,8 @@ class SampledBits(Mechanism):
         PrivacyError: a number out of its range.
     """
 
-    epsilon_per_bit: Positive
-    num_sampled: Count
+    epsilon_per_bit: PositiveField
+    num_sampled: CountField
     low: float = 0.0
     high: float = 1.0
     phrase: ClassVar[str] = "multi-bit encoder, {num_sampled} entries of each row, ε = {epsilon_per_bit:.6g} per bit"
@@ -78,7 +78,7 @@ class SampledBits(Mechanism):
             raise PrivacyError(f"the multi-bit encoder needs a matrix, found shape {value.shape}")
         require_finite(value)
         n, d = value.shape
-        columns = distinct_columns(n, d, min(self.num_sampled, d), rng)
+        columns = _distinct_columns(n, d, min(self.num_sampled, d), rng)
         x = np.take_along_axis(value, columns, axis=1).astype(np.float64)
         plus = rng.random(columns.shape) < chance_of_bit(x, self.low, self.high, self.epsilon_per_bit)
         return np.asarray(2 * columns + plus)
@@ -94,7 +94,7 @@ class SampledBits(Mechanism):
             float64 [n, d].
         """
         factor, shift = self.rectifier(num_columns)
-        return np.asarray(signs(sent, num_columns).toarray() * factor + shift)
+        return np.asarray(signs_of_bits(sent, num_columns).toarray() * factor + shift)
 
     def rectifier(self, num_columns: int) -> tuple[float, float]:
         """(factor, shift) of the unbiased estimate from x*."""
@@ -102,12 +102,12 @@ class SampledBits(Mechanism):
         return factor / math.tanh(self.epsilon_per_bit / 2), (self.high + self.low) / 2
 
 
-def distinct_columns(num_rows: int, num_columns: int, count: int, rng: np.random.Generator) -> Integers:
+def _distinct_columns(num_rows: int, num_columns: int, count: int, rng: np.random.Generator) -> _Integers:
     """int64 [num_rows, count]: uniform without replacement in each row. Rows with a repetition are drawn again, whole."""
     if 4 * count > num_columns:
         keys = rng.random((num_rows, num_columns))
         return np.asarray(np.argpartition(keys, count - 1, axis=1)[:, :count], dtype=np.int64)
-    found: Integers = rng.integers(num_columns, size=(num_rows, count))
+    found: _Integers = rng.integers(num_columns, size=(num_rows, count))
     while True:
         ordered = np.sort(found, axis=1)
         repeated = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
@@ -116,7 +116,7 @@ def distinct_columns(num_rows: int, num_columns: int, count: int, rng: np.random
         found[repeated] = rng.integers(num_columns, size=(repeated.size, count))
 
 
-def signs(sent: np.ndarray, num_columns: int) -> sp.csr_array:
+def signs_of_bits(sent: np.ndarray, num_columns: int) -> sp.csr_array:
     """x*: which bits were sent, as numbers.
 
     Args:
@@ -131,12 +131,12 @@ def signs(sent: np.ndarray, num_columns: int) -> sp.csr_array:
     return sp.csr_array((data, sent.ravel() // 2, np.arange(0, n * m + 1, m)), shape=(n, num_columns))
 
 
-MASKED, ABSENT = -1, -2
+MASKED_LABEL, ABSENT_LABEL = -1, -2
 _ROUNDED = 1e-12  # so much less of the truth, that rounding never makes an answer surer than priced
 
 
 @dataclass(frozen=True)
-class MaskedResponse(Mechanism):
+class MaskedResponse(NoiseMechanism):
     """Integers −2 … num_values − 1, [n], become int16 [n, num_values]: 1 where a value is named; see the module.
 
     Attributes:
@@ -145,8 +145,8 @@ class MaskedResponse(Mechanism):
         replaces: whether two labels are hidden from each other, not only a label from a masked one.
     """
 
-    epsilon: Positive
-    num_values: Choices
+    epsilon: PositiveField
+    num_values: ChoicesField
     replaces: bool
 
     @property
@@ -172,14 +172,14 @@ class MaskedResponse(Mechanism):
         return (self.keep * (k - 1) + (1 - self.keep) * k) / (self.num_values - 1)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        if not np.isin(value, np.arange(ABSENT, self.num_values)).all():
-            raise UnboundedValueError(f"labels must be whole numbers in {ABSENT} … {self.num_values - 1}")
+        if not np.isin(value, np.arange(ABSENT_LABEL, self.num_values)).all():
+            raise UnboundedValueError(f"labels must be whole numbers in {ABSENT_LABEL} … {self.num_values - 1}")
         labels = value.astype(np.int64)
         order, true = rng.random((labels.size, self.num_values)), np.flatnonzero(labels >= 0)
         order[true, labels[true]] = np.where(rng.random(true.size) < self.keep, -1.0, 2.0)  # named first, or last
         named = np.zeros(order.shape, dtype=np.int16)
         np.put_along_axis(named, np.argpartition(order, self.size - 1, axis=1)[:, : self.size], 1, axis=1)
-        named[labels == ABSENT] = 0
+        named[labels == ABSENT_LABEL] = 0
         return named
 
     @property

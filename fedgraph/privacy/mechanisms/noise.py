@@ -26,10 +26,10 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Checked, Choices, Count, Positive, require_finite, require_interval
+from fedgraph.privacy.fields import CheckedFields, ChoicesField, CountField, PositiveField, require_finite, require_interval
 from fedgraph.privacy.mechanisms.normals import standard_normals
 
-LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
+_LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
 
 
 def _require_resolved(value: np.ndarray, scale: float) -> None:
@@ -41,15 +41,15 @@ def _require_resolved(value: np.ndarray, scale: float) -> None:
         return
     largest = max(abs(value.max()), abs(value.min()))
     step = np.spacing(largest if np.issubdtype(value.dtype, np.floating) else np.float64(largest))
-    if scale < LEAST_STEPS * step:
+    if scale < _LEAST_STEPS * step:
         raise UnboundedValueError(
             f"noise of scale {scale:.3g} cannot be added to values as large as {largest:.3g} in {value.dtype}: neighbouring "
-            f"numbers are {step:.3g} apart there, and at least {LEAST_STEPS} times that is needed"
+            f"numbers are {step:.3g} apart there, and at least {_LEAST_STEPS} times that is needed"
         )
 
 
 @dataclass(frozen=True)
-class Mechanism(Checked):
+class NoiseMechanism(CheckedFields):
     """Base of all mechanisms; abstract.
 
     Attributes:
@@ -71,7 +71,7 @@ class Mechanism(Checked):
         """
         raise PrivacyError(f"{type(self).__name__} does not say what it does")
 
-    def of_many(self, shares: int) -> Mechanism:
+    def of_many(self, shares: int) -> NoiseMechanism:
         """What turns the sum of several bounded values into a draw with the law of the sum of their noisy values.
 
         Args:
@@ -91,14 +91,14 @@ class Mechanism(Checked):
 
 
 @dataclass(frozen=True)
-class GaussianNoise(Mechanism):
+class GaussianNoise(NoiseMechanism):
     """value + N(0, std²) per entry, drawn in the value's own precision.
 
     Attributes:
         std: in data units, finite and > 0.
     """
 
-    std: Positive
+    std: PositiveField
     phrase: ClassVar[str] = "Gaussian noise of standard deviation {std:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -118,7 +118,7 @@ class GaussianNoise(Mechanism):
 
 
 @dataclass(frozen=True)
-class SymmetricLaplaceNoise(Mechanism):
+class SymmetricLaplaceNoise(NoiseMechanism):
     """value + √W N(0, std²) per entry, one secret W ~ Exp(1) for all: symmetric multivariate Laplace.
 
     Smaller draws of W are as little noise as they are; that most noise spans several steps of the value is all that is checked.
@@ -127,7 +127,7 @@ class SymmetricLaplaceNoise(Mechanism):
         std: in data units, finite and > 0.
     """
 
-    std: Positive
+    std: PositiveField
     phrase: ClassVar[str] = "symmetric multivariate Laplace noise of standard deviation {std:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -138,14 +138,14 @@ class SymmetricLaplaceNoise(Mechanism):
 
 
 @dataclass(frozen=True)
-class LaplaceNoise(Mechanism):
+class LaplaceNoise(NoiseMechanism):
     """value + Laplace(scale) per entry.
 
     Attributes:
         scale: in data units, finite and > 0.
     """
 
-    scale: Positive
+    scale: PositiveField
     phrase: ClassVar[str] = "Laplace noise of scale {scale:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -155,7 +155,7 @@ class LaplaceNoise(Mechanism):
 
 
 @dataclass(frozen=True)
-class GumbelTopK(Mechanism):
+class GumbelTopK(NoiseMechanism):
     """Indices of the largest of value + Gumbel(scale), per row of a [rows, candidates] value: int64 [rows, k], best first.
 
     **Guarantee.** With scale 2Δ/ε₀ each pick is ε₀-bounded-range, where the candidate set is fixed and public (Durfee & Rogers
@@ -166,8 +166,8 @@ class GumbelTopK(Mechanism):
         scale: in data units, finite and > 0.
     """
 
-    k: Count
-    scale: Positive
+    k: CountField
+    scale: PositiveField
     phrase: ClassVar[str] = "one-shot Gumbel top-{k} of scale {scale:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -182,7 +182,7 @@ class GumbelTopK(Mechanism):
 
 
 @dataclass(frozen=True)
-class KaryResponse(Mechanism):
+class KaryResponse(NoiseMechanism):
     """Integers, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others.
 
     Attributes:
@@ -190,8 +190,8 @@ class KaryResponse(Mechanism):
         num_values: how many values there are, ≥ 2; they are 0 … num_values − 1.
     """
 
-    epsilon: Positive
-    num_values: Choices
+    epsilon: PositiveField
+    num_values: ChoicesField
     phrase: ClassVar[str] = "randomised response over {num_values} values at ε = {epsilon:.6g} each"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -218,7 +218,7 @@ def chance_of_bit(value: np.ndarray, low: float, high: float, epsilon_per_bit: f
 
 
 @dataclass(frozen=True)
-class MultiBitEncoder(Mechanism):
+class MultiBitEncoder(NoiseMechanism):
     """The multi-bit encoder (Jin & Chen, Algorithm 1; Sajadmanesh & Gatica-Perez 2021, LPGNN).
 
     A value in [low, high]^(n×h) becomes a matrix of −1, 0, +1. Some entries of each row, or of the whole matrix, are chosen by
@@ -239,8 +239,8 @@ class MultiBitEncoder(Mechanism):
         PrivacyError: a number out of its range.
     """
 
-    epsilon_per_bit: Positive
-    num_sampled: Count
+    epsilon_per_bit: PositiveField
+    num_sampled: CountField
     in_total: bool = False
     low: float = 0.0
     high: float = 1.0
@@ -287,7 +287,7 @@ class MultiBitEncoder(Mechanism):
 
 
 @dataclass(frozen=True)
-class Disclose(Mechanism):
+class Disclose(NoiseMechanism):
     """The value itself, in clear. Its event is ``Unprotected``: ε = ∞.
 
     Attributes:

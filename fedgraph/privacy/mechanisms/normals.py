@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from fedgraph.compiled import compiled, constant, types
+from fedgraph.compiled import compiled, compiled_constant, compiled_types
 
-BLOCK = 65_536  # numbers drawn at a time, so that words and results stay in the cache; below it numpy is as fast
+_BLOCK = 65_536  # numbers drawn at a time, so that words and results stay in the cache; below it numpy is as fast
 _RARE = np.uint64(1 << 48)  # words below it have 16 leading zeros
 _LN2 = math.log(2.0)
 _TURN = np.float32(math.pi / 2**31)
@@ -28,18 +28,18 @@ def standard_normals(count: int, rng: np.random.Generator) -> np.ndarray:
     Returns:
         float32 [count].
     """
-    if count < BLOCK:
+    if count < _BLOCK:
         return rng.standard_normal(count, dtype=np.float32)
     out = np.empty(count + count % 2, dtype=np.float32)
-    for first in range(0, out.size, BLOCK):
-        block = out[first : first + BLOCK]
+    for first in range(0, out.size, _BLOCK):
+        block = out[first : first + _BLOCK]
         words = rng.integers(0, 2**64 - 1, size=block.size // 2, dtype=np.uint64, endpoint=True)
         _pairs(words, block)
         _lengthen(words, block, rng)
     return out[:count]
 
 
-@compiled(types.void(constant(types.uint64), types.float32[::1]), reassociate=False)
+@compiled(compiled_types.void(compiled_constant(compiled_types.uint64), compiled_types.float32[::1]), reassociate=False)
 def _pairs(words: np.ndarray, out: np.ndarray) -> None:
     """Word k → the pair (out[k], out[k + m]), m words. High 32 bits: radius. 30 low bits: angle within ±π/4; 2: which quarter.
 

@@ -7,7 +7,7 @@ entries of B are independent N(0, σ²) (proof and constants in ``gaussian_objec
 
 **Design.** The desk knows bounded values, mechanisms and events. Here the value is the rows zᵢ of the labelled nodes,
 the only part of F that depends on private edges. The mechanism draws B *inside* the door, hands value and B to the
-``Problem`` that the method gave it (so no learning is imported here), checks the certificate ‖∇F‖ ≤ g itself, adds the
+``ObjectiveProblem`` that the method gave it (so no learning is imported here), checks the certificate ‖∇F‖ ≤ g itself, adds the
 output noise and lets nothing out but the noised minimiser.
 
 Where two clients know an edge, either's Z changes because of it, by Ψ/2 (``propagation.walks``, open walk). ``per_end``
@@ -38,27 +38,26 @@ from typing import Protocol
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
+from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import ApproxDP, Event, PureDP
-from fedgraph.privacy.fields import Count, Positive, require_finite, require_positive
-from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import Bound
-from fedgraph.privacy.shapes import Array
+from fedgraph.privacy.fields import ArrayField, CountField, PositiveField, require_finite, require_positive
+from fedgraph.privacy.mechanisms.noise import NoiseMechanism
+from fedgraph.privacy.sensitivity import SensitivityBound
 
-OUTPUT_SHARE = 1e-3  # of ε and of δ, for the distance to the exact minimiser
+OBJECTIVE_OUTPUT_SHARE = 1e-3  # of ε and of δ, for the distance to the exact minimiser
 
 
-class Problem(Protocol):
+class ObjectiveProblem(Protocol):
     """A strongly convex objective over Θ [d, c], given the rows [n₁, d] and the linear term's noise [d, c]."""
 
-    def minimise(self, rows: Array, noise: Array) -> Array: ...
+    def minimise(self, rows: ArrayField, noise: ArrayField) -> ArrayField: ...
 
-    def gradient(self, theta: Array, rows: Array, noise: Array) -> Array: ...
+    def gradient(self, theta: ArrayField, rows: ArrayField, noise: ArrayField) -> ArrayField: ...
 
 
 @dataclass(frozen=True)
-class UnitRows(Bound):
+class ObjectiveRows(SensitivityBound):
     """A matrix [num_rows, dimension] with rows of L2 norm at most 1, enforced by scaling rows down.
 
     Attributes:
@@ -78,7 +77,7 @@ class UnitRows(Bound):
         return np.asarray(rows / np.maximum(norms, 1.0))
 
 
-def columns(dimension: int, count: int, rate: float, rng: np.random.Generator) -> Array:
+def _columns(dimension: int, count: int, rate: float, rng: np.random.Generator) -> ArrayField:
     """Noise of the linear term: columns of uniform direction and norm ~ Gamma(dimension, 1/rate).
 
     Args:
@@ -98,7 +97,7 @@ def columns(dimension: int, count: int, rate: float, rng: np.random.Generator) -
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbation(Mechanism):
+class ObjectivePerturbation(NoiseMechanism):
     """rows [n₁, d] → weight · (minimiser [d, c] of the perturbed objective + N(0, output_std²)).
 
     Attributes:
@@ -114,12 +113,12 @@ class ObjectivePerturbation(Mechanism):
         PrivacyError: a number out of its range, two kinds of noise, or output noise without noise in the objective.
     """
 
-    num_columns: Count
+    num_columns: CountField
     rate: float
-    gradient_norm: Positive
+    gradient_norm: PositiveField
     output_std: float
-    problem: Problem
-    weight: Positive = 1.0
+    problem: ObjectiveProblem
+    weight: PositiveField = 1.0
     noise_std: float = 0.0
 
     def __post_init__(self) -> None:
@@ -141,7 +140,7 @@ class ObjectivePerturbation(Mechanism):
         if self.noise_std:
             noise = self.noise_std * rng.standard_normal((rows.shape[1], self.num_columns))
         else:
-            noise = columns(rows.shape[1], self.num_columns, self.rate, rng)
+            noise = _columns(rows.shape[1], self.num_columns, self.rate, rng)
         theta = self.problem.minimise(rows, noise)
         reached = float(np.linalg.norm(self.problem.gradient(theta, rows, noise)))
         if not reached <= self.gradient_norm:
@@ -180,7 +179,7 @@ class Calibrated:
     regulariser: float
     output_std: float
     event: Event
-    made: gcon.Perturbation
+    made: gcon.GconPerturbation
 
 
 def calibrated(given: gcon.Situation, regulariser: float, gradient_norm: float) -> Calibrated:
@@ -197,36 +196,38 @@ def calibrated(given: gcon.Situation, regulariser: float, gradient_norm: float) 
     Raises:
         PrivacyError: Λ is below its bound (the text names the smallest allowed value).
     """
-    kept = 1 - OUTPUT_SHARE
+    kept = 1 - OBJECTIVE_OUTPUT_SHARE
     if given.per_end:
         made = _of_ends(replace(given, epsilon=given.epsilon * kept, delta=given.delta / 2 * kept), regulariser)
     else:
-        made = gcon.perturbation(replace(given, epsilon=given.epsilon * kept, delta=given.delta * kept), regulariser)
+        made = gcon.gcon_perturbation(replace(given, epsilon=given.epsilon * kept, delta=given.delta * kept), regulariser)
     total = regulariser + made.extra_regulariser
     if math.isinf(made.beta):
         return Calibrated(math.inf, total, 0.0, PureDP(0.0), made)
-    return Calibrated(made.beta, total, *output_noise(given, gradient_norm, total), made)
+    return Calibrated(made.beta, total, *objective_output_noise(given, gradient_norm, total), made)
 
 
-def output_noise(given: gcon.Situation, gradient_norm: float, total_regulariser: float) -> tuple[float, Event]:
+def objective_output_noise(given: gcon.Situation, gradient_norm: float, total_regulariser: float) -> tuple[float, Event]:
     """(noise std for the distance to the exact minimiser, what the whole release costs, or one end of an edge in it)."""
     ends = 2 if given.per_end else 1
     epsilon, delta = given.epsilon / ends, given.delta / ends
-    distance = gcon.output_sensitivity(gradient_norm, total_regulariser)
-    return distance * gaussian_multiplier(1, epsilon * OUTPUT_SHARE, delta * OUTPUT_SHARE), ApproxDP(epsilon, delta)
+    distance = gcon.gcon_output_sensitivity(gradient_norm, total_regulariser)
+    return distance * calibrate_gaussian(1, epsilon * OBJECTIVE_OUTPUT_SHARE, delta * OBJECTIVE_OUTPUT_SHARE), ApproxDP(
+        epsilon, delta
+    )
 
 
-def _of_ends(given: gcon.Situation, regulariser: float) -> gcon.Perturbation:
-    """The largest ε′ ≤ ε whose ``end_epsilon`` is at most ε/2, by bisection from below.
+def _of_ends(given: gcon.Situation, regulariser: float) -> gcon.GconPerturbation:
+    """The largest ε′ ≤ ε whose ``gcon_end_epsilon`` is at most ε/2, by bisection from below.
 
     ε′ = ε/(2 − ω) will do: the half of ε′ − ε_Λ, and at most ε_Λ ≤ (1 − ω)ε′ for the determinant.
     """
 
-    def tried(share: float) -> tuple[gcon.Perturbation, float]:
-        made = gcon.perturbation(replace(given, epsilon=given.epsilon * share), regulariser)
+    def tried(share: float) -> tuple[gcon.GconPerturbation, float]:
+        made = gcon.gcon_perturbation(replace(given, epsilon=given.epsilon * share), regulariser)
         if math.isinf(made.beta):
             return made, 0.0
-        return made, gcon.end_epsilon(made, given, regulariser + made.extra_regulariser)
+        return made, gcon.gcon_end_epsilon(made, given, regulariser + made.extra_regulariser)
 
     low, high = 1 / (2 - given.share), 1.0
     tried(low)  # refuses a Λ that is too small there, and names the smallest
@@ -241,6 +242,6 @@ def _of_ends(given: gcon.Situation, regulariser: float) -> gcon.Perturbation:
 
 def least_regulariser(given: gcon.Situation) -> float:
     """The value that Λ must exceed, for the part of (ε, δ) that ``calibrated`` gives to the objective."""
-    epsilon = given.epsilon * (1 - OUTPUT_SHARE) / (2 - given.share if given.per_end else 1)
-    delta = given.delta * (1 - OUTPUT_SHARE) / (2 if given.per_end else 1)
+    epsilon = given.epsilon * (1 - OBJECTIVE_OUTPUT_SHARE) / (2 - given.share if given.per_end else 1)
+    delta = given.delta * (1 - OBJECTIVE_OUTPUT_SHARE) / (2 if given.per_end else 1)
     return gcon.least_regulariser(replace(given, epsilon=epsilon, delta=delta))

@@ -13,17 +13,17 @@ from typing import TypeVar
 import numpy as np
 
 from fedgraph import plugins
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import SolverFacts
-from fedgraph.report.phrases import phrase, read_phrases, rounded
-from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row, mean_spread
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import SolverFacts
+from fedgraph.report.phrases import fill_phrase, phrase_number, read_phrases
+from fedgraph.report.plots import PlotFigure
+from fedgraph.report.report_rows import ReportRow, format_row_mean
 
-ENCODERS, _MEASURES, _SOLVERS = (read_phrases()[part] for part in ("encoders", "measures", "solvers"))
+SECTION_ENCODERS, _MEASURES, _SOLVERS = (read_phrases()[part] for part in ("encoders", "measures", "solvers"))
 
 
 @dataclass(frozen=True)
-class Table:
+class SectionTable:
     """A table of text.
 
     Attributes:
@@ -41,18 +41,18 @@ class Table:
     on_page: bool = True
 
 
-Line = TypeVar("Line")
+_Line = TypeVar("_Line")
 
 
-def tabulate(
-    title: str, lines: Sequence[Line], columns: Mapping[str, Callable[[Line], str]], note: str = "", on_page: bool = True
-) -> Table:
+def tabulate_section(
+    title: str, lines: Sequence[_Line], columns: Mapping[str, Callable[[_Line], str]], note: str = "", on_page: bool = True
+) -> SectionTable:
     """A table of ``lines``. columns: title → what it says of a line."""
-    return Table(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note, on_page)
+    return SectionTable(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note, on_page)
 
 
 @dataclass(frozen=True)
-class Letter:
+class SectionLetter:
     """A page for the owner of one client.
 
     Attributes:
@@ -87,14 +87,14 @@ class Section:
     """
 
     sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
-    figures: tuple[Figure, ...]
-    letters: tuple[Letter, ...] = ()
+    tables: tuple[SectionTable, ...]
+    figures: tuple[PlotFigure, ...]
+    letters: tuple[SectionLetter, ...] = ()
     first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class SectionRecords:
     """Finished cells of one task on one data set.
 
     Attributes:
@@ -114,20 +114,20 @@ class Records:
     label: str
     dataset: str
     settings: Mapping[str, object]
-    entries: tuple[Entry, ...]
+    entries: tuple[CellEntry, ...]
     artefacts: tuple[dict[str, np.ndarray], ...] = ()
     among: int = 0
     short: bool = False
 
 
-def build_sections(records: Records, notice: str | None) -> Section:
+def build_sections(records: SectionRecords, notice: str | None) -> Section:
     """Everything that the sections of this kind of task say, one after another."""
     modules = [plugins.load("report.sections", name) for name in plugins.names("report.sections")]
     built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
 
 
-def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:
+def describe_section_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:
     """How sure the discrepancies of a table are, and where each pair's is kept."""
     every = [f.solved for f in facts if f.solved is not None and f.solved.pairs]
     if not every:
@@ -138,11 +138,11 @@ def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]
     converged = sum(f.converged for f in found.values())
     share, others = ("all", "") if converged == pairs else (f"{converged:,}", ", the others at the limit of steps")
     solver = _SOLVERS[str(settings.get("solver", "fast"))]
-    words = [phrase("solver", "converged", solver=solver, pairs=pairs, share=share, others=others)]
+    words = [fill_phrase("solver", "converged", solver=solver, pairs=pairs, share=share, others=others)]
     if settings.get("loss") == "kl":
-        words.append(phrase("solver", "divergence"))
+        words.append(fill_phrase("solver", "divergence"))
     if all(f.file for f in found.values()):
-        words.append(phrase("solver", "files"))
+        words.append(fill_phrase("solver", "files"))
     minima = [f.minima for f in facts if f.minima is not None]
     if minima:
         count = sum(m.pairs for m in minima)
@@ -150,7 +150,7 @@ def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]
         drop = sum(m.drop * m.pairs for m in minima) / count
         used = "of that search, as all rows here do" if all(m.careful for m in minima) else "of one, as rows here do"
         most = max(m.descents for m in minima)
-        words.append(phrase("solver", "minima", count=count, most=most, lower=100 * lower, drop=100 * drop, used=used))
+        words.append(fill_phrase("solver", "minima", count=count, most=most, lower=100 * lower, drop=100 * drop, used=used))
     return [" ".join(words), *_verified(facts)]
 
 
@@ -161,19 +161,19 @@ def _verified(facts: Sequence[SolverFacts]) -> list[str]:
         return []
     sums = {name: sum(vars(v)[name] for v in every) for name in ("pairs", "equal", "lower", "higher", "seconds")}
     most = {name: max(vars(v)[name] for v in every) for name in ("most_lower", "most_higher")}
-    said = [phrase("solver", "verified", **sums, **most, pot=sum(v.seconds_pot for v in every))]
+    said = [fill_phrase("solver", "verified", **sums, **most, pot=sum(v.seconds_pot for v in every))]
     centres = [f.barycentres for f in facts if f.barycentres is not None]
     if centres:
         count = sum(b.count for b in centres)
         ours = sum(b.ours * b.count for b in centres) / count
         theirs = sum(b.pot * b.count for b in centres) / count
-        said[0] += " " + phrase("solver", "barycentres", count=count, ours=ours, theirs=theirs)
+        said[0] += " " + fill_phrase("solver", "barycentres", count=count, ours=ours, theirs=theirs)
     if unexplained := sum(v.unexplained for v in every):
-        said.append(phrase("solver", "unexplained", pairs=unexplained))
+        said.append(fill_phrase("solver", "unexplained", pairs=unexplained))
     return said
 
 
-def describe_majority(rows: Sequence[Row]) -> list[str]:
+def describe_section_majority(rows: Sequence[ReportRow]) -> list[str]:
     """One sentence: what naming the largest class always would give. Nothing where it was not measured."""
     shares = [row.mean("majority_share") for row in rows]
     shares = [share for share in shares if not math.isnan(share)]
@@ -185,16 +185,16 @@ def describe_majority(rows: Sequence[Row]) -> list[str]:
     return [f"Naming the largest class of the test set always would be right for {share:.3f} (majority share).{warning}"]
 
 
-def tabulate_measures(rows: Sequence[Row]) -> list[Table]:
+def tabulate_section_measures(rows: Sequence[ReportRow]) -> list[SectionTable]:
     """Row × measure that some row has; nothing where accuracy alone was measured."""
     if not any(row.values("macro_f1") for row in rows):
         return []
     measured = {key: title for key, title in _MEASURES.items() if any(row.values(key) for row in rows)}
-    columns: dict[str, Callable[[Row], str]] = {
+    columns: dict[str, Callable[[ReportRow], str]] = {
         "learner": lambda r: r.name,
         "trust": lambda r: r.head.world.words,
-        "ε": lambda r: rounded(r.head.epsilon),
-        **{title: functools.partial(mean_spread, metric=key) for key, title in measured.items()},
+        "ε": lambda r: phrase_number(r.head.epsilon),
+        **{title: functools.partial(format_row_mean, metric=key) for key, title in measured.items()},
     }
-    note = phrase("node_classification", "measures" if "auroc" in measured else "macro_f1")
-    return [tabulate("Beyond accuracy", rows, columns, note, on_page=False)]
+    note = fill_phrase("node_classification", "measures" if "auroc" in measured else "macro_f1")
+    return [tabulate_section("Beyond accuracy", rows, columns, note, on_page=False)]

@@ -8,58 +8,65 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import GraphClusteringFacts
-from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.phrases import phrase, rounded, rounded_up, say_count
-from fedgraph.report.report_rows import Row, group_rows, mean_spread
-from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import GraphClusteringFacts
+from fedgraph.report import attack_bounds, charts, plots, printed_numbers
+from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number, phrase_upper_bound
+from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
+from fedgraph.report.sections.base import (
+    SECTION_ENCODERS,
+    Section,
+    SectionRecords,
+    SectionTable,
+    describe_section_solver,
+    tabulate_section,
+)
 
 KINDS = ("graph_clustering",)  # the tasks that this section speaks of
 
-METRICS = {"ari": "ARI", "nmi": "NMI", "purity": "purity", "silhouette": "silhouette", "spectral_ari": "ARI, spectral"}
-ASKED = {"accuracy": "accuracy, SVM", "knn5": "accuracy, 5 nearest"}
-HOW = {"gw": "GW", "fgw": "FGW", "mean": "distance of mean rows", "histogram": "distance of histograms"}
+_METRICS = {"ari": "ARI", "nmi": "NMI", "purity": "purity", "silhouette": "silhouette", "spectral_ari": "ARI, spectral"}
+_ASKED = {"accuracy": "accuracy, SVM", "knn5": "accuracy, 5 nearest"}
+_HOW = {"gw": "GW", "fgw": "FGW", "mean": "distance of mean rows", "histogram": "distance of histograms"}
 
 
-def build(records: Records, notice: str | None) -> Section:
+def build(records: SectionRecords, notice: str | None) -> Section:
     """Scores, losses per path, and what the geometry looks like."""
-    rows = group_rows(records.entries)
+    rows = group_report_rows(records.entries)
     facts = records.entries[0].facts_as(GraphClusteringFacts)
-    seeds = say_count(len({e.seed for e in records.entries}), "seed")
+    seeds = phrase_count(len({e.seed for e in records.entries}), "seed")
     sentences = (
-        phrase("graph_clustering", "clients", facts=facts, seeds=seeds),
-        phrase("graph_clustering", "sizes"),
-        *describe_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries], records.settings),
-        *attacks.describe_attacks(rows, records.among),
+        fill_phrase("graph_clustering", "clients", facts=facts, seeds=seeds),
+        fill_phrase("graph_clustering", "sizes"),
+        *describe_section_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries], records.settings),
+        *attack_bounds.explain_attack_bounds(rows, records.among),
     )
     return Section(sentences, (_table(rows), *_beside(records, rows)), _figures(records, rows, notice))
 
 
-def _table(rows: Sequence[Row]) -> Table:
-    asked = {m: title for m, title in ASKED.items() if any(m in r.head.metrics for r in rows)}
-    columns: dict[str, Callable[[Row], str]] = {
+def _table(rows: Sequence[ReportRow]) -> SectionTable:
+    asked = {m: title for m, title in _ASKED.items() if any(m in r.head.metrics for r in rows)}
+    columns: dict[str, Callable[[ReportRow], str]] = {
         "what is released": _name,
         "unit": lambda r: r.protection.unit.value,
         "target ε": lambda r: (
-            "none" if not r.head.paths else "no noise" if math.isinf(r.head.epsilon) else rounded(r.head.epsilon)
+            "none" if not r.head.paths else "no noise" if math.isinf(r.head.epsilon) else phrase_number(r.head.epsilon)
         ),
-        **{title: functools.partial(mean_spread, metric=metric) for metric, title in (METRICS | asked).items()},
-        "mean GW": functools.partial(mean_spread, metric="gw_mean"),
-        "± over pairs": lambda r: rounded(r.mean("gw_spread")),
-        "ε published": lambda r: rounded(r.published, 2),
-        "ε provable: embedding": lambda r: rounded_up(r.path("embedding"), 2) if "embedding" in r.head.paths else "—",
+        **{title: functools.partial(format_row_mean, metric=metric) for metric, title in (_METRICS | asked).items()},
+        "mean GW": functools.partial(format_row_mean, metric="gw_mean"),
+        "± over pairs": lambda r: phrase_number(r.mean("gw_spread")),
+        "ε published": lambda r: phrase_number(r.published, 2),
+        "ε provable: embedding": lambda r: phrase_upper_bound(r.path("embedding"), 2) if "embedding" in r.head.paths else "—",
         "ε provable: model path": lambda r: (
-            rounded_up(r.path("model"), 2) if "model" in r.head.paths else "nothing sent" if r.head.paths else "—"
+            phrase_upper_bound(r.path("model"), 2) if "model" in r.head.paths else "nothing sent" if r.head.paths else "—"
         ),
-        "ε provable: all": lambda r: rounded_up(r.provable, 2),
-        "ε measured": attacks.printed_bound,
+        "ε provable: all": lambda r: phrase_upper_bound(r.provable, 2),
+        "ε measured": attack_bounds.format_attack_bound,
     }
-    note = phrase("graph_clustering", "table") + " " + (phrase("graph_clustering", "asked") if asked else "")
-    return tabulate("Clusters and privacy", rows, columns, note)
+    note = fill_phrase("graph_clustering", "table") + " " + (fill_phrase("graph_clustering", "asked") if asked else "")
+    return tabulate_section("Clusters and privacy", rows, columns, note)
 
 
-def _beside(records: Records, rows: Sequence[Row]) -> list[Table]:
+def _beside(records: SectionRecords, rows: Sequence[ReportRow]) -> list[SectionTable]:
     """What Jin & Chen print of ego-networks (Table 4) and of pairs among five of them (Figure 4), where it is asked here."""
     asked = records.settings.get("partition")
     if not isinstance(asked, Mapping) or asked.get("partition") != "ego":
@@ -69,60 +76,68 @@ def _beside(records: Records, rows: Sequence[Row]) -> list[Table]:
     body: list[tuple[str, ...]] = []
     means = {"mean nodes": facts.mean_nodes, "mean edges": facts.mean_edges, "mean degree": facts.mean_degree}
     for (metric, ours), error in zip(means.items(), facts.standard_errors, strict=True):
-        printed = printed_numbers.find(records.dataset, "ego", hops, math.inf, metric)
+        printed = printed_numbers.find_printed_number(records.dataset, "ego", hops, math.inf, metric)
         if printed and asked.get("centres") == "training":
             away = f"{(ours - printed.value) / error:+.1f}" if error else "—"
             numbers = (f"{ours:.2f} ± {error:.2f}", f"{printed.value:g}", f"{ours - printed.value:+.2f}", away)
             body.append((f"{metric}, {hops}", *numbers, printed.source))
     # Rows at ε = 1/n joined: what names their cells is the largest ε, and so the smallest graph, of each seed.
-    joined: dict[tuple[object, ...], list[Entry]] = {}
+    joined: dict[tuple[object, ...], list[CellEntry]] = {}
     for row in rows:
         each = _facts(row).rule == "1/n"
         joined.setdefault((row.head.method, row.head.variant, None if each else row.head.epsilon), []).extend(row.entries)
-    for row in (Row(tuple(entries)) for entries in joined.values()):
+    for row in (ReportRow(tuple(entries)) for entries in joined.values()):
         among = f"{asked.get('clients')} of {hops}"
-        at = printed_numbers.PER_GRAPH if _facts(row).rule == "1/n" else row.head.epsilon
-        printed = printed_numbers.find(records.dataset, str(row.head.method), among, at, "gw_mean")
+        at = printed_numbers.PRINTED_PER_GRAPH if _facts(row).rule == "1/n" else row.head.epsilon
+        printed = printed_numbers.find_printed_number(records.dataset, str(row.head.method), among, at, "gw_mean")
         if printed and row.values("gw_mean"):
             mean = f"{row.mean('gw_mean'):.3f} ± {row.mean('gw_spread'):.3f}"
-            apart = printed_numbers.compare(row, "gw_mean", printed)
-            coded = ENCODERS[_facts(row).encoder]
-            name = _name(row) + ("" if math.isinf(at) else f", {coded}, ε = {'1/n' if at == printed_numbers.PER_GRAPH else at}")
+            apart = printed_numbers.compare_printed_number(row, "gw_mean", printed)
+            coded = SECTION_ENCODERS[_facts(row).encoder]
+            name = _name(row) + (
+                "" if math.isinf(at) else f", {coded}, ε = {'1/n' if at == printed_numbers.PRINTED_PER_GRAPH else at}"
+            )
             body.append((name, mean, f"{printed.value:g} ± {printed.spread:g}", *apart, printed.source))
     header = ("what", "ours", "printed", "difference", "in standard errors", "source")
-    return [Table("Beside the published numbers", header, tuple(body), phrase("graph_clustering", "beside"))] if body else []
+    return (
+        [SectionTable("Beside the published numbers", header, tuple(body), fill_phrase("graph_clustering", "beside"))]
+        if body
+        else []
+    )
 
 
-def _facts(row: Row) -> GraphClusteringFacts:
+def _facts(row: ReportRow) -> GraphClusteringFacts:
     return row.head.facts_as(GraphClusteringFacts)
 
 
-def _name(row: Row) -> str:
+def _name(row: ReportRow) -> str:
     """What is released and how it is compared."""
     if not row.head.paths:
         return str(row.head.method)
     facts, clear = _facts(row), math.isinf(row.head.epsilon)
-    compared = HOW[facts.how]
+    compared = _HOW[facts.how]
     if not facts.label:
         rule = ", ε = 1/n" if facts.rule == "1/n" else ""
-        return f"{compared} of the embedding, {'in clear' if clear else ENCODERS[facts.encoder] + rule}"
+        return f"{compared} of the embedding, {'in clear' if clear else SECTION_ENCODERS[facts.encoder] + rule}"
     return f"{facts.label}: {compared}{', in clear' if clear else ''}"
 
 
-def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
+def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
     encoded = sorted((r for r in rows if r.head.paths), key=lambda r: r.head.epsilon)
     size_only = next((r for r in rows if not r.head.paths), None)
 
     panels = []
     for metric in ("ari", "nmi", "purity"):
         lines = [
-            charts.over_budgets(variant, [r for r in encoded if _encoder(r) == variant], metric)
+            charts.chart_over_budgets(variant, [r for r in encoded if _encoder(r) == variant], metric)
             for variant in dict.fromkeys(map(_encoder, encoded))
         ]
         levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
-        panels.append(charts.Panel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
+        panels.append(charts.ChartPanel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
     panels += _discrepancies(encoded)
-    found = [*charts.draw(f"{records.name}-scores", phrase("graph_clustering", "figure"), panels, notice, height=3.6)]
+    found = [
+        *charts.draw_chart(f"{records.name}-scores", fill_phrase("graph_clustering", "figure"), panels, notice, height=3.6)
+    ]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         by_geometry = entry.facts_as(GraphClusteringFacts).how == "gw"
         if "distances" in arrays and by_geometry and (math.isinf(entry.epsilon) or entry.epsilon == encoded[0].head.epsilon):
@@ -134,23 +149,23 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     return tuple(found)
 
 
-def _discrepancies(encoded: Sequence[Row]) -> list[charts.Panel]:
+def _discrepancies(encoded: Sequence[ReportRow]) -> list[charts.ChartPanel]:
     """The mean discrepancy of all pairs against ε (Figures 5 and 8 to 10), one panel an encoder, for they differ by orders."""
     rows = [r for r in encoded if r.values("gw_mean")]
     clear = tuple(("no encoding", r.mean("gw_mean")) for r in rows if math.isinf(r.head.epsilon))[:1]
     found = []
     for variant in dict.fromkeys(_encoder(r) for r in rows if math.isfinite(r.head.epsilon)):
         own = [r for r in rows if _encoder(r) == variant and math.isfinite(r.head.epsilon)]
-        line = charts.over_budgets(variant, own, "gw_mean")
-        found.append(charts.Panel("mean GW of pairs", "mean discrepancy", (line,), clear))
+        line = charts.chart_over_budgets(variant, own, "gw_mean")
+        found.append(charts.ChartPanel("mean GW of pairs", "mean discrepancy", (line,), clear))
     return found
 
 
-def _encoder(row: Row) -> str:
+def _encoder(row: ReportRow) -> str:
     """The line that a row belongs to: what is released and compared, whatever the rule of ε."""
     facts = _facts(row)
     what = facts.label or facts.encoder.replace("multi-bit", "multi-bit encoder")
-    return f"{what}, {HOW[facts.how]}"
+    return f"{what}, {_HOW[facts.how]}"
 
 
 def _budget(epsilon: float) -> tuple[str, str]:
@@ -158,7 +173,7 @@ def _budget(epsilon: float) -> tuple[str, str]:
     return ("no encoding", "clear") if math.isinf(epsilon) else (f"ε = {epsilon:g}", f"eps{epsilon:g}")
 
 
-def _matched(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: str | None) -> plots.Figure:
+def _matched(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: str | None) -> plots.PlotFigure:
     """What Gromov-Wasserstein matched: the coupling of the two largest clients, as a matrix and as lines."""
     what, tag = _budget(epsilon)
     one, two = arrays["matched"].tolist()
@@ -166,26 +181,26 @@ def _matched(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: s
     order = np.argsort(coupling @ np.arange(coupling.shape[1]) / coupling.sum(axis=1), kind="stable")
 
     def paint(axes: list[Axes]) -> None:
-        plots.heatmap(axes[0], coupling[order], f"coupling T of clients {one} and {two}, {what}", [])
+        plots.plot_heatmap(axes[0], coupling[order], f"coupling T of clients {one} and {two}, {what}", [])
         axes[0].set(xlabel=f"nodes of client {two}", ylabel=f"nodes of client {one}, ordered by what they meet")
-        plots.matching(axes[1], arrays["places_one"], arrays["places_two"], coupling, (f"client {one}", f"client {two}"))
+        plots.plot_matching(axes[1], arrays["places_one"], arrays["places_two"], coupling, (f"client {one}", f"client {two}"))
 
     caption = (
         f"What Gromov-Wasserstein matched, {what}, first seed: the coupling of the two largest clients. Places are maps of the "
         "released rows' distances; a line is as dark as the mass that it carries."
     )
-    return plots.draw(f"{name}-matched-{tag}", caption, 2, paint, notice)
+    return plots.draw_plot(f"{name}-matched-{tag}", caption, 2, paint, notice)
 
 
-def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.Figure:
+def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.PlotFigure:
     order = np.lexsort((arrays["truth"], arrays["clusters"]))
     edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
     what, tag = _budget(epsilon)
 
     def paint(axes: list[Axes]) -> None:
-        plots.heatmap(axes[0], arrays["distances"][np.ix_(order, order)], f"GW distance matrix, {what}", edges.tolist())
-        plots.scatter(axes[1], arrays["map"], arrays["clusters"], "clusters (2-D map of the distances)", "cluster")
-        plots.scatter(axes[2], arrays["map"], arrays["truth"], "label of the centre node", "class")
+        plots.plot_heatmap(axes[0], arrays["distances"][np.ix_(order, order)], f"GW distance matrix, {what}", edges.tolist())
+        plots.plot_scatter(axes[1], arrays["map"], arrays["clusters"], "clusters (2-D map of the distances)", "cluster")
+        plots.plot_scatter(axes[2], arrays["map"], arrays["truth"], "label of the centre node", "class")
 
     caption = f"Pairwise Gromov-Wasserstein discrepancies and their {how} map, {what}, first seed."
-    return plots.draw(f"{name}-geometry-{tag}", caption, 3, paint, notice)
+    return plots.draw_plot(f"{name}-geometry-{tag}", caption, 3, paint, notice)

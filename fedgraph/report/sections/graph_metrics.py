@@ -6,51 +6,51 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.stats import spearmanr
 
-from fedgraph.cells.facts import GraphMetricsFacts
+from fedgraph.cells.task_facts import GraphMetricsFacts
 from fedgraph.report import plots
-from fedgraph.report.phrases import phrase, rounded, say_count
-from fedgraph.report.report_rows import Row, group_rows, mean_spread
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number
+from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 
 KINDS = ("graph_metrics",)  # the tasks that this section speaks of
 
-GED, SIZE = "GED", "graph size"
-EDITS = ("edge_removed", "edge_added", "node_removed")
+_GED, _SIZE = "GED", "graph size"
+_EDITS = ("edge_removed", "edge_added", "node_removed")
 
 
-def build(records: Records, notice: str | None) -> Section:
+def build(records: SectionRecords, notice: str | None) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
-    rows = group_rows(records.entries)
+    rows = group_report_rows(records.entries)
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
     facts = rows[0].head.facts_as(GraphMetricsFacts)
     sentences = [
-        phrase("graph_metrics", "collection", facts=facts, repeated=say_count(len(rows[0].entries), "repetition")),
+        fill_phrase("graph_metrics", "collection", facts=facts, repeated=phrase_count(len(rows[0].entries), "repetition")),
         *_alike(rows, arrays),
         *_moved(rows),
     ]
-    if not any(r.head.method == GED for r in rows):
-        sentences.append(phrase("graph_metrics", "no_edit_distance"))
+    if not any(r.head.method == _GED for r in rows):
+        sentences.append(fill_phrase("graph_metrics", "no_edit_distance"))
     tables = (_pairs(rows, arrays), _edits(rows))
     return Section(tuple(sentences), tables, _figures(records, rows, arrays, notice))
 
 
-Arrays = dict[tuple[str, int], dict[str, np.ndarray]]
+_Arrays = dict[tuple[str, int], dict[str, np.ndarray]]
 
 
 def _upper(matrix: np.ndarray) -> np.ndarray:
     return matrix[np.triu_indices(matrix.shape[0], 1)]
 
 
-def _seeds(row: Row) -> list[int]:
+def _seeds(row: ReportRow) -> list[int]:
     return [e.seed for e in row.entries]
 
 
-def _alike(rows: Sequence[Row], arrays: Arrays) -> list[str]:
+def _alike(rows: Sequence[ReportRow], arrays: _Arrays) -> list[str]:
     """What the ways to compare say of pairs with one topology (GED 0)."""
-    edit = next((r for r in rows if r.head.method == GED), None)
+    edit = next((r for r in rows if r.head.method == _GED), None)
     if edit is None:
         return []
-    same = {s: _upper(arrays[GED, s]["distances"]) == 0 for s in _seeds(edit)}
+    same = {s: _upper(arrays[_GED, s]["distances"]) == 0 for s in _seeds(edit)}
     count = sum(int(m.sum()) for m in same.values())
     total = sum(m.size for m in same.values())
     if not count:
@@ -60,31 +60,33 @@ def _alike(rows: Sequence[Row], arrays: Arrays) -> list[str]:
         if row is not edit:
             found = np.concatenate([_upper(arrays[row.head.method, s]["distances"])[same[s]] for s in _seeds(row)])
             means.append(f"{row.head.method} {found.mean():.3g}")
-    return [phrase("graph_metrics", "isomorphic", count=count, total=total, means=", ".join(means))]
+    return [fill_phrase("graph_metrics", "isomorphic", count=count, total=total, means=", ".join(means))]
 
 
-def _moved(rows: Sequence[Row]) -> list[str]:
+def _moved(rows: Sequence[ReportRow]) -> list[str]:
     """One sentence per row: what one edit does, in units of the distance between different graphs."""
     found = []
     for row in rows:
         typical = row.mean("pairs_median")
-        if row.head.method not in (GED, SIZE) and typical > 0:
+        if row.head.method not in (_GED, _SIZE) and typical > 0:
             parts = []
-            for name in (name for name in EDITS if row.values(f"{name}_median")):
+            for name in (name for name in _EDITS if row.values(f"{name}_median")):
                 middle, high = (row.mean(f"{name}_{what}") / typical for what in ("median", "high"))
                 parts.append(f"{name.replace('_', ' ')} {middle:.1%} (95 % of them below {high:.1%})")
-            found.append(phrase("graph_metrics", "moved", method=row.head.method, parts="; ".join(parts)))
-    return [*found, phrase("graph_metrics", "hide")] if found else []
+            found.append(fill_phrase("graph_metrics", "moved", method=row.head.method, parts="; ".join(parts)))
+    return [*found, fill_phrase("graph_metrics", "hide")] if found else []
 
 
-def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
+def _pairs(rows: Sequence[ReportRow], arrays: _Arrays) -> SectionTable:
     body = []
     for row in rows:
         rank = "—"
-        if row.head.method != GED and (GED, 0) in arrays:
-            both = [(_upper(arrays[GED, s]["distances"]), _upper(arrays[row.head.method, s]["distances"])) for s in _seeds(row)]
+        if row.head.method != _GED and (_GED, 0) in arrays:
+            both = [
+                (_upper(arrays[_GED, s]["distances"]), _upper(arrays[row.head.method, s]["distances"])) for s in _seeds(row)
+            ]
             ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
-            rank = rounded(float(np.mean(ranks))) if ranks else "—"
+            rank = phrase_number(float(np.mean(ranks))) if ranks else "—"
         ties = []
         for s in _seeds(row):
             own = arrays[row.head.method, s]
@@ -92,27 +94,29 @@ def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
             values = _upper(own["distances"])
             if equal.any() and not equal.all() and values[~equal].mean() > 0:
                 ties.append(values[equal].mean() / values[~equal].mean())
-        kin = rounded(float(np.mean(ties))) if ties else "—"
-        body.append((str(row.head.method), mean_spread(row, "pairs_median"), mean_spread(row, "pairs_mean"), rank, kin))
+        kin = phrase_number(float(np.mean(ties))) if ties else "—"
+        body.append((str(row.head.method), format_row_mean(row, "pairs_median"), format_row_mean(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
-    return Table("Pairs of graphs", header, tuple(body), phrase("graph_metrics", "pairs"))
+    return SectionTable("Pairs of graphs", header, tuple(body), fill_phrase("graph_metrics", "pairs"))
 
 
-def _edits(rows: Sequence[Row]) -> Table:
+def _edits(rows: Sequence[ReportRow]) -> SectionTable:
     body = []
     for row in rows:
-        for name in EDITS:
+        for name in _EDITS:
             if row.values(f"{name}_median"):
-                values = tuple(mean_spread(row, f"{name}_{what}") for what in ("median", "high", "largest"))
+                values = tuple(format_row_mean(row, f"{name}_{what}") for what in ("median", "high", "largest"))
                 typical = row.mean("pairs_median")
-                share = rounded(row.mean(f"{name}_median") / typical) if typical > 0 else "—"
+                share = phrase_number(row.mean(f"{name}_median") / typical) if typical > 0 else "—"
                 body.append((str(row.head.method), name.replace("_", " "), *values, share))
     header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
-    return Table("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
+    return SectionTable("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
 
 
-def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str | None) -> tuple[plots.Figure, ...]:
-    rows = [r for r in rows if r.head.method != SIZE]
+def _figures(
+    records: SectionRecords, rows: Sequence[ReportRow], arrays: _Arrays, notice: str | None
+) -> tuple[plots.PlotFigure, ...]:
+    rows = [r for r in rows if r.head.method != _SIZE]
     first = arrays[rows[0].head.method, 0]
     sizes = first["sizes"]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -123,7 +127,7 @@ def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str 
                 if starts[index] <= i < starts[index + 1]:
                     ax.plot(*first["places"][[i, j]].T, color="#4c566a", lw=1.2, zorder=1)
             own = first["places"][starts[index] : starts[index + 1]]
-            colour = plots.COLOURS[int(first["labels"][index]) % len(plots.COLOURS)]
+            colour = plots.PLOT_COLOURS[int(first["labels"][index]) % len(plots.PLOT_COLOURS)]
             ax.scatter(own[:, 0], own[:, 1], s=40, color=colour, zorder=2)
             ax.set(title=f"graph {index + 1}, label {first['labels'][index]}", xticks=[], yticks=[])
 
@@ -139,19 +143,19 @@ def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str 
             ax.set_yticks(*ticks)
             ax.set_title(str(row.head.method))
 
-    moved = [r for r in rows if r.head.method != GED]
+    moved = [r for r in rows if r.head.method != _GED]
 
     def boxes(axes: list[Axes]) -> None:
         for ax, row in zip(axes, moved, strict=True):
             own = arrays[row.head.method, 0]
-            names = [n for n in EDITS if n in own]
+            names = [n for n in _EDITS if n in own]
             ax.boxplot([own[n] for n in names], tick_labels=[n.replace("_", " ") for n in names], showfliers=True)
             ax.axhline(row.entries[0].metrics["pairs_median"], ls="--", lw=1, color="#4c566a", label="two different graphs")
             ax.set(title=str(row.head.method), ylabel="discrepancy after one edit")
             ax.legend(frameon=False, fontsize=8)
 
     return (
-        plots.draw(f"{records.name}-graphs", "The first graphs of the first repetition.", len(sizes), graphs, notice, 2.8),
-        plots.draw(f"{records.name}-matrices", "Their distances (Figure 11).", len(rows), matrices, notice, 4.2),
-        plots.draw(f"{records.name}-edits", phrase("graph_metrics", "edits"), len(moved), boxes, notice, 4.2),
+        plots.draw_plot(f"{records.name}-graphs", "The first graphs of the first repetition.", len(sizes), graphs, notice, 2.8),
+        plots.draw_plot(f"{records.name}-matrices", "Their distances (Figure 11).", len(rows), matrices, notice, 4.2),
+        plots.draw_plot(f"{records.name}-edits", fill_phrase("graph_metrics", "edits"), len(moved), boxes, notice, 4.2),
     )

@@ -5,61 +5,61 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import LinkPredictionFacts
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import LinkPredictionFacts
 from fedgraph.privacy.units import Unit
-from fedgraph.report import charts, choices
-from fedgraph.report.phrases import phrase, rounded, rounded_up
-from fedgraph.report.report_rows import Row, group_rows, mean_spread
-from fedgraph.report.scores import trust_of
-from fedgraph.report.sections.base import Records, Section, tabulate
-from fedgraph.report.sections.participation import of_choices
+from fedgraph.report import charts, client_choices
+from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
+from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
+from fedgraph.report.scores import find_score_trust
+from fedgraph.report.sections.base import Section, SectionRecords, tabulate_section
+from fedgraph.report.sections.participation import build_participation_choices
 
 KINDS = ("link_prediction",)  # the tasks that this section speaks of
 _PROTECTED = {Unit.EDGE: "tie", Unit.NODE: "node with all its ties", Unit.ENTITY: "owner with all its records"}
-TITLES = {"auc": "AUC", "hits_at_20": "Hits@20", "hits_at_50": "Hits@50", "hits_at_100": "Hits@100", "mrr": "MRR"}
+_TITLES = {"auc": "AUC", "hits_at_20": "Hits@20", "hits_at_50": "Hits@50", "hits_at_100": "Hits@100", "mrr": "MRR"}
 
 
-def build(records: Records, notice: str | None) -> Section:
+def build(records: SectionRecords, notice: str | None) -> Section:
     """What was asked, one table, AUC against ε; and where owners are compared, what each of them gains by joining."""
-    rows = group_rows([e for e in records.entries if e.metrics])
+    rows = group_report_rows([e for e in records.entries if e.metrics])
     facts = records.entries[0].facts_as(LinkPredictionFacts)
-    columns: dict[str, Callable[[Row], str]] = {
+    columns: dict[str, Callable[[ReportRow], str]] = {
         "method": _name,
         "trust": lambda r: r.head.world.trust.title,
         "unit": lambda r: "—" if math.isinf(r.provable) else r.protection.unit.value,
-        "ε asked": lambda r: "no noise" if math.isinf(r.head.epsilon) else rounded(r.head.epsilon),
-        "ε provable": lambda r: rounded_up(r.provable, 2),
+        "ε asked": lambda r: "no noise" if math.isinf(r.head.epsilon) else phrase_number(r.head.epsilon),
+        "ε provable": lambda r: phrase_upper_bound(r.provable, 2),
     }
-    measured = {m: title for m, title in TITLES.items() if any(m in r.head.metrics for r in rows)}
-    columns |= {title: functools.partial(mean_spread, metric=metric) for metric, title in measured.items()}
+    measured = {m: title for m, title in _TITLES.items() if any(m in r.head.metrics for r in rows)}
+    columns |= {title: functools.partial(format_row_mean, metric=metric) for metric, title in measured.items()}
     apart = max((e.facts.cut_edges or 0 for e in records.entries), default=0)
     shared = any(e.facts.cut_edges_shared for e in records.entries)
     known = "both ends know and protect" if shared else "nobody knows"
     lost = f"Up to {apart:,} edges lie between clients; in federated rows {known} them. " if apart else ""
     lines = []
-    for name, trust in dict.fromkeys((_name(r), trust_of(r)) for r in rows):
-        finite = [r for r in rows if (_name(r), trust_of(r)) == (name, trust) and math.isfinite(r.head.epsilon)]
+    for name, trust in dict.fromkeys((_name(r), find_score_trust(r)) for r in rows):
+        finite = [r for r in rows if (_name(r), find_score_trust(r)) == (name, trust) and math.isfinite(r.head.epsilon)]
         if len(finite) > 1:
-            lines.append(charts.over_budgets(f"{name}, {trust.title}", finite, "auc"))
+            lines.append(charts.chart_over_budgets(f"{name}, {trust.title}", finite, "auc"))
     clear = [(r.head.variant, r.mean("auc")) for r in rows if math.isinf(r.head.epsilon) and r.head.world.trust.whole]
-    panels = [charts.Panel("AUC of hidden edges", "AUC", tuple(lines), tuple(clear))]
+    panels = [charts.ChartPanel("AUC of hidden edges", "AUC", tuple(lines), tuple(clear))]
     caption = "AUC of hidden edges against the ε of one unit. Dashed: no privacy, one curator."
-    figures = charts.draw(f"{records.name}-links", caption, panels, notice)
-    sentence = lost + phrase("link_prediction", "asked", tested=facts.tested, negatives=facts.negatives)
-    table = tabulate("Hidden edges", rows, columns)
+    figures = charts.draw_chart(f"{records.name}-links", caption, panels, notice)
+    sentence = lost + fill_phrase("link_prediction", "asked", tested=facts.tested, negatives=facts.negatives)
+    table = tabulate_section("Hidden edges", rows, columns)
     if not any(e.facts.results for e in records.entries):
         return Section((sentence,), (table,), figures)
-    unit, entries = of_one_unit(records.entries)
+    unit, entries = _of_one_unit(records.entries)
     own = replace(records, entries=tuple(entries))
-    found = replace(choices.read_choices(own), unit=unit.value)
-    beside = [choices.read_choices(own, metric) for metric in choices.BESIDE]
-    told = phrase("link_prediction", "owners", unit=_PROTECTED[unit])
-    more = of_choices(own, found, (told,), (), [one for one in beside if one.values], notice)
+    found = replace(client_choices.read_client_choices(own), unit=unit.value)
+    beside = [client_choices.read_client_choices(own, metric) for metric in client_choices.OTHER_CHOICE_METRICS]
+    told = fill_phrase("link_prediction", "owners", unit=_PROTECTED[unit])
+    more = build_participation_choices(own, found, (told,), (), [one for one in beside if one.values], notice)
     return replace(more, sentences=(sentence, told), tables=(table, *more.tables), figures=(*figures, *more.figures))
 
 
-def of_one_unit(entries: Sequence[Entry]) -> tuple[Unit, list[Entry]]:
+def _of_one_unit(entries: Sequence[CellEntry]) -> tuple[Unit, list[CellEntry]]:
     """(the largest unit that a price is about, the cells whose price is about it, or that have none: ε = 0, or ∞).
 
     An ε of one tie and an ε of all ties of a person are not compared with each other.
@@ -70,5 +70,5 @@ def of_one_unit(entries: Sequence[Entry]) -> tuple[Unit, list[Entry]]:
     return unit, same
 
 
-def _name(row: Row) -> str:
+def _name(row: ReportRow) -> str:
     return row.head.method if row.head.variant == "default" else row.head.variant

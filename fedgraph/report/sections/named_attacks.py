@@ -9,19 +9,19 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.audit import one_run, operating_points
-from fedgraph.cells.facts import NamedAttack, NodesAtRisk
+from fedgraph.cells.task_facts import NamedAttackFacts, NodeRiskFacts
 from fedgraph.report import plots
-from fedgraph.report.attacks import CONFIDENCE, describe_cell, num_bounds
-from fedgraph.report.phrases import phrase, rounded, rounded_up
-from fedgraph.report.report_rows import Row, group_rows, lower_bound
-from fedgraph.report.sections.base import Records, Section, Table, tabulate
+from fedgraph.report.attack_bounds import ATTACK_BOUND_CONFIDENCE, locate_attack_bound, num_attack_bounds
+from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
+from fedgraph.report.report_rows import ReportRow, bound_report_row, group_report_rows
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 
-PART = "named_attacks"
+_PART = "named_attacks"
 KINDS = ("node_classification", "link_prediction")  # the tasks that this section speaks of
 
 
 @dataclass(frozen=True)
-class AttackedRow:
+class _AttackedRow:
     """One attack on one row, over its seeds.
 
     Attributes:
@@ -29,11 +29,11 @@ class AttackedRow:
         every: The verdict of each seed, as stored; at least one.
     """
 
-    row: Row
-    every: tuple[NamedAttack, ...]
+    row: ReportRow
+    every: tuple[NamedAttackFacts, ...]
 
     @property
-    def one(self) -> NamedAttack:
+    def one(self) -> NamedAttackFacts:
         """Of the first seed: what describes the attack holds for all."""
         return self.every[0]
 
@@ -46,63 +46,68 @@ class AttackedRow:
         return [float(x) for x in np.mean([v.tpr for v in self.every], axis=0)]
 
     @cached_property
-    def counts(self) -> tuple[one_run.Count, ...]:
+    def counts(self) -> tuple[one_run.OneRunCount, ...]:
         """Guesses of all seeds together; their coins are independent."""
         found = [v.counts for v in self.every if v.counts]
-        return tuple(one_run.Count(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True))
+        return tuple(one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True))
 
-    def epsilon(self, alpha: float = one_run.ALPHA) -> float | None:
+    def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA) -> float | None:
         """The lower bound at this error probability; None where no theorem gives one."""
-        return lower_bound(self.counts, self.row.head.delta or 0.0, self.one.estimator, alpha) if self.counts else None
+        return bound_report_row(self.counts, self.row.head.delta or 0.0, self.one.estimator, alpha) if self.counts else None
 
 
-def build(records: Records, notice: str | None) -> Section:
+def build(records: SectionRecords, notice: str | None) -> Section:
     """Nothing where no attack was asked for by name."""
-    rows = [r for r in group_rows(records.entries) if any(e.facts.named is not None for e in r.entries)]
+    rows = [r for r in group_report_rows(records.entries) if any(e.facts.named is not None for e in r.entries)]
     told = [t for row in rows for t in _of(row)]
     if not told and not rows:
         return Section((), (), ())
-    among = max(records.among, num_bounds(rows))
+    among = max(records.among, num_attack_bounds(rows))
     bounded = sum(bool(t.counts) for t in told)
-    means = phrase(PART, "meaning", many=len(told), bounded=bounded, confidence=CONFIDENCE, among=among)
-    sentences = [*refuted(told, among), means, *_refused(rows)]
+    means = fill_phrase(_PART, "meaning", many=len(told), bounded=bounded, confidence=ATTACK_BOUND_CONFIDENCE, among=among)
+    sentences = [*_refuted(told, among), means, *_refused(rows)]
     tables = [_table(told), _descriptions(told)] if told else []
     figures = [_advantage(records, told, notice)] if any(t.one.comparable for t in told) else []
     risks = [(r, r.head.facts.named.risk) for r in rows if r.head.facts.named and r.head.facts.named.risk]
     if risks:
         tables.append(_risk_table(risks))
         figures.append(_risk_figure(records, risks, notice))
-        sentences.append(phrase(PART, "risk", runs=risks[0][1].runs))
+        sentences.append(fill_phrase(_PART, "risk", runs=risks[0][1].runs))
     return Section(tuple(sentences), tuple(tables), tuple(figures))
 
 
-def _of(row: Row) -> list[AttackedRow]:
-    found: dict[str, list[NamedAttack]] = {}
+def _of(row: ReportRow) -> list[_AttackedRow]:
+    found: dict[str, list[NamedAttackFacts]] = {}
     for entry in row.entries:
         for one in entry.facts.named.found if entry.facts.named else ():
             found.setdefault(one.attack, []).append(one)
-    return [AttackedRow(row, tuple(every)) for every in found.values()]
+    return [_AttackedRow(row, tuple(every)) for every in found.values()]
 
 
-def contradictions(rows: Sequence[Row]) -> list[str]:
-    """What ``refuted`` says of all rows of a report."""
-    return refuted([t for row in rows for t in _of(row)], num_bounds(rows))
+def contradict_named_attacks(rows: Sequence[ReportRow]) -> list[str]:
+    """What ``_refuted`` says of all rows of a report."""
+    return _refuted([t for row in rows for t in _of(row)], num_attack_bounds(rows))
 
 
-def refuted(told: Sequence[AttackedRow], among: int) -> list[str]:
+def _refuted(told: Sequence[_AttackedRow], among: int) -> list[str]:
     """Provable ε that an attack contradicts, the error divided among all ``among`` bounds of the report."""
     found = []
     for t in (t for t in told if t.counts and t.one.comparable):
-        sure = t.epsilon(one_run.ALPHA / among)
+        sure = t.epsilon(one_run.ONE_RUN_ALPHA / among)
         if sure is not None and sure > t.row.provable:
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
-            shown = {"sure": rounded(sure, 3), "name": _name(t.row), "provable": rounded_up(t.row.provable, 3), "tried": tried}
-            about = {"attack": t.one.attack, "head": t.row.head, "alpha": one_run.ALPHA, "among": among}
-            found.append(phrase(PART, "refuted", **shown, **about, cell=describe_cell(t.row)))
+            shown = {
+                "sure": phrase_number(sure, 3),
+                "name": _name(t.row),
+                "provable": phrase_upper_bound(t.row.provable, 3),
+                "tried": tried,
+            }
+            about = {"attack": t.one.attack, "head": t.row.head, "alpha": one_run.ONE_RUN_ALPHA, "among": among}
+            found.append(fill_phrase(_PART, "refuted", **shown, **about, cell=locate_attack_bound(t.row)))
     return found
 
 
-def _refused(rows: Sequence[Row]) -> list[str]:
+def _refused(rows: Sequence[ReportRow]) -> list[str]:
     """Attacks that say nothing about a row, and why, each reason once."""
     found: dict[str, set[str]] = {}
     for row in rows:
@@ -113,19 +118,21 @@ def _refused(rows: Sequence[Row]) -> list[str]:
     return ["Not tried: " + "; ".join(f"{', '.join(sorted(who))} ({why})" for why, who in found.items()) + "."]
 
 
-def _table(told: Sequence[AttackedRow]) -> Table:
+def _table(told: Sequence[_AttackedRow]) -> SectionTable:
     rates = {
         f"TPR at {rate:.1%} FPR": lambda t, place=place: f"{t.tpr[place]:.1%}"
         for place, rate in enumerate(operating_points.LOW_OPERATING_RATES)
     }
-    columns: dict[str, Callable[[AttackedRow], str]] = {
+    columns: dict[str, Callable[[_AttackedRow], str]] = {
         "attack": lambda t: t.one.attack,
         "row": lambda t: _name(t.row),
         "trust": lambda t: t.row.head.world.words,
-        "ε published": lambda t: rounded(t.row.published, 2),
-        "ε provable": lambda t: rounded_up(t.row.provable, 2),
+        "ε published": lambda t: phrase_number(t.row.published, 2),
+        "ε provable": lambda t: phrase_upper_bound(t.row.provable, 2),
         "ε at least": lambda t: (
-            "—" if (e := t.epsilon()) is None else rounded(math.floor(100 * e) / 100, 2) + ("" if t.one.comparable else "*")
+            "—"
+            if (e := t.epsilon()) is None
+            else phrase_number(math.floor(100 * e) / 100, 2) + ("" if t.one.comparable else "*")
         ),
         "AUC": lambda t: f"{np.mean([v.auc for v in t.every]):.3f}",
         **rates,
@@ -138,7 +145,7 @@ def _table(told: Sequence[AttackedRow]) -> Table:
         ),
     }
     ordered = sorted(told, key=lambda t: (t.one.attack, t.row.head.epsilon))
-    return tabulate("Attacks by name", ordered, columns, phrase(PART, "table"))
+    return tabulate_section("Attacks by name", ordered, columns, fill_phrase(_PART, "table"))
 
 
 def _mean(values: Sequence[float | None]) -> str:
@@ -146,20 +153,20 @@ def _mean(values: Sequence[float | None]) -> str:
     return f"{np.mean(known):.3f}" if known else "—"
 
 
-def _descriptions(told: Sequence[AttackedRow]) -> Table:
+def _descriptions(told: Sequence[_AttackedRow]) -> SectionTable:
     """Once for each attack: who can do it, what is told from what, what the attacker must know, who described it."""
-    columns: dict[str, Callable[[NamedAttack], str]] = {
+    columns: dict[str, Callable[[NamedAttackFacts], str]] = {
         "attack": lambda one: one.attack,
         "viewer": lambda one: one.viewer if one.answers == "viewer" else "others, who see answers",
         "told": lambda one: one.what,
         "needs": lambda one: one.needs,
         "reference": lambda one: one.reference,
     }
-    found = tabulate("What each attack is", [t.one for t in sorted(told, key=lambda t: t.one.attack)], columns)
+    found = tabulate_section("What each attack is", [t.one for t in sorted(told, key=lambda t: t.one.attack)], columns)
     return replace(found, rows=tuple(dict.fromkeys(found.rows)))
 
 
-def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None) -> plots.Figure:
+def _advantage(records: SectionRecords, told: Sequence[_AttackedRow], notice: str | None) -> plots.PlotFigure:
     """Advantage against provable ε; the line that no attack passes on average."""
     shown = [t for t in told if t.one.comparable]
     finite = [t.row.provable for t in shown if math.isfinite(t.row.provable)]
@@ -175,7 +182,10 @@ def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None
         for place, name in enumerate(names):
             own = [t for t in shown if t.one.attack == name]
             x = [min(t.row.provable, most) * 1.03 ** (place - len(names) / 2) for t in own]
-            colour, marker = plots.COLOURS[place % len(plots.COLOURS)], plots.MARKERS[place % len(plots.MARKERS)]
+            colour, marker = (
+                plots.PLOT_COLOURS[place % len(plots.PLOT_COLOURS)],
+                plots.PLOT_MARKERS[place % len(plots.PLOT_MARKERS)],
+            )
             axes[0].scatter(x, [t.advantage for t in own], s=26, label=name, color=colour, marker=marker)
         of_noise = [operating_points.gaussian_operating_point(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
         inside = [(e, gain) for e, gain in of_noise if grid[0] <= e <= most * 0.8]
@@ -189,14 +199,14 @@ def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None
         axes[0].legend(frameon=False, fontsize=7, loc="upper left")
         axes[0].grid(alpha=0.25)
 
-    return plots.draw(f"{records.name}-advantage", phrase(PART, "advantage"), 1, paint, notice, 4.6)
+    return plots.draw_plot(f"{records.name}-advantage", fill_phrase(_PART, "advantage"), 1, paint, notice, 4.6)
 
 
-def _risk_table(risks: Sequence[tuple[Row, NodesAtRisk]]) -> Table:
-    columns: dict[str, Callable[[tuple[Row, NodesAtRisk]], str]] = {
+def _risk_table(risks: Sequence[tuple[ReportRow, NodeRiskFacts]]) -> SectionTable:
+    columns: dict[str, Callable[[tuple[ReportRow, NodeRiskFacts]], str]] = {
         "row": lambda one: _name(one[0]),
         "trust": lambda one: one[0].head.world.words,
-        "ε provable": lambda one: rounded_up(one[0].provable, 2),
+        "ε provable": lambda one: phrase_upper_bound(one[0].provable, 2),
         "mean": lambda one: f"{one[1].mean:.3f}",
         "always found": lambda one: f"{one[1].always_found:.2%}",
         "by luck": lambda one: f"{one[1].always_by_luck:.2%}",
@@ -207,7 +217,7 @@ def _risk_table(risks: Sequence[tuple[Row, NodesAtRisk]]) -> Table:
         "rank: rarity": lambda one: f"{one[1].rank_rarity:+.2f}",
         "rank: unlike": lambda one: f"{one[1].rank_unlike:+.2f}",
     }
-    return tabulate("Who is at risk", risks, columns, phrase(PART, "risk_table"))
+    return tabulate_section("Who is at risk", risks, columns, fill_phrase(_PART, "risk_table"))
 
 
 def _groups(groups: Sequence[Sequence[float]]) -> str:
@@ -220,23 +230,25 @@ def _groups(groups: Sequence[Sequence[float]]) -> str:
     return ", ".join(f"{name} → {total / max(size, 1.0):.2f}" for name, (size, total) in merged.items())
 
 
-def _risk_figure(records: Records, risks: Sequence[tuple[Row, NodesAtRisk]], notice: str | None) -> plots.Figure:
+def _risk_figure(
+    records: SectionRecords, risks: Sequence[tuple[ReportRow, NodeRiskFacts]], notice: str | None
+) -> plots.PlotFigure:
     shown = risks[:8]
 
     def paint(axes: list[Axes]) -> None:
         for ax, (row, risk) in zip(axes, shown, strict=True):
             x = np.arange(risk.runs + 1) / risk.runs
-            ax.bar(x, risk.histogram, width=0.8 / risk.runs, color=plots.COLOURS[0], label="nodes")
+            ax.bar(x, risk.histogram, width=0.8 / risk.runs, color=plots.PLOT_COLOURS[0], label="nodes")
             ax.plot(x, risk.luck, color="#4c566a", marker="o", ms=3, lw=1, label="by luck alone")
             ax.set(title=f"{_name(row)}", xlabel="share of runs in which the attacker was right", ylabel="nodes")
             ax.title.set_fontsize(8)
             ax.legend(frameon=False, fontsize=7)
 
-    caption = phrase(PART, "risk_figure")
+    caption = fill_phrase(_PART, "risk_figure")
     if len(risks) > len(shown):
         caption += f" The first {len(shown)} of {len(risks)} rows; the table has all."
-    return plots.draw(f"{records.name}-risk", caption, len(shown), paint, notice, 3.2)
+    return plots.draw_plot(f"{records.name}-risk", caption, len(shown), paint, notice, 3.2)
 
 
-def _name(row: Row) -> str:
-    return f"{row.name} · ε = {rounded(row.head.epsilon)}"
+def _name(row: ReportRow) -> str:
+    return f"{row.name} · ε = {phrase_number(row.head.epsilon)}"

@@ -7,92 +7,99 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import NodeClassificationFacts
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.task_facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
-from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.phrases import averaged_over, phrase, read_phrases, rounded, rounded_up
-from fedgraph.report.report_rows import Row, group_rows, mean_spread
-from fedgraph.report.result_files import curve_of
-from fedgraph.report.sections.base import Records, Section, Table, describe_majority, tabulate, tabulate_measures
-from fedgraph.worlds.world import Kind
+from fedgraph.report import attack_bounds, charts, plots, printed_numbers
+from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
+from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
+from fedgraph.report.result_files import read_result_curve
+from fedgraph.report.sections.base import (
+    Section,
+    SectionRecords,
+    SectionTable,
+    describe_section_majority,
+    tabulate_section,
+    tabulate_section_measures,
+)
+from fedgraph.worlds.world import WorldKind
 
-PART = "node_classification"
-KINDS = (PART,)  # the tasks that this section speaks of
+_PART = "node_classification"
+KINDS = (_PART,)  # the tasks that this section speaks of
 
-ASKED = read_phrases()["asked_nodes"]
+_ASKED = read_phrases()["asked_nodes"]
 
 
-def build(records: Records, notice: str | None) -> Section:
+def build(records: SectionRecords, notice: str | None) -> Section:
     """Table of accuracies, and one panel per learner."""
-    rows = group_rows(records.entries)
+    rows = group_report_rows(records.entries)
     every = [e.facts_as(NodeClassificationFacts) for e in records.entries]
-    facts = next((f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not Kind.WHOLE), every[0])
+    facts = next((f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not WorldKind.WHOLE), every[0])
     seeds = len({e.seed for e in records.entries})
     protocol, known = facts.protocol, facts.public
-    where = ASKED[protocol]
+    where = _ASKED[protocol]
     if protocol == "inductive" and known != "test-graph":
         where = "of private test nodes, each from its own row"
     where = where.replace("nodes", f"{facts.one}s")
     sentences = [
-        f"{facts.train_nodes} training {facts.one}s; test accuracy {where}, {averaged_over(seeds)}.",
-        *describe_majority(rows),
+        f"{facts.train_nodes} training {facts.one}s; test accuracy {where}, {phrase_average(seeds)}.",
+        *describe_section_majority(rows),
         *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
     if facts.split == "parts":
-        sentences.append(phrase(PART, "parts"))
+        sentences.append(fill_phrase(_PART, "parts"))
     if (facts.clients or 0) > 1:
         shared = facts.cut_edges_shared
         known = "are known to both, and protected at both ends" if shared else "are held by nobody"
-        sentences.append(phrase(PART, "federated", facts=facts, known=known))
+        sentences.append(fill_phrase(_PART, "federated", facts=facts, known=known))
     sentences += _describe_traffic(every)
-    sentences += attacks.describe_attacks(rows, records.among)
-    tables = [_accuracies(rows), *tabulate_measures(rows), *_best_edge_level(rows), *_against_papers(rows)]
+    sentences += attack_bounds.explain_attack_bounds(rows, records.among)
+    tables = [_accuracies(rows), *tabulate_section_measures(rows), *_best_edge_level(rows), *_against_papers(rows)]
     tables.append(_privacy(rows, records.among))
     grown = _curves(records.name, records.entries, notice)
     figures = (*_figures(records, rows, notice), *grown, *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
 
 
-def _accuracies(rows: Sequence[Row]) -> Table:
+def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
     """Learner × setting down, budget across."""
     budgets = sorted({(r.head.epsilon, r.head.calibrated_by) for r in rows})
     body = []
     for learner, world in dict.fromkeys((r.name, r.head.world) for r in rows):
         own = {(r.head.epsilon, r.head.calibrated_by): r for r in rows if (r.name, r.head.world) == (learner, world)}
-        body.append((learner, world.trust.title, *(mean_spread(own[b], "accuracy") if b in own else "" for b in budgets)))
+        body.append((learner, world.trust.title, *(format_row_mean(own[b], "accuracy") if b in own else "" for b in budgets)))
     readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
-    named = [(rounded(e), f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets]
+    named = [(phrase_number(e), f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets]
     header = ("learner", "trust", *(f"ε = {budget}{reading}" for budget, reading in named))
-    return Table("Test accuracy", header, tuple(body), "ε as targeted; what it means for each row is below.")
+    return SectionTable("Test accuracy", header, tuple(body), "ε as targeted; what it means for each row is below.")
 
 
-def _against_papers(rows: Sequence[Row]) -> list[Table]:
+def _against_papers(rows: Sequence[ReportRow]) -> list[SectionTable]:
     """Our means beside printed ones, and the difference in standard errors; nothing where no paper printed any."""
     found = []
     for row in rows:
         named = (row.head.dataset, row.head.method, row.head.variant, row.head.epsilon)
-        printed = printed_numbers.find(*named, "accuracy", row.protection.unit.value)
+        printed = printed_numbers.find_printed_number(*named, "accuracy", row.protection.unit.value)
         if printed is not None:
-            found.append((row, printed, *printed_numbers.compare(row, "accuracy", printed)))
-    columns: dict[str, Callable[[tuple[Row, printed_numbers.PrintedNumber, str, str]], str]] = {
+            found.append((row, printed, *printed_numbers.compare_printed_number(row, "accuracy", printed)))
+    columns: dict[str, Callable[[tuple[ReportRow, printed_numbers.PrintedNumber, str, str]], str]] = {
         "learner": lambda one: one[0].name,
         "trust": lambda one: one[0].head.world.trust.title,
-        "ε": lambda one: rounded(one[0].head.epsilon),
+        "ε": lambda one: phrase_number(one[0].head.epsilon),
         "noise chosen for": lambda one: one[0].head.calibrated_by,
-        "ours": lambda one: mean_spread(one[0], "accuracy"),
+        "ours": lambda one: format_row_mean(one[0], "accuracy"),
         "printed": lambda one: f"{one[1].value:.4f}",
         "difference": lambda one: one[2],
         "in standard errors": lambda one: one[3],
-        "ε published": lambda one: rounded(one[0].published, 2),
-        "ε provable": lambda one: rounded_up(one[0].provable, 2),
+        "ε published": lambda one: phrase_number(one[0].published, 2),
+        "ε provable": lambda one: phrase_upper_bound(one[0].provable, 2),
         "source": lambda one: one[1].source,
     }
-    return [tabulate("Beside the published numbers", found, columns, phrase(PART, "beside"))] if found else []
+    return [tabulate_section("Beside the published numbers", found, columns, fill_phrase(_PART, "beside"))] if found else []
 
 
-def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
+def _best_edge_level(rows: Sequence[ReportRow]) -> list[SectionTable]:
     """At each ε the best edge-level row that provably keeps it, with and without a node's use of its own edges."""
     kept = [r for r in rows if r.protection.unit.value == "edge" and r.provable <= r.head.epsilon * (1 + 1e-9) < math.inf]
     body = []
@@ -103,32 +110,36 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
         cells = []
         for among in (here, without):
             best = max(among, key=lambda r: r.mean("accuracy"), default=None)
-            cells += [best.name, mean_spread(best, "accuracy"), rounded_up(best.provable, 2)] if best else ["—", "—", "—"]
-        body.append((trust.title, rounded(epsilon), *cells))
+            cells += (
+                [best.name, format_row_mean(best, "accuracy"), phrase_upper_bound(best.provable, 2)]
+                if best
+                else ["—", "—", "—"]
+            )
+        body.append((trust.title, phrase_number(epsilon), *cells))
     if len({r.name for r in kept}) < 2:
         return []
     header = ("trust", "ε", "best", "accuracy", "ε provable", "best that reads no own edges", "accuracy", "ε provable")
     note = "Picked by test accuracy among the rows above, so optimistic where rows are close."
-    return [Table("Best at a provable ε, edge level", header, tuple(body), note)]
+    return [SectionTable("Best at a provable ε, edge level", header, tuple(body), note)]
 
 
-def _privacy(rows: Sequence[Row], among: int) -> Table:
-    columns: dict[str, Callable[[Row], str]] = {
+def _privacy(rows: Sequence[ReportRow], among: int) -> SectionTable:
+    columns: dict[str, Callable[[ReportRow], str]] = {
         "learner": lambda r: r.name,
         "trust": lambda r: r.head.world.trust.title,
-        "target ε": lambda r: rounded(r.head.epsilon),
-        "ε published": lambda r: rounded(r.published, 2),
-        "ε provable": lambda r: rounded_up(r.provable, 2),
-        "ε measured": attacks.printed_bound,
+        "target ε": lambda r: phrase_number(r.head.epsilon),
+        "ε published": lambda r: phrase_number(r.published, 2),
+        "ε provable": lambda r: phrase_upper_bound(r.provable, 2),
+        "ε measured": attack_bounds.format_attack_bound,
         "unit": lambda r: r.protection.unit.value,
         "neighbouring relation": lambda r: r.protection.relation.value,
     }
     note = f"δ = {rows[0].head.delta:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
-    note = " ".join([*attacks.contradictions(rows, among), note])
-    return tabulate("Privacy of every row", rows, columns, note, on_page=False)
+    note = " ".join([*attack_bounds.find_contradicting_attack_bounds(rows, among), note])
+    return tabulate_section("Privacy of every row", rows, columns, note, on_page=False)
 
 
-def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
+def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
     learners = list(dict.fromkeys((r.head.method, r.head.variant) for r in rows if len(_budgets(rows, r)) > 1))
     if not learners:
         return ()
@@ -141,11 +152,11 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
     panels = []
     for learner in learners:
         lines = _lines([r for r in rows if (r.head.method, r.head.variant) == learner])
-        panels.append(charts.Panel(" · ".join(learner), "test accuracy", tuple(lines), tuple(levels)))
-    return charts.draw(f"{records.name}-accuracy", phrase(PART, "figure"), panels, notice, shared=True)
+        panels.append(charts.ChartPanel(" · ".join(learner), "test accuracy", tuple(lines), tuple(levels)))
+    return charts.draw_chart(f"{records.name}-accuracy", fill_phrase(_PART, "figure"), panels, notice, shared=True)
 
 
-def _lines(own: Sequence[Row]) -> list[charts.Series]:
+def _lines(own: Sequence[ReportRow]) -> list[charts.ChartSeries]:
     """One line for each level of trust and each reading of ε that noise was chosen for; ∞ belongs to all of them."""
     readings = list(dict.fromkeys(r.head.calibrated_by for r in own if math.isfinite(r.head.epsilon))) or ["none"]
     lines = []
@@ -154,39 +165,39 @@ def _lines(own: Sequence[Row]) -> list[charts.Series]:
             line = [r for r in own if r.head.world.trust is trust and r.head.calibrated_by in (reading, "none")]
             line.sort(key=lambda r: r.head.epsilon)
             label = trust.title + (f", noise as {reading}" if len(readings) > 1 else "")
-            lines.append(charts.over_budgets(label, line, "accuracy"))
+            lines.append(charts.chart_over_budgets(label, line, "accuracy"))
     return lines
 
 
-def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
+def _maps(records: SectionRecords, notice: str | None) -> tuple[plots.PlotFigure, ...]:
     """One panel per mapped cell of the first seed; every learner has its own figure."""
-    mapped: dict[tuple[str, str, Trust], list[tuple[Entry, dict[str, np.ndarray]]]] = {}
+    mapped: dict[tuple[str, str, Trust], list[tuple[CellEntry, dict[str, np.ndarray]]]] = {}
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         if "map" in arrays:
             mapped.setdefault((entry.method, entry.variant, entry.world.trust), []).append((entry, arrays))
     found = []
     for (method, variant, trust), cells in mapped.items():
 
-        def paint(axes: list[Axes], cells: list[tuple[Entry, dict[str, np.ndarray]]] = cells) -> None:
+        def paint(axes: list[Axes], cells: list[tuple[CellEntry, dict[str, np.ndarray]]] = cells) -> None:
             for ax, (entry, arrays) in zip(axes, cells, strict=True):
-                apart = rounded(entry.metrics.get("silhouette", math.nan), 3)
+                apart = phrase_number(entry.metrics.get("silhouette", math.nan), 3)
                 reading = f" ({entry.calibrated_by})" if math.isfinite(entry.epsilon) else ""
-                title = f"ε = {rounded(entry.epsilon)}{reading}, silhouette {apart}"
-                plots.scatter(ax, arrays["map"], arrays["classes"], title, "class")
+                title = f"ε = {phrase_number(entry.epsilon)}{reading}, silhouette {apart}"
+                plots.plot_scatter(ax, arrays["map"], arrays["classes"], title, "class")
 
-        caption = phrase(PART, "map", row=f"{method} · {variant}", trust=trust.title)
+        caption = fill_phrase(_PART, "map", row=f"{method} · {variant}", trust=trust.title)
         tag = f"{method}-{variant}-{trust.value}".replace("/", "-").replace(" ", "-")
-        found.append(plots.draw(f"{records.name}-map-{tag}", caption, len(cells), paint, notice, height=3.6))
+        found.append(plots.draw_plot(f"{records.name}-map-{tag}", caption, len(cells), paint, notice, height=3.6))
     return tuple(found)
 
 
-def _budgets(rows: Sequence[Row], of: Row) -> set[float]:
+def _budgets(rows: Sequence[ReportRow], of: ReportRow) -> set[float]:
     return {r.head.epsilon for r in rows if (r.head.method, r.head.variant) == (of.head.method, of.head.variant)}
 
 
-def _curves(name: str, entries: Sequence[Entry], notice: str | None) -> tuple[plots.Figure, ...]:
+def _curves(name: str, entries: Sequence[CellEntry], notice: str | None) -> tuple[plots.PlotFigure, ...]:
     """One panel per method, one line per level of trust and budget, means over seeds."""
-    drawn = [e for e in entries if curve_of(e)]
+    drawn = [e for e in entries if read_result_curve(e)]
     panels = []
     for learner in dict.fromkeys((e.method, e.variant) for e in drawn):
         own = [e for e in drawn if (e.method, e.variant) == learner]
@@ -195,15 +206,15 @@ def _curves(name: str, entries: Sequence[Entry], notice: str | None) -> tuple[pl
             values: dict[float, list[float]] = {}
             for e in own:
                 if (e.world, e.epsilon) == (world, epsilon):
-                    for round_, accuracy in curve_of(e):
+                    for round_, accuracy in read_result_curve(e):
                         values.setdefault(float(round_), []).append(accuracy)
             means = [statistics.fmean(v) for v in values.values()]
             spread = [statistics.stdev(v) if len(v) > 1 else 0.0 for v in values.values()]
-            keys = (f"ε = {rounded(epsilon)}", world.words)
-            lines.append(charts.Series(", ".join(keys), list(values), means, spread, keys))
+            keys = (f"ε = {phrase_number(epsilon)}", world.words)
+            lines.append(charts.ChartSeries(", ".join(keys), list(values), means, spread, keys))
         title = " · ".join(dict.fromkeys(learner))
-        panels.append(charts.Panel(title, "test accuracy", tuple(lines), xlabel="rounds", heads=("Budget", "Trust")))
-    return charts.draw(f"{name}-curves", phrase(PART, "curves"), panels, notice, shared=True)
+        panels.append(charts.ChartPanel(title, "test accuracy", tuple(lines), xlabel="rounds", heads=("Budget", "Trust")))
+    return charts.draw_chart(f"{name}-curves", fill_phrase(_PART, "curves"), panels, notice, shared=True)
 
 
 def _describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
@@ -216,7 +227,7 @@ def _describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
         return []
     most, rounds = max(sent, key=lambda s: (s[0].up + s[0].down) * s[1])
     times = "; ".join(f"{name} {_time(most.seconds[name])} ({words})" for name, words in most.links.items())
-    found = [phrase(PART, "travels", rounds=rounds, down=most.down, up=most.up, times=times)]
+    found = [fill_phrase(_PART, "travels", rounds=rounds, down=most.down, up=most.up, times=times)]
     partial = [(s.partial, rounds) for s, rounds in sent if s.partial is not None]
     late = [p for p, _ in partial if p.mean_staleness is not None]
     if late:
@@ -224,12 +235,12 @@ def _describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
         most_stale = max(p.most_stale or 0 for p in late)
         updates = max(p.most_updates or 0 for p in late)
         buffer = late[0].settings.get("buffer", 10)
-        found.append(phrase(PART, "stale", buffer=buffer, mean=mean, most=most_stale, updates=updates))
+        found.append(fill_phrase(_PART, "stale", buffer=buffer, mean=mean, most=most_stale, updates=updates))
     prompt = [(p, rounds) for p, rounds in partial if p.mean_staleness is None]
     if prompt:
         sums = {name: sum(vars(p)[name] for p, _ in prompt) for name in ("asked", "answered", "aborted")}
         settings = ", ".join(f"{key} {value}" for key, value in prompt[0][0].settings.items())
-        found.append(phrase(PART, "partial", settings=settings, rounds=sum(rounds for _, rounds in prompt), **sums))
+        found.append(fill_phrase(_PART, "partial", settings=settings, rounds=sum(rounds for _, rounds in prompt), **sums))
     return found
 
 

@@ -1,7 +1,7 @@
 """The Ray engine: client actors, a server actor and curators, as many as there are places, and the driver that watches them.
 
-A client is data, not a process: thousands of ego-networks share a few ``Client`` actors. Arrays live in the object store once
-and are mapped read-only. Ray restarts nothing and retries nothing: whoever made a call makes it again where a process or a
+A client is data, not a process: thousands of ego-networks share a few ``ClientActor`` actors. Arrays live in the object store
+once and are mapped read-only. Ray restarts nothing and retries nothing: whoever made a call makes it again where a process or a
 machine died (``seats``). Every random stream is named by client and round, so a call that is made again draws the
 same noise and gives the same bytes.
 
@@ -24,22 +24,22 @@ from ray.util.placement_group import remove_placement_group
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
-from fedgraph.runtime.base import Dealing, Done, Function, Kind, Runtime, Task
-from fedgraph.runtime.counts import Count, Path
+from fedgraph.runtime.base import Runtime, RuntimeDealing, RuntimeDone, RuntimeFunction, RuntimeKind, RuntimeTask
+from fedgraph.runtime.counts import CountPath, RuntimeCount
 from fedgraph.runtime.ray import cluster, places
-from fedgraph.runtime.ray.client import About, Client
-from fedgraph.runtime.ray.curator import Conductor, Curator, call_of
+from fedgraph.runtime.ray.actors import ActorAbout, ClientActor
+from fedgraph.runtime.ray.curator import Curator, CuratorConductor, make_curator_call
 from fedgraph.runtime.ray.lanes import Lanes
-from fedgraph.runtime.ray.seats import SECONDS_TO_START, Seat, Seats
-from fedgraph.runtime.ray.server import Meters, Server
+from fedgraph.runtime.ray.seats import SECONDS_TO_FILL_SEAT, Seat, Seats
+from fedgraph.runtime.ray.server import Server, ServerMeters
 
-SECONDS_BETWEEN_LOOKS = 2.0
+_SECONDS_BETWEEN_LOOKS = 2.0
 _SECONDS_TO_COUNT = 10.0
 _SECONDS_TO_ANSWER = 0.5  # of actors that are asked for a sign of life at once
-_ACTORS: dict[str, type] = {"curator": Curator, "client": Client, "server": Server}
+_ACTORS: dict[str, type] = {"curator": Curator, "client": ClientActor, "server": Server}
 
 
-class RayRuntime(Conductor, Runtime):
+class RayRuntime(CuratorConductor, Runtime):
     """The driver's.
 
     Args:
@@ -55,20 +55,20 @@ class RayRuntime(Conductor, Runtime):
 
     def __init__(self, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> None:
         self._owns_ray = not ray.is_initialized()
-        self._watchdog = watchdog.start() if self._owns_ray and not os.environ.get("RAY_ADDRESS") else None
-        self._raylet: cluster.Raylet | None = None
+        self._watchdog = watchdog.start_watchdog() if self._owns_ray and not os.environ.get("RAY_ADDRESS") else None
+        self._raylet: cluster.ClusterRaylet | None = None
         self._seats: dict[str, Seats] = {}
         self._told: list[tuple[Any, ...]] = []  # (function, its arguments …)
         self._hearing: list[ray.ObjectRef] = []
         self._looked = time.monotonic()
-        self._versions = process.own_versions()
+        self._versions = process.own_process_versions()
         self._modules = tuple(sorted(name for name in sys.modules if name.startswith(("fedgraph.methods.", "fedgraph.tasks."))))
         try:
             if self._owns_ray:
-                cluster.connect(workers)
-            there = cluster.nodes()
-            self._raylet = cluster.Raylet()
-            self._places = places.reserve_places(*places.choose_workers(there, workers, gpus_per_worker), there)
+                cluster.connect_cluster(workers)
+            there = cluster.list_cluster_nodes()
+            self._raylet = cluster.ClusterRaylet()
+            self._places = places.reserve_places(*places.choose_places(there, workers, gpus_per_worker), there)
         except BaseException:
             self.close()
             raise
@@ -76,15 +76,15 @@ class RayRuntime(Conductor, Runtime):
             start, welcome = functools.partial(self._start, kind), functools.partial(self._welcome, kind)
             self._seats[kind] = Seats(self._places.names(kind), start, self.look, silence, welcome)
         super().__init__(self._places.num, self._seats["server"])
-        self._meters = Meters()
+        self._meters = ServerMeters()
 
     def _start(self, kind: str, slot: int) -> ActorHandle:
         modules = tuple(m for m in self._modules if kind == "curator" or m.startswith("fedgraph.methods."))
         return self._places.start(_ACTORS[kind], kind, slot, (modules, 0), self._told)
 
-    def _welcome(self, kind: str, about: About) -> None:
+    def _welcome(self, kind: str, about: ActorAbout) -> None:
         """``RuntimeFailure`` where an actor would not compute what the driver does."""
-        process.require_equal_versions(self._versions, [(about.host, about.versions)])
+        process.require_equal_process_versions(self._versions, [(about.host, about.versions)])
         if self._places.gpus_of(kind) and about.device == "cpu":
             raise RuntimeFailure(
                 f"the worker on {about.host} was given {self._places.gpus:g} GPU, and torch "
@@ -99,12 +99,12 @@ class RayRuntime(Conductor, Runtime):
         """
         if self._raylet is not None:
             self._raylet.require()
-        if at_once or time.monotonic() - self._looked > SECONDS_BETWEEN_LOOKS:
+        if at_once or time.monotonic() - self._looked > _SECONDS_BETWEEN_LOOKS:
             self._looked = time.monotonic()
             for seats in self._seats.values():
                 seats.watch(_SECONDS_TO_ANSWER if at_once else 0.0)
 
-    def open(self, *kinds: Kind, most: int | None = None) -> None:
+    def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
         for kind in kinds:
             self._seats[kind].fill(most)
 
@@ -113,17 +113,17 @@ class RayRuntime(Conductor, Runtime):
         actors = [actor for seats in self._seats.values() for actor in seats.known()]
         self._hearing += [actor.hear.remote(function, *args) for actor in actors]
 
-    def _prepare(self, *kinds: Kind, most: int | None = None) -> None:
+    def _prepare(self, *kinds: RuntimeKind, most: int | None = None) -> None:
         """A call may come from another actor than the driver, and Ray keeps the order of calls for one caller only."""
         self.open(*kinds, most=most)
         self.look()
         if self._hearing:
-            ray.wait(self._hearing, num_returns=len(self._hearing), timeout=SECONDS_TO_START)
+            ray.wait(self._hearing, num_returns=len(self._hearing), timeout=SECONDS_TO_FILL_SEAT)
             self._hearing.clear()
 
-    def as_done(self, function: Function, dealing: Dealing) -> Iterator[Done]:
-        def call(task: Task) -> Callable[[Seat], ray.ObjectRef]:
-            return call_of(lambda curator: curator.cell, function, *task)
+    def as_done(self, function: RuntimeFunction, dealing: RuntimeDealing) -> Iterator[RuntimeDone]:
+        def call(task: RuntimeTask) -> Callable[[Seat], ray.ObjectRef]:
+            return make_curator_call(lambda curator: curator.cell, function, *task)
 
         lanes = Lanes(self._seats["curator"], self.num_workers, dealing, call)
         self._prepare("curator", most=lanes.places)
@@ -136,18 +136,18 @@ class RayRuntime(Conductor, Runtime):
             lanes.fill()  # first, so that nobody waits while the caller looks at the values
             yield from done
 
-    def spent(self, path: Path, epsilon: float) -> None:
+    def spent(self, path: CountPath, epsilon: float) -> None:
         self._meters.set_epsilon(path, epsilon)
 
-    def counted(self) -> dict[Path, Count]:
+    def counted(self) -> dict[CountPath, RuntimeCount]:
         return self._counts()[0]
 
-    def _counts(self) -> tuple[dict[Path, Count], dict[str, Count]]:
+    def _counts(self) -> tuple[dict[CountPath, RuntimeCount], dict[str, RuntimeCount]]:
         """Of every training and of every task, as the server that lives now has led them."""
         for server in self._seats["server"].known() if self._seats["server"].living() else ():
             asked: ray.ObjectRef = server.counts.remote()
             try:
-                found: tuple[dict[Path, Count], dict[str, Count]] = ray.get(asked, timeout=_SECONDS_TO_COUNT)
+                found: tuple[dict[CountPath, RuntimeCount], dict[str, RuntimeCount]] = ray.get(asked, timeout=_SECONDS_TO_COUNT)
                 return found
             except RayError:  # it has just died
                 continue
@@ -170,9 +170,13 @@ class RayRuntime(Conductor, Runtime):
     def close(self) -> None:
         orderly = self._raylet is None or self._raylet.lives
         if ray.is_initialized() and self._owns_ray:
-            own = watchdog.rays_own(os.getpid(), os.path.dirname(ray.__file__)) if self._watchdog is not None else set()
+            own = (
+                watchdog.watched_ray_processes(os.getpid(), os.path.dirname(ray.__file__))
+                if self._watchdog is not None
+                else set()
+            )
             ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
-            watchdog.end_processes(own)  # on a busy machine Ray's agents may outlive it
+            watchdog.end_watched_processes(own)  # on a busy machine Ray's agents may outlive it
         elif ray.is_initialized() and self._seats:
             for actor in [actor for seats in self._seats.values() for actor in seats.known()]:
                 ray.kill(actor, no_restart=True)

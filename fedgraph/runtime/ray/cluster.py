@@ -14,12 +14,12 @@ from ray._private import worker
 from ray._private.node import Node as RayNode
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.process import kept_by_children
-from fedgraph.runtime.ray.places import Node
-from fedgraph.runtime.ray.seats import GO_ON
+from fedgraph.runtime.process import keep_child_process_memory
+from fedgraph.runtime.ray.places import PlaceNode
+from fedgraph.runtime.ray.seats import SEATS_GO_ON
 
 _DASHBOARD = "FEDGRAPH_DASHBOARD"  # set: a local Ray starts its dashboard, and this is said
-QUIET = ("event_stats", "event_stats_print_interval_ms", "task_events_report_interval_ms", "enable_metrics_collection")
+_QUIET = ("event_stats", "event_stats_print_interval_ms", "task_events_report_interval_ms", "enable_metrics_collection")
 _UNUSED = ("start_api_server", "start_log_monitor", "start_monitor")  # dashboard, logs and autoscaler of a local Ray
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
@@ -27,7 +27,7 @@ _INLINE_BYTES = 2 * 1024**2  # of a message that travels by itself; larger ones 
 _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
-def connect(workers: int | None) -> None:
+def connect_cluster(workers: int | None) -> None:
     """Join the cluster in ``RAY_ADDRESS``, or start a local one, without ``_UNUSED`` where nobody asks for its dashboard."""
     if os.environ.get(_DASHBOARD) and not os.environ.get("RAY_ADDRESS") and importlib.util.find_spec("aiohttp_cors") is None:
         raise RuntimeFailure("--watch starts Ray's dashboard, which is not installed; install fedgraph-privacy[cluster]")
@@ -38,10 +38,10 @@ def connect(workers: int | None) -> None:
     address = os.environ.get("RAY_ADDRESS", "")
     cpus = os.cpu_count() or 1
     if not address and not os.environ.get(_DASHBOARD):
-        for name in QUIET:  # statistics that nobody reads
+        for name in _QUIET:  # statistics that nobody reads
             os.environ.setdefault(f"RAY_{name}", "0")
     if address:
-        require_answer(address)
+        _require_answer(address)
     elif (workers or 1) > (most := max(_LEAST_ROOM, _WORKERS_PER_CPU * cpus)):
         raise RuntimeFailure(f"runtime.workers is {workers}; allowed here: at most {most}, since this machine has {cpus} CPUs")
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -59,18 +59,21 @@ def connect(workers: int | None) -> None:
                 signal.signal(number, handler)
 
 
-def nodes() -> list[Node]:
+def list_cluster_nodes() -> list[PlaceNode]:
     """The machines that are alive, the driver's first."""
     own = ray.get_runtime_context().get_node_id()
     found = [
-        (n["NodeID"] != own, Node(n["NodeManagerHostname"], n["Resources"].get("CPU", 0.0), n["Resources"].get("GPU", 0.0)))
+        (
+            n["NodeID"] != own,
+            PlaceNode(n["NodeManagerHostname"], n["Resources"].get("CPU", 0.0), n["Resources"].get("GPU", 0.0)),
+        )
         for n in ray.nodes()
         if n["Alive"]
     ]
     return [node for _, node in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
 
 
-class Raylet:
+class ClusterRaylet:
     """The raylet of this machine. Where it dies, Ray ends the driver with a dump some seconds later."""
 
     def __init__(self) -> None:
@@ -89,10 +92,10 @@ class Raylet:
         except OSError:
             pass
         self.lives = False
-        raise RuntimeFailure(f"Ray's raylet on this machine has died; {GO_ON}")
+        raise RuntimeFailure(f"Ray's raylet on this machine has died; {SEATS_GO_ON}")
 
 
-def require_answer(address: str) -> None:
+def _require_answer(address: str) -> None:
     """``RuntimeFailure`` where nobody, or no Ray, answers at ``host:port``: Ray itself would ask again for minutes.
 
     Every server of Ray speaks gRPC, so it answers an HTTP/2 greeting with a frame of settings (RFC 9113, section 3.4).
@@ -146,7 +149,7 @@ def _init(address: str, cpus: int) -> None:
             ray.init(log_to_driver=False, logging_level="ERROR")
         return
     dashboard = bool(os.environ.get(_DASHBOARD))
-    with _silence(), kept_by_children(), _only(*(() if dashboard else _UNUSED)):
+    with _silence(), keep_child_process_memory(), _only(*(() if dashboard else _UNUSED)):
         made = ray.init(
             address="local",  # of our own, also where another Ray runs on this machine
             num_cpus=cpus,

@@ -13,17 +13,24 @@ from ray.actor import ActorHandle, ActorMethod
 from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.base import Function, Kind, OnRound, Parties, blocks, require_same
-from fedgraph.runtime.counts import Path
-from fedgraph.runtime.ray.client import Actor, Shared, Start
+from fedgraph.runtime.base import (
+    OnRuntimeRound,
+    RuntimeFunction,
+    RuntimeKind,
+    RuntimeParties,
+    require_same_shared_value,
+    split_into_runtime_blocks,
+)
+from fedgraph.runtime.counts import CountPath
+from fedgraph.runtime.ray.actors import Actor, ActorStart, SharedWithActors
 from fedgraph.runtime.ray.places import Places
-from fedgraph.runtime.ray.seats import Asked, Seat, Seats
+from fedgraph.runtime.ray.seats import AskedOfSeat, Seat, Seats
 
 _made = itertools.count()  # makes the keys of every value its own
 
 
 @dataclass(eq=False)
-class Handle:
+class _Handle:
     """A value that is put into the object store when somebody else first needs it.
 
     Attributes:
@@ -37,13 +44,13 @@ class Handle:
     name: Hashable
     value: object
     key: str = field(default_factory=lambda: f"{os.getpid()}.{next(_made)}")
-    sent: Shared | None = None
-    dealt: Shared | None = None
+    sent: SharedWithActors | None = None
+    dealt: SharedWithActors | None = None
 
-    def shared(self) -> Shared:
+    def shared(self) -> SharedWithActors:
         """What stands for it in a message."""
         if self.sent is None:
-            self.sent = Shared(self.key, (self.put(self.value),))
+            self.sent = SharedWithActors(self.key, (self.put(self.value),))
         return self.sent
 
     def put(self, part: object) -> ray.ObjectRef:
@@ -54,9 +61,9 @@ class Handle:
             raise RuntimeFailure(f"{self.name} does not fit into Ray's object store: {' '.join(str(error).split())}") from error
 
 
-def call_of(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
+def make_curator_call(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
     """A call, to be made at any actor of a kind; what stands for a shared value travels in its place."""
-    given = [a.shared() if isinstance(a, Handle) else a for a in args]
+    given = [a.shared() if isinstance(a, _Handle) else a for a in args]
 
     def submit(seat: Seat) -> ray.ObjectRef:
         ref: ray.ObjectRef = method(seat.actor).remote(*given)
@@ -65,7 +72,7 @@ def call_of(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Call
     return submit
 
 
-class Conductor(Parties):
+class CuratorConductor(RuntimeParties):
     """Shares, deals, and asks the server, which sits in the only place of ``server``.
 
     Args:
@@ -79,37 +86,41 @@ class Conductor(Parties):
     ) -> None:
         self.num_workers = num_workers
         self._server, self._waiting = server, waiting
-        self._shared: dict[Hashable, Handle] = {}
+        self._shared: dict[Hashable, _Handle] = {}
 
-    def share(self, key: Hashable, value: object) -> Handle:
+    def share(self, key: Hashable, value: object) -> _Handle:
         if key not in self._shared:
-            self._shared[key] = Handle(key, value)
-        require_same(key, self._shared[key].value, value)
+            self._shared[key] = _Handle(key, value)
+        require_same_shared_value(key, self._shared[key].value, value)
         return self._shared[key]
 
-    def deal(self, handle: Handle, piece: Function, num_items: int) -> Shared:
+    def deal(self, handle: _Handle, piece: RuntimeFunction, num_items: int) -> SharedWithActors:
         if handle.dealt is None:
-            parts = tuple(handle.put(piece(handle.value, items)) for items in blocks(num_items, self.num_workers))
-            handle.dealt = Shared(f"{handle.key}.dealt", parts, dealt=True)
+            parts = tuple(
+                handle.put(piece(handle.value, items)) for items in split_into_runtime_blocks(num_items, self.num_workers)
+            )
+            handle.dealt = SharedWithActors(f"{handle.key}.dealt", parts, dealt=True)
         return handle.dealt
 
-    def forget(self, handle: Handle) -> None:
+    def forget(self, handle: _Handle) -> None:
         if self._shared.pop(handle.name, None) is not None:
             for server, shared in itertools.product(self._server.known(), filter(None, (handle.sent, handle.dealt))):
                 server.forget.remote(shared.key)
 
-    def _prepare(self, *kinds: Kind) -> None:
+    def _prepare(self, *kinds: RuntimeKind) -> None:
         """Before the server is asked for what these kinds of actors do; the driver has seen to it."""
 
-    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+    def federate(
+        self, function: RuntimeFunction, *args: object, path: CountPath, on_round: OnRuntimeRound = lambda done, total: None
+    ) -> Any:
         self._prepare("server", "client")
         return self._answer(self._asked(lambda server: server.train, function, path, *args))
 
-    def on_server(self, function: Function, *args: object) -> Any:
+    def on_server(self, function: RuntimeFunction, *args: object) -> Any:
         self._prepare("server")
         return self._answer(self._asked(lambda server: server.judge, function, *args))
 
-    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
+    def map(self, function: RuntimeFunction, tasks: Sequence[object], *args: object) -> Iterator[Any]:
         self._prepare("server")
         asked = (self._asked(lambda server: server.distances, function, task, *args) for task in tasks)
         running = list(itertools.islice(asked, 2 * self.num_workers))
@@ -118,10 +129,10 @@ class Conductor(Parties):
             running = [*running[1:], *itertools.islice(asked, 1)]
             yield value
 
-    def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> Asked:
-        return self._server.ask(0, call_of(method, *args))
+    def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> AskedOfSeat:
+        return self._server.ask(0, make_curator_call(method, *args))
 
-    def _answer(self, asked: Asked) -> Any:
+    def _answer(self, asked: AskedOfSeat) -> Any:
         with self._waiting():
             return self._server.values([asked])[0]
 
@@ -139,19 +150,19 @@ class Curator(Actor):
     computes another one, of at most ``LANES`` that are on their way.
     """
 
-    def __init__(self, gpus: float, start: Start, places: Places) -> None:
+    def __init__(self, gpus: float, start: ActorStart, places: Places) -> None:
         super().__init__(gpus, start)
         self._places = places
         self._computes = threading.Lock()
 
     @ray.method(concurrency_group="cells")
-    def cell(self, function: Function, *task: object) -> Any:
+    def cell(self, function: RuntimeFunction, *task: object) -> Any:
         """``function(engine, *task)``: a whole cell; ``engine()`` makes a runtime at the federation's clients and server."""
         with self._computes:
             return self.compute(function, self._federation, *task)[0]
 
-    def _federation(self) -> Conductor:
-        return Conductor(self._places.num, Seats(self._places.names("server")), self._waiting)
+    def _federation(self) -> CuratorConductor:
+        return CuratorConductor(self._places.num, Seats(self._places.names("server")), self._waiting)
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:

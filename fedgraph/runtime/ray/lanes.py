@@ -1,7 +1,7 @@
 """Who of the curators gets which task: several at a time at each, and again where a curator died.
 
-A curator has ``LANES`` lanes. In its first one are the tasks that it computes itself, as long as there are any; in the others,
-and then in all, those of which it mostly waits. So clients, server and curators are at work at the same time.
+A curator has ``RUNTIME_LANES`` lanes. In its first one are the tasks that it computes itself, as long as there are any; in the
+others, and then in all, those of which it mostly waits. So clients, server and curators are at work at the same time.
 
 A task that was on its way at a curator that died may be what killed it. It is asked again while nobody else is at work at a
 curator, so it takes nobody with it a second time.
@@ -13,16 +13,15 @@ from dataclasses import dataclass
 import ray
 from ray.exceptions import RayError
 
-from fedgraph.runtime.base import LANES, Dealing, Done, Queues, Task
-from fedgraph.runtime.ray.losses import Deadly
-from fedgraph.runtime.ray.seats import Asked, Seat, Seats
+from fedgraph.runtime.base import RUNTIME_LANES, RuntimeDealing, RuntimeDone, RuntimeQueues, RuntimeTask
+from fedgraph.runtime.ray.seats import AskedOfSeat, DeadlySeatCall, Seat, Seats
 
 
 @dataclass(frozen=True, eq=False)
 class _Running:
     lane: int
-    task: Task
-    asked: Asked
+    task: RuntimeTask
+    asked: AskedOfSeat
 
 
 class Lanes:
@@ -39,12 +38,16 @@ class Lanes:
     """
 
     def __init__(
-        self, curators: Seats, most: int, dealing: Dealing, call: Callable[[Task], Callable[[Seat], ray.ObjectRef]]
+        self,
+        curators: Seats,
+        most: int,
+        dealing: RuntimeDealing,
+        call: Callable[[RuntimeTask], Callable[[Seat], ray.ObjectRef]],
     ) -> None:
         self._curators, self._dealing, self._call = curators, dealing, call
         self.places = min(most, dealing.most or most, sum(map(len, (*dealing.queues, *dealing.led))))
-        self._own, self._led = Queues(dealing.queues), Queues(dealing.led, lambda lane: lane % self.places)
-        self._free = list(range(self.places * (1 if dealing.most else LANES)))
+        self._own, self._led = RuntimeQueues(dealing.queues), RuntimeQueues(dealing.led, lambda lane: lane % self.places)
+        self._free = list(range(self.places * (1 if dealing.most else RUNTIME_LANES)))
         self._running: dict[ray.ObjectRef, _Running] = {}
         self._lost: list[_Running] = []
 
@@ -82,7 +85,7 @@ class Lanes:
         self._curators.ask_again(lost.asked)
         self._running[lost.asked.ref] = lost
 
-    def wait(self) -> list[Done]:
+    def wait(self) -> list[RuntimeDone]:
         """What is done, waited for about a second; less long where a curator may become ready."""
         if not self._running:
             self._curators.worker(0)
@@ -91,14 +94,14 @@ class Lanes:
         ready, _ = ray.wait(list(self._running), num_returns=1, timeout=0.2 if soon else 1.0)
         return [done for ref in ready if (done := self._ended(self._running.pop(ref))) is not None]
 
-    def _ended(self, one: _Running) -> Done | None:
+    def _ended(self, one: _Running) -> RuntimeDone | None:
         """None where it is asked again."""
         try:
             value = ray.get(one.asked.ref)
         except RayError as error:
             try:
                 self._curators.lose(one.asked, error)
-            except Deadly as dead:
+            except DeadlySeatCall as dead:
                 if self._dealing.gone is None:
                     raise
                 value = self._dealing.gone(str(dead))

@@ -22,17 +22,17 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.base import LANES
-from fedgraph.runtime.ray.client import Start
+from fedgraph.runtime.base import RUNTIME_LANES
+from fedgraph.runtime.ray.actors import ActorStart
 
 _MOST_PER_GPU = 4  # places that share one GPU where nobody says how many: each holds a context of some 500 MB
 _SECONDS_TO_FREE_A_NAME = 20.0
 _SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
-SHARE = {"client": 0.5, "curator": 0.25, "server-pairs": 0.25}
+_SHARE = {"client": 0.5, "curator": 0.25, "server-pairs": 0.25}
 
 
 @dataclass(frozen=True)
-class Node:
+class PlaceNode:
     """One living machine of a cluster, and all that it has (also what is in use).
 
     Attributes:
@@ -46,7 +46,7 @@ class Node:
     gpus: float
 
 
-def room(nodes: Sequence[Node], gpus_per_worker: float) -> int:
+def _room(nodes: Sequence[PlaceNode], gpus_per_worker: float) -> int:
     """How many places fit, each with one CPU and that share of GPUs."""
     return sum(min(int(n.cpus), _on_gpus(n.gpus, gpus_per_worker)) for n in nodes)
 
@@ -57,7 +57,7 @@ def _on_gpus(gpus: float, share: float) -> int:
     return int(gpus) * int(1 / share + 1e-9) if share <= 1 else int(gpus / share + 1e-9)
 
 
-def choose_workers(nodes: Sequence[Node], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
+def choose_places(nodes: Sequence[PlaceNode], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
     """(workers, GPUs for each). ``RuntimeFailure`` in one line that names what is there and what was asked.
 
     workers None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most ``_MOST_PER_GPU`` for
@@ -67,23 +67,23 @@ def choose_workers(nodes: Sequence[Node], workers: int | None, gpus_per_worker: 
         raise RuntimeFailure(f"runtime.gpus_per_worker is {gpus_per_worker:g}; allowed: a share of one GPU, or whole GPUs")
     largest = int(max(n.gpus for n in nodes))
     least = gpus_per_worker if gpus_per_worker is not None else 1 / _MOST_PER_GPU if largest else 0.0
-    count = workers or max(1, room(nodes, least))
+    count = workers or max(1, _room(nodes, least))
     shares = [least]
     if gpus_per_worker is None and largest:
         shares = [*map(float, range(largest, 0, -1)), *(1 / k for k in range(2, count + 1))]
-    share = next((share for share in shares if room(nodes, share) >= count), shares[-1])
+    share = next((share for share in shares if _room(nodes, share) >= count), shares[-1])
     _require_room(nodes, count, share)
     return count, share
 
 
-def _require_room(nodes: Sequence[Node], workers: int, gpus_per_worker: float) -> None:
+def _require_room(nodes: Sequence[PlaceNode], workers: int, gpus_per_worker: float) -> None:
     """``RuntimeFailure`` where the workers do not fit."""
-    fit, there = room(nodes, gpus_per_worker), _machines_in_words(nodes)
+    fit, there = _room(nodes, gpus_per_worker), _machines_in_words(nodes)
     if workers <= fit:
         return
-    if room(nodes, 0.0) < workers:
+    if _room(nodes, 0.0) < workers:
         raise RuntimeFailure(
-            f"runtime.workers is {workers}; allowed here: at most {room(nodes, 0.0)}, one for each CPU; there is {there}"
+            f"runtime.workers is {workers}; allowed here: at most {_room(nodes, 0.0)}, one for each CPU; there is {there}"
         )
     asked = f"{gpus_per_worker:g} GPU" if gpus_per_worker else "no GPU"
     raise RuntimeFailure(
@@ -92,7 +92,7 @@ def _require_room(nodes: Sequence[Node], workers: int, gpus_per_worker: float) -
     )
 
 
-def _machines_in_words(nodes: Sequence[Node]) -> str:
+def _machines_in_words(nodes: Sequence[PlaceNode]) -> str:
     """``2 machines: a (4 CPU, 1 GPU), b (4 CPU)``."""
     each = [f"{n.name} ({n.cpus:g} CPU{f', {n.gpus:g} GPU' if n.gpus else ''})" for n in nodes]
     more = f" and {len(each) - 6} more" if len(each) > 6 else ""
@@ -126,24 +126,26 @@ class Places:
 
     def gpus_of(self, kind: str) -> float:
         """The share of GPUs that an actor of this kind gets. Ray knows parts of one GPU, or whole ones."""
-        if kind not in SHARE:
+        if kind not in _SHARE:
             return 0.0
         if self.gpus <= 1:
-            return self.gpus * SHARE[kind]
+            return self.gpus * _SHARE[kind]
         return self.gpus - 1 if kind == "client" else 0.5
 
-    def start(self, what: type, kind: str, slot: int, start: Start, heard: Sequence[Sequence[Any]]) -> ActorHandle:
+    def start(self, what: type, kind: str, slot: int, start: ActorStart, heard: Sequence[Sequence[Any]]) -> ActorHandle:
         """The actor in this place, which is told what was ``heard`` so far.
 
         Raises: ``ValueError`` where its predecessor has died and Ray has not freed the name after some seconds.
         """
-        server = {"trainings": LANES * self.num + 2, "pairs": self.num} if kind == "server" else {"trainings": 1, "pairs": 1}
+        server = (
+            {"trainings": RUNTIME_LANES * self.num + 2, "pairs": self.num} if kind == "server" else {"trainings": 1, "pairs": 1}
+        )
         remote: Any = ray.remote  # its types know no concurrency groups
-        actor = remote(concurrency_groups={"life": 1, "cells": LANES} | server)(what)
+        actor = remote(concurrency_groups={"life": 1, "cells": RUNTIME_LANES} | server)(what)
         beside_driver = NodeAffinitySchedulingStrategy(self.node, soft=False)
         options = {
             "name": self.names(kind)[slot],
-            "num_cpus": SHARE.get(kind, 0),
+            "num_cpus": _SHARE.get(kind, 0),
             "num_gpus": self.gpus_of(kind),
             "scheduling_strategy": beside_driver if kind == "server" else PlacementGroupSchedulingStrategy(self.room, slot),
             "max_restarts": 0,
@@ -164,7 +166,7 @@ class Places:
         return handle
 
 
-def reserve_places(num: int, gpus: float, there: Sequence[Node]) -> Places:
+def reserve_places(num: int, gpus: float, there: Sequence[PlaceNode]) -> Places:
     """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
     if not group.wait(_SECONDS_TO_PLACE):

@@ -7,8 +7,10 @@ an actor by its name. A call that is lost is made again, at the actor that has t
 other of the same kind. Every random stream is named by client and round, so a repeated call draws the same noise and gives the
 same bytes.
 
-A call may be lost ``MOST_LOSSES`` times; then its work itself is what kills processes (memory, a crash in compiled code), and
+A call may be lost ``_MOST_LOSSES`` times; then its work itself is what kills processes (memory, a crash in compiled code), and
 that is said in one line. Nothing waits without a limit.
+
+What Ray says of a call that gave no value: whether it is lost, in a line, or is an error of what was called.
 """
 
 import threading
@@ -19,20 +21,55 @@ from typing import Any
 
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import RayError
+from ray.exceptions import (
+    GetTimeoutError,
+    ObjectLostError,
+    ObjectStoreFullError,
+    OutOfDiskError,
+    OutOfMemoryError,
+    RayActorError,
+    RayError,
+    RayTaskError,
+    WorkerCrashedError,
+)
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.ray.client import About, Kept, Shared
-from fedgraph.runtime.ray.direct import Callers, callers_of
-from fedgraph.runtime.ray.losses import Deadly, in_a_line, raise_own
+from fedgraph.runtime.ray.actors import ActorAbout, KeptByActor, SharedWithActors
+from fedgraph.runtime.ray.doors import DoorCallers, find_door_callers
 
-MOST_LOSSES = 4
-MOST_FAILED_STARTS = 3  # in a row, of one place
-SECONDS_TO_START = 360.0  # of a process that imports torch, on a busy machine
+_LOST = (RayActorError, ObjectLostError, WorkerCrashedError, OutOfMemoryError, GetTimeoutError)
+
+
+class DeadlySeatCall(RuntimeFailure):
+    """A call that kills whoever computes it."""
+
+
+def _raise_own(error: RayError) -> None:
+    """Raise what is no loss: the function's own error, or a full store."""
+    if isinstance(error, RayTaskError) and isinstance(error.cause, Exception):
+        raise error.cause from None
+    if isinstance(error, (ObjectStoreFullError, OutOfDiskError)):
+        raise RuntimeFailure(f"Ray's object store is full: {_in_a_line(error)}") from None
+    if isinstance(error, RayTaskError) or not isinstance(error, _LOST):
+        raise RuntimeFailure(f"{type(error).__name__}: {_in_a_line(error)}") from None
+
+
+def _in_a_line(error: BaseException) -> str:
+    """The last words of what Ray says, without its pages of advice."""
+    text = str(error)
+    for mark in ("Worker exit detail:", "Error:"):
+        if mark in text:
+            text = text[text.rindex(mark) + (len(mark) if mark.endswith("detail:") else 0) :]
+    return " ".join(text.split())[:300]
+
+
+_MOST_LOSSES = 4
+_MOST_FAILED_STARTS = 3  # in a row, of one place
+SECONDS_TO_FILL_SEAT = 360.0  # of a process that imports torch, on a busy machine
 _SECONDS_TO_FIND = 400.0  # an actor in a place: its machine may have died, and its process imports torch
-SECONDS_TO_MEET = 60.0  # the actor that first has a place
-SECONDS_BETWEEN_LOOKS = 0.05
-GO_ON = "finished cells are kept: --resume goes on"
+_SECONDS_TO_MEET = 60.0  # the actor that first has a place
+_SECONDS_BETWEEN_LOOKS = 0.05
+SEATS_GO_ON = "finished cells are kept: --resume goes on"
 
 
 @dataclass(eq=False)
@@ -54,14 +91,14 @@ class Seat:
     sign: ray.ObjectRef
     since: float
     alone: float = 0.0
-    about: About | None = None
+    about: ActorAbout | None = None
     held: set[str] = field(default_factory=set)
     why: str = ""
-    near: Callers | None = None
+    near: DoorCallers | None = None
 
 
 @dataclass(eq=False)
-class Asked:
+class AskedOfSeat:
     """A call on its way.
 
     Attributes:
@@ -99,7 +136,7 @@ class Seats:
         start: Callable[[int], ActorHandle] | None = None,
         idle: Callable[[], None] | None = None,
         silence: float | None = None,
-        welcome: Callable[[About], None] = lambda about: None,
+        welcome: Callable[[ActorAbout], None] = lambda about: None,
     ) -> None:
         self.names, self.lost = tuple(names), 0
         self._start = start
@@ -113,12 +150,12 @@ class Seats:
     def __len__(self) -> int:
         return len(self.names)
 
-    def ask(self, slot: int, submit: Callable[[Seat], ray.ObjectRef]) -> Asked:
+    def ask(self, slot: int, submit: Callable[[Seat], ray.ObjectRef]) -> AskedOfSeat:
         """Begin a call at whoever does the work of this place."""
         seat = self.worker(slot)
-        return Asked(slot, submit, seat, submit(seat))
+        return AskedOfSeat(slot, submit, seat, submit(seat))
 
-    def values(self, asked: Sequence[Asked]) -> list[Any]:
+    def values(self, asked: Sequence[AskedOfSeat]) -> list[Any]:
         """What the calls return, in order. Errors of the function come back as they were raised."""
         if self._idle is None:
             try:
@@ -127,7 +164,7 @@ class Seats:
                 pass
         return [self._value(a) for a in asked]
 
-    def _value(self, asked: Asked) -> Any:
+    def _value(self, asked: AskedOfSeat) -> Any:
         while True:
             while self._idle is not None and not ray.wait([asked.ref], timeout=1.0, fetch_local=False)[0]:
                 self._idle()
@@ -137,18 +174,18 @@ class Seats:
                 self.lose(asked, error)
                 self.ask_again(asked)
 
-    def lose(self, asked: Asked, error: RayError) -> None:
-        """A call is lost. Raises: the function's own error, or ``Deadly`` after ``MOST_LOSSES``."""
-        raise_own(error)
+    def lose(self, asked: AskedOfSeat, error: RayError) -> None:
+        """A call is lost. Raises: the function's own error, or ``DeadlySeatCall`` after ``_MOST_LOSSES``."""
+        _raise_own(error)
         if self._idle is not None:
             self._idle()
         asked.losses += 1
-        self._bury(asked.seat, in_a_line(error))
-        if asked.losses >= MOST_LOSSES:
+        self._bury(asked.seat, _in_a_line(error))
+        if asked.losses >= _MOST_LOSSES:
             kind = self.names[asked.slot].rpartition("/")[2].partition("-")[0]
-            raise Deadly(f"{asked.losses} {kind} actors died of it, the last one: {in_a_line(error)}") from None
+            raise DeadlySeatCall(f"{asked.losses} {kind} actors died of it, the last one: {_in_a_line(error)}") from None
 
-    def ask_again(self, asked: Asked) -> None:
+    def ask_again(self, asked: AskedOfSeat) -> None:
         """Make a lost call again."""
         asked.seat = self.worker(asked.slot)
         asked.ref = asked.submit(asked.seat)
@@ -158,25 +195,25 @@ class Seats:
         with self._lock:
             return [seat.actor for seat in self._seats if seat is not None and not seat.why]
 
-    def living(self) -> dict[str, About]:
+    def living(self) -> dict[str, ActorAbout]:
         """What each actor that is alive has said of itself, by its name."""
         seats = [(name, self.look(slot)) for slot, name in enumerate(self.names) if self._seats[slot] is not None]
         return {name: seat.about for name, seat in seats if seat is not None and seat.about is not None}
 
     def holds(self, seat: Seat, slot: int, value: object) -> bool:
         """Whether ``hand`` has nothing to send."""
-        return not isinstance(value, Shared) or value.key_at(slot) in seat.held
+        return not isinstance(value, SharedWithActors) or value.key_at(slot) in seat.held
 
     def hand(self, seat: Seat, slot: int, value: object) -> object:
         """What stands for ``value`` in a message to ``seat``, which receives it first where it does not hold it."""
-        if not isinstance(value, Shared):
+        if not isinstance(value, SharedWithActors):
             return value
         key = value.key_at(slot)
         with self._lock:
             if key not in seat.held:
                 seat.actor.hold.remote(key, value.refs[slot if value.dealt else 0])
                 seat.held.add(key)
-        return Kept(key)
+        return KeptByActor(key)
 
     def forget(self, key: str) -> None:
         """Every actor drops the value, and its pieces."""
@@ -212,9 +249,9 @@ class Seats:
             for slot in slots if seconds else ():
                 self.look(slot)
             filled = [(seat, failed) for seat, failed in zip(self._seats, self._failed, strict=True) if seat is not None]
-            if filled and all(seat.why and failed >= MOST_FAILED_STARTS for seat, failed in filled):
+            if filled and all(seat.why and failed >= _MOST_FAILED_STARTS for seat, failed in filled):
                 kind = self.names[0].rpartition("/")[2].partition("-")[0]
-                raise RuntimeFailure(f"no {kind} is left: {filled[0][0].why}; {GO_ON}")
+                raise RuntimeFailure(f"no {kind} is left: {filled[0][0].why}; {SEATS_GO_ON}")
 
     def look(self, slot: int) -> Seat | None:
         """Who sits in a place now; None where nobody does."""
@@ -230,7 +267,7 @@ class Seats:
     def _fill(self, slot: int) -> None:
         """Somebody is started for a place, or found there."""
         before = self._seats[slot]
-        if self._failed[slot] >= MOST_FAILED_STARTS:
+        if self._failed[slot] >= _MOST_FAILED_STARTS:
             return
         self._failed[slot] += self._start is not None  # until it is ready
         try:
@@ -239,7 +276,7 @@ class Seats:
             return
         if before is None or actor._actor_id != before.actor._actor_id:
             now = time.monotonic()
-            alone = now + SECONDS_TO_MEET if before is None else 0.0
+            alone = now + _SECONDS_TO_MEET if before is None else 0.0
             self._seats[slot] = Seat(actor, actor.pulse.remote(), now, alone)
 
     def _listen(self, slot: int, seat: Seat) -> None:
@@ -248,13 +285,13 @@ class Seats:
             try:
                 said = ray.get(seat.sign)
             except RayError as error:
-                self._bury(seat, in_a_line(error))
+                self._bury(seat, _in_a_line(error))
                 return
             if said is not None and seat.about is None:
                 self._welcome(said)
-                seat.about, seat.near, self._failed[slot] = said, callers_of(said.door, said.node), 0
+                seat.about, seat.near, self._failed[slot] = said, find_door_callers(said.door, said.node), 0
             seat.sign, seat.since = seat.actor.pulse.remote(), now
-        elif self._silence is not None and now - seat.since > (self._silence if seat.about else SECONDS_TO_START):
+        elif self._silence is not None and now - seat.since > (self._silence if seat.about else SECONDS_TO_FILL_SEAT):
             self._bury(seat, f"no sign of life for {now - seat.since:.0f} s")
 
     def _bury(self, seat: Seat, why: str) -> None:
@@ -282,9 +319,9 @@ class Seats:
                         if other is not own and other.about is not None and not other.why:
                             return other
             if time.monotonic() > until:
-                raise RuntimeFailure(f"{self.names[slot]} does not answer ({self._why(slot)}); {GO_ON}")
+                raise RuntimeFailure(f"{self.names[slot]} does not answer ({self._why(slot)}); {SEATS_GO_ON}")
             (self._idle or self.watch)()
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _why(self, slot: int) -> str:
         seat = self._seats[slot]

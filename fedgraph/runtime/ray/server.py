@@ -17,17 +17,17 @@ import ray
 from ray.actor import ActorHandle
 from ray.util.metrics import Counter, Gauge
 
-from fedgraph.runtime.base import Clients, Function, Value, blocks
-from fedgraph.runtime.counts import Count, Path, Tally
-from fedgraph.runtime.ray.client import Actor, Shared, Start
-from fedgraph.runtime.ray.direct import Timed
+from fedgraph.runtime.base import RuntimeClients, RuntimeFunction, RuntimeValue, split_into_runtime_blocks
+from fedgraph.runtime.counts import CountPath, CountTally, RuntimeCount
+from fedgraph.runtime.ray.actors import Actor, ActorStart, SharedWithActors
+from fedgraph.runtime.ray.doors import TimedDoorAnswer
 from fedgraph.runtime.ray.places import Places
-from fedgraph.runtime.ray.seats import Asked, Seat, Seats
+from fedgraph.runtime.ray.seats import AskedOfSeat, Seat, Seats
 
 _SECONDS_TO_HEAR = 60.0
 _BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
 _TAGS = ("task", "cell")
-COUNTED = {
+_COUNTED = {
     "rounds": "Rounds that the server merged",
     "messages": "Messages of clients to the server",
     "bytes_up": "Bytes of arrays from clients to the server",
@@ -35,25 +35,25 @@ COUNTED = {
 }
 
 
-class Meters:
+class ServerMeters:
     """Counters for Ray's dashboard and for Prometheus: rounds, messages and bytes of trainings, ε of finished cells."""
 
     def __init__(self) -> None:
-        self._counters = {name: Counter(f"fedgraph_{name}", said, _TAGS) for name, said in COUNTED.items()}
+        self._counters = {name: Counter(f"fedgraph_{name}", said, _TAGS) for name, said in _COUNTED.items()}
         self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell, where it has one", _TAGS)
 
-    def add(self, path: Path, count: Count) -> None:
+    def add(self, path: CountPath, count: RuntimeCount) -> None:
         """One more part of what the training ``path`` cost, as the server knows it."""
         for name, counter in self._counters.items():
             if (value := vars(count)[name]) > 0:
                 counter.inc(value, _tags(path))
 
-    def set_epsilon(self, path: Path, epsilon: float) -> None:
+    def set_epsilon(self, path: CountPath, epsilon: float) -> None:
         """The cell ``path`` is finished, as the driver knows it."""
         self._epsilon.set(epsilon, _tags(path))
 
 
-def _tags(path: Path) -> dict[str, str]:
+def _tags(path: CountPath) -> dict[str, str]:
     """Ray takes ASCII alone; labels may be anything."""
     return {
         k: v.encode("ascii", "backslashreplace").decode() for k, v in zip(_TAGS, (path[0], "/".join(path[1:])), strict=True)
@@ -73,7 +73,7 @@ class Server(Actor):
     =============  ================================================================================================
     """
 
-    def __init__(self, gpus: float, start: Start, places: Places) -> None:
+    def __init__(self, gpus: float, start: ActorStart, places: Places) -> None:
         super().__init__(gpus, start)
 
         def start_pairs(slot: int) -> ActorHandle:
@@ -83,11 +83,11 @@ class Server(Actor):
         self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(places.num):
             self._idle.put(slot)
-        self._tally, self._meters = Tally(), Meters()
+        self._tally, self._meters = CountTally(), ServerMeters()
         self._computes = threading.Lock()
 
     @ray.method(concurrency_group="life")
-    def hear(self, function: Function, *args: object) -> None:
+    def hear(self, function: RuntimeFunction, *args: object) -> None:
         """As every actor; its own processes for pairs hear it, too, before this call ends."""
         function(*args)
         self._heard.append((function, *args))
@@ -95,8 +95,8 @@ class Server(Actor):
             ray.wait(heard, num_returns=len(heard), timeout=_SECONDS_TO_HEAR)
 
     @ray.method(concurrency_group="trainings")
-    def train(self, function: Function, path: Path, *args: object) -> Any:
-        """``function(clients, *args)``: all rounds of one training (``federation.rounds.advance_rounds``)."""
+    def train(self, function: RuntimeFunction, path: CountPath, *args: object) -> Any:
+        """``function(clients, *args)``: all rounds of one training (``federation.rounds._advance_rounds``)."""
         leads = _Leads(self._clients, self._tally, path, self._computes, self._meters)
         with self._tally.training(path), leads.computing():
             self._alone()
@@ -106,7 +106,7 @@ class Server(Actor):
                 leads.end()
 
     @ray.method(concurrency_group="pairs")
-    def distances(self, function: Function, task: object, *args: object) -> Any:
+    def distances(self, function: RuntimeFunction, task: object, *args: object) -> Any:
         """``function(task, *args)`` in one of the server's own processes."""
         slot = self._idle.get()
 
@@ -119,7 +119,7 @@ class Server(Actor):
         finally:
             self._idle.put(slot)
 
-    def judge(self, function: Function, *args: object) -> Any:
+    def judge(self, function: RuntimeFunction, *args: object) -> Any:
         """``function(*args)`` in this process: clusters, classes, barycentres."""
         return self.compute(function, *args)[0]
 
@@ -131,15 +131,15 @@ class Server(Actor):
         self._held.pop(key, None)
 
     @ray.method(concurrency_group="life")
-    def counts(self) -> tuple[dict[Path, Count], dict[str, Count]]:
+    def counts(self) -> tuple[dict[CountPath, RuntimeCount], dict[str, RuntimeCount]]:
         """What every training cost, and every task."""
         return self._tally.counts(), self._tally.tasks()
 
 
-class _Leads(Clients):
+class _Leads(RuntimeClients):
     """One training at the server. It computes only while it has ``lock``, and gives it away while it waits for clients."""
 
-    def __init__(self, seats: Seats, tally: Tally, path: Path, lock: threading.Lock, meters: Meters) -> None:
+    def __init__(self, seats: Seats, tally: CountTally, path: CountPath, lock: threading.Lock, meters: ServerMeters) -> None:
         self._seats = seats
         self._tally = tally
         self._path = path
@@ -162,16 +162,16 @@ class _Leads(Clients):
         self._since = time.perf_counter()
 
     def _give(self) -> None:
-        self._tally.add(self._path, Count(server_busy=time.perf_counter() - self._since))
+        self._tally.add(self._path, RuntimeCount(server_busy=time.perf_counter() - self._since))
         self._lock.release()
 
-    def share(self, key: str, value: object) -> Shared:
+    def share(self, key: str, value: object) -> SharedWithActors:
         name = f"{key} of {'/'.join(self._path)}, {id(self)}"
         self._shared.append(name)
-        return Shared(name, (ray.put(value),))
+        return SharedWithActors(name, (ray.put(value),))
 
-    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
-        dealt = blocks(num_items, len(self._seats))
+    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
+        dealt = split_into_runtime_blocks(num_items, len(self._seats))
         given = [ray.put(a) if len(dealt) > 1 and _size(a) > _BYTES_INLINE else a for a in args]
 
         self._give()
@@ -185,10 +185,12 @@ class _Leads(Clients):
             answers |= dict(zip(asked, self._seats.values(list(asked.values())), strict=True))
         finally:
             self._take()
-        self._tally.add(self._path, Count(calls=len(dealt), clients_busy=sum(seconds for _, seconds in answers.values())))
+        self._tally.add(
+            self._path, RuntimeCount(calls=len(dealt), clients_busy=sum(seconds for _, seconds in answers.values()))
+        )
         return [answers[slot][0] for slot in range(len(dealt))]
 
-    def _asked(self, slot: int, function: Function, items: range, given: Sequence[object]) -> Asked:
+    def _asked(self, slot: int, function: RuntimeFunction, items: range, given: Sequence[object]) -> AskedOfSeat:
         def submit(seat: Seat) -> ray.ObjectRef:
             ref: ray.ObjectRef = seat.actor.round.remote(function, items, *[self._seats.hand(seat, slot, a) for a in given])
             return ref
@@ -196,8 +198,8 @@ class _Leads(Clients):
         return self._seats.ask(slot, submit)
 
     def _directly(
-        self, slot: int, function: Function, items: range, given: Sequence[object]
-    ) -> Callable[[], Timed | None] | None:
+        self, slot: int, function: RuntimeFunction, items: range, given: Sequence[object]
+    ) -> Callable[[], TimedDoorAnswer | None] | None:
         """Gives what the client actor answers at its door; None where it has none here, or does not hold all that it needs."""
         seat = self._seats.worker(slot)
         if seat.near is None or any(isinstance(a, ray.ObjectRef) or not self._seats.holds(seat, slot, a) for a in given):
@@ -205,11 +207,11 @@ class _Leads(Clients):
         call = seat.near.begin(function, items, *[self._seats.hand(seat, slot, a) for a in given])
         return None if call is None else functools.partial(seat.near.end, call)
 
-    def seal(self, value: Value) -> Value:
+    def seal(self, value: RuntimeValue) -> RuntimeValue:
         return value
 
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
-        count = Count(rounds=1, messages=messages, bytes_up=up, bytes_down=down)
+        count = RuntimeCount(rounds=1, messages=messages, bytes_up=up, bytes_down=down)
         self._tally.add(self._path, count)
         self._meters.add(self._path, count)
 

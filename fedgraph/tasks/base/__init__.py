@@ -7,21 +7,21 @@ A task module defines
     cells(params, context) → list[Cell]    all that will be run, in order
     plan(params, cell, context) → Plan     its noise and releases, from public facts (None: nothing is released)
     run(params, cell, context) → Outcome   the numbers, the releases and the artefacts
-    TASK: TaskOffers[Params]               what it says of itself (``tasks.base.offers``)
+    TASK: TaskOffers[Params]               what it says of itself (``tasks.base.task_offers``)
 
 A *cell* is one method in one setting at one budget with one seed. It is computed whole or not at all, so
 a killed run resumes at the first cell that is missing.
 """
 
 from fedgraph.cells.cell import Cell as Cell
-from fedgraph.cells.cell import Context as Context
-from fedgraph.cells.cell import Outcome as Outcome
-from fedgraph.cells.cell import Pairs as Pairs
-from fedgraph.cells.cell import require_distinct as require_distinct
-from fedgraph.tasks.base.offers import Models as Models
-from fedgraph.tasks.base.offers import Nested as Nested
-from fedgraph.tasks.base.offers import TaskOffers as TaskOffers
-from fedgraph.tasks.base.offers import entries_of as entries_of
-from fedgraph.tasks.base.offers import no_plugins as no_plugins
-from fedgraph.tasks.base.offers import releases_nothing as releases_nothing
-from fedgraph.tasks.base.offers import task as task
+from fedgraph.cells.cell import CellContext as CellContext
+from fedgraph.cells.cell import CellOutcome as CellOutcome
+from fedgraph.cells.cell import CellPairs as CellPairs
+from fedgraph.cells.cell import require_distinct_cells as require_distinct_cells
+from fedgraph.tasks.base.task_offers import NestedTaskPlugin as NestedTaskPlugin
+from fedgraph.tasks.base.task_offers import TaskModels as TaskModels
+from fedgraph.tasks.base.task_offers import TaskOffers as TaskOffers
+from fedgraph.tasks.base.task_offers import load_task as load_task
+from fedgraph.tasks.base.task_offers import nest_task_methods as nest_task_methods
+from fedgraph.tasks.base.task_offers import task_without_plan as task_without_plan
+from fedgraph.tasks.base.task_offers import task_without_plugins as task_without_plugins

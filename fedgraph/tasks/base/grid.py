@@ -1,7 +1,7 @@
 """The grid of a node classification: methods × trust × budgets × seeds; what an entry of ``methods`` says of its row.
 
-Beside the settings of its method an entry may hold the keys of ``Row``: ``label`` (names the row), ``trust`` (where the row
-runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself), ``epsilons`` (its
+Beside the settings of its method an entry may hold the keys of ``GridRowKeys``: ``label`` (names the row), ``trust`` (where the
+row runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself), ``epsilons`` (its
 budgets; default the task's) and ``seeds`` (how many of the scenario's; default all).
 """
 
@@ -11,19 +11,19 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph.documents.settings import Infinite, Says, Settings, Spec, renamed
-from fedgraph.methods.base import kinds
-from fedgraph.privacy.trust import EARLIER, Trust
-from fedgraph.tasks.base import Cell, Context, require_distinct
-from fedgraph.tasks.base.offers import RowKeys, checker, distinct
-from fedgraph.worlds.world import World, trusting
+from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, Spec, renamed_setting
+from fedgraph.methods.base import method_kinds
+from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust
+from fedgraph.tasks.base import Cell, CellContext, require_distinct_cells
+from fedgraph.tasks.base.task_offers import TaskRowKeys, check_task_row_keys, distinct_task_values
+from fedgraph.worlds.world import World, world_of_trust
 
-TrustWord = Annotated[Trust, renamed(EARLIER)]  # a level of trust as a scenario writes it
-Formerly = Says(formerly="settings")
+GridTrust = Annotated[Trust, renamed_setting(EARLIER_TRUST_WORDS)]  # a level of trust as a scenario writes it
+FormerGridKey = SettingNotes(formerly="settings")
 
 
 def _of_other_names(methods: list[Spec]) -> list[Spec]:
-    require_distinct("the row", [f"{spec.get('method')} · {row_label(spec)}" for spec in methods])
+    require_distinct_cells("the row", [f"{spec.get('method')} · {label_grid_row(spec)}" for spec in methods])
     return methods
 
 
@@ -33,83 +33,83 @@ def _positive(epsilon: float) -> float:
     return epsilon
 
 
-class Row(RowKeys):
+class GridRowKeys(TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    trust: Annotated[list[TrustWord] | None, Field(min_length=1), Formerly] = Field(
+    trust: Annotated[list[GridTrust] | None, Field(min_length=1), FormerGridKey] = Field(
         None, description="who is trusted in this row; default the task's"
     )
-    epsilons: Annotated[list[Annotated[float, Field(gt=0)]] | None, Field(min_length=1), Infinite] = Field(
+    epsilons: Annotated[list[Annotated[float, Field(gt=0)]] | None, Field(min_length=1), InfiniteSetting] = Field(
         None, description="budgets of this row; default the task's"
     )
     seeds: int | None = Field(None, ge=1, description="how many of the scenario's seeds this row runs; default all")
 
 
-Entry = Annotated[Spec, AfterValidator(checker(Row))]
-Rows = AfterValidator(_of_other_names)
-Budgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], distinct("ε"), Infinite]
+GridEntry = Annotated[Spec, AfterValidator(check_task_row_keys(GridRowKeys))]
+GridRows = AfterValidator(_of_other_names)
+GridBudgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], distinct_task_values("ε"), InfiniteSetting]
 
 
 class Grid(Settings):
     """The settings of every task that has such a grid."""
 
-    methods: Annotated[list[Entry], Rows] = Field(
+    methods: Annotated[list[GridEntry], GridRows] = Field(
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
-    trust: Annotated[list[TrustWord], Formerly] = Field(min_length=1, description="who is trusted")
+    trust: Annotated[list[GridTrust], FormerGridKey] = Field(min_length=1, description="who is trusted")
     partition: Spec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
-    epsilons: Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
+    epsilons: GridBudgets = Field(min_length=1, description="privacy budgets ε; inf for none")
 
 
-def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
-          context: Context) -> list[Cell]:  # fmt: skip
+def list_grid_cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
+          context: CellContext) -> list[Cell]:  # fmt: skip
     """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
     found: list[Cell] = []
     for seed in range(context.seeds):
         for trust in dict.fromkeys((*trusted, Trust.NOBODY)):
             for entry, spec in enumerate(methods):
-                if trust not in trusted_in(spec, trusted) or seed >= int(spec.get("seeds", context.seeds)):
+                if trust not in list_grid_row_trust(spec, trusted) or seed >= int(spec.get("seeds", context.seeds)):
                     continue
-                found += cells_in(trusting(trust), entry, spec, seed, epsilons, readings, context)
+                found += list_grid_row_cells(world_of_trust(trust), entry, spec, seed, epsilons, readings, context)
     return found
 
 
-def cells_in(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence[float], readings: Sequence[str],
-             context: Context) -> list[Cell]:  # fmt: skip
+def list_grid_row_cells(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence[float], readings: Sequence[str],
+             context: CellContext) -> list[Cell]:  # fmt: skip
     """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
-    budgets = [np.inf] if unprotected(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
-    named = (context.label, context.dataset, spec["method"], row_label(spec), world)
+    budgets = [np.inf] if grid_row_ignores_budget(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
+    named = (context.label, context.dataset, spec["method"], label_grid_row(spec), world)
     read = [(e, reading) for e in budgets for reading in (readings if np.isfinite(e) else ["none"])]
     return [Cell(*named, epsilon, reading, seed, entry) for epsilon, reading in read]
 
 
-def trusted_in(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
+def list_grid_row_trust(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
     """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
     if "trust" in spec:
         return [Trust(t) for t in spec["trust"]]
-    if kinds.method(spec["method"]).OFFERS.trusts_nobody:
+    if method_kinds.load_method(spec["method"]).OFFERS.trusts_nobody:
         return [Trust.NOBODY]
     return [t for t in trusted if t is not Trust.NOBODY] or [Trust.NOBODY]
 
 
-def trusted_of(name: str, methods: Sequence[Spec], trusted: Sequence[Trust]) -> list[Trust]:
+def list_grid_method_trust(name: str, methods: Sequence[Spec], trusted: Sequence[Trust]) -> list[Trust]:
     """Whom the rows of the method ``name`` trust, each once."""
-    return list(dict.fromkeys(t for spec in methods if spec.get("method") == name for t in trusted_in(spec, trusted)))
+    return list(dict.fromkeys(t for spec in methods if spec.get("method") == name for t in list_grid_row_trust(spec, trusted)))
 
 
-def unprotected(spec: Spec) -> bool:
+def grid_row_ignores_budget(spec: Spec) -> bool:
     """Whether the row adds no noise at any ε, under its settings (``Offers.ignores_budget``)."""
-    return not kinds.method(spec["method"]).OFFERS.is_private(spec)
+    return not method_kinds.load_method(spec["method"]).OFFERS.is_private(spec)
 
 
-def never_private(spec: Spec) -> bool:
+def grid_row_never_private(spec: Spec) -> bool:
     """Whether the row's method adds no noise under any settings (``Offers.never_private``)."""
-    return kinds.method(spec["method"]).OFFERS.never_private
+    return method_kinds.load_method(spec["method"]).OFFERS.never_private
 
 
-def row_label(spec: Spec) -> str:
+def label_grid_row(spec: Spec) -> str:
     """The label of a method's row: ``label`` if given, else its model or the like."""
     name = spec.get("label") or spec.get("model") or spec.get("variant")
     return str(name or ("chosen" if "select" in spec else "default"))

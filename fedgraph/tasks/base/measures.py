@@ -9,11 +9,11 @@ from scipy.special import softmax
 
 from fedgraph.errors import RuntimeFailure
 
-FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0.05
+_FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0.05
 _NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
 
 
-def probabilities(scores: np.ndarray) -> np.ndarray:
+def measurable_probabilities(scores: np.ndarray) -> np.ndarray:
     """float64 [n, c], rows that sum to 1: ``scores`` themselves where they already are that, otherwise their softmax.
 
     A score that is not a number counts as the lowest of its row.
@@ -24,7 +24,7 @@ def probabilities(scores: np.ndarray) -> np.ndarray:
     return np.asarray(softmax(found, axis=1))
 
 
-def area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
+def _area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
     """The chance that a member scores higher than a stranger, ties counting one half (Hanley & McNeil 1982): AUROC.
 
     right: bool [n], some true, some false. chances: float64 [n].
@@ -35,7 +35,7 @@ def area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
     return float((ranks[right].sum() - members * (members + 1) / 2) / (members * strangers))
 
 
-def average_precision(right: np.ndarray, chances: np.ndarray) -> float:
+def _average_precision(right: np.ndarray, chances: np.ndarray) -> float:
     """Σ (recall_k − recall_{k−1}) · precision_k over the thresholds between different scores, from the highest down.
 
     right: bool [n], some true. chances: float64 [n].
@@ -46,7 +46,7 @@ def average_precision(right: np.ndarray, chances: np.ndarray) -> float:
     return float((np.diff(found, prepend=0) * (found / (ends + 1))).sum() / found[-1])
 
 
-def macro_f1(truth: np.ndarray, named: np.ndarray) -> float:
+def _macro_f1(truth: np.ndarray, named: np.ndarray) -> float:
     """Mean of 2·hits / (truly of the class + named so), over the classes that occur in either; int64 [n] both."""
     most = int(max(truth.max(), named.max())) + 1
     both = np.bincount(truth, minlength=most) + np.bincount(named, minlength=most)
@@ -54,7 +54,7 @@ def macro_f1(truth: np.ndarray, named: np.ndarray) -> float:
     return float((2 * hits[both > 0] / both[both > 0]).mean())
 
 
-def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
+def _calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
     """Expected calibration error, 0 … 1: mean |confidence − accuracy| over ``_NUM_BINS`` equal bins of the confidence
     (Guo et al., ICML 2017, Equation 3). chances: [n, c]. truth: int64 [n]."""
     confidence, right = chances.max(axis=1), chances.argmax(axis=1) == truth
@@ -63,19 +63,19 @@ def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
     return float(sum(gaps) / truth.size)
 
 
-def too_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
+def warn_few_measured(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
     """A sentence where a test set is too small for its accuracy to mean anything: two standard errors of a half.
     truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` where each is a whole one."""
     number = int((truth >= 0).sum())
-    if number >= FEWEST:
+    if number >= _FEWEST:
         return ()
     return (f"Accuracy is measured on {number} test {one}s only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
 
 
-def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+def measure_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Metric name → value, over the nodes whose ``truth`` (int64 [n]) is known (≥ 0). scores: [n, c].
 
-    ``macro_f1`` averages over the classes that occur or are named; ``auroc`` and ``average_precision`` are one class against
+    ``_macro_f1`` averages over the classes that occur or are named; ``auroc`` and ``_average_precision`` are one class against
     the others, averaged over the classes of which the test set has a member and a stranger; both are left out where there is no
     such class. ``majority_share`` is the share of the test set's largest class: the accuracy of naming it always.
     """
@@ -83,29 +83,30 @@ def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     scores, truth = scores[known], truth[known]
     if not np.isfinite(scores).all():
         raise RuntimeFailure("learning diverged: scores of test nodes are NaN or infinite; try a smaller learning_rate")
-    chances = probabilities(scores)
-    found = named_measures(scores.argmax(axis=1), truth)
+    chances = measurable_probabilities(scores)
+    found = measure_named_classes(scores.argmax(axis=1), truth)
     ranked = [c for c in np.unique(truth) if (truth != c).any()]
     if ranked:
-        found["auroc"] = float(np.mean([area_under_roc(truth == c, chances[:, c]) for c in ranked]))
-        found["average_precision"] = float(np.mean([average_precision(truth == c, chances[:, c]) for c in ranked]))
-    found["calibration_error"] = calibration_error(chances, truth)
+        found["auroc"] = float(np.mean([_area_under_roc(truth == c, chances[:, c]) for c in ranked]))
+        found["average_precision"] = float(np.mean([_average_precision(truth == c, chances[:, c]) for c in ranked]))
+    found["calibration_error"] = _calibration_error(chances, truth)
     return found
 
 
-def named_measures(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``measures``) where each row is given a class and no scores.
+def measure_named_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """``accuracy``, ``_macro_f1`` and ``majority_share`` (see ``measure_scores``) where each row is given a class and no
+    scores.
 
     named, truth: int64 [n], n ≥ 1, every truth known (≥ 0).
     """
     return {
         "accuracy": float((named == truth).mean()),
-        "macro_f1": macro_f1(truth, named),
+        "macro_f1": _macro_f1(truth, named),
         "majority_share": float(np.bincount(truth).max() / truth.size),
     }
 
 
-def alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:
+def measure_alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:
     """How a classifier finds a rare class when only so many nodes can be looked at.
 
     share: of the tested nodes, how many can be looked at (at least one node). positive: the class that is looked for.
@@ -115,7 +116,7 @@ def alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -
     the class.
     """
     known = truth >= 0
-    chances, right = probabilities(scores[known])[:, positive], truth[known] == positive
+    chances, right = measurable_probabilities(scores[known])[:, positive], truth[known] == positive
     if not right.any():
         return {}
     count = max(1, round(share * right.size))
@@ -123,7 +124,7 @@ def alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -
     above, level = chances > limit, chances == limit
     found = right[above].sum() + right[level].mean() * (count - above.sum())
     return {
-        "average_precision_positive": average_precision(right, chances),
+        "average_precision_positive": _average_precision(right, chances),
         "recall_at_alerts": float(found / right.sum()),
         "precision_at_alerts": float(found / count),
     }

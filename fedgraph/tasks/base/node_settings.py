@@ -11,30 +11,30 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import whole_run
 from fedgraph.cells.cell import Cell
-from fedgraph.documents.settings import PerDataset, Spec
+from fedgraph.documents.settings import PerDatasetSetting, Spec
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.federation.participation import Participation
-from fedgraph.methods.base import Budget, Calibration
+from fedgraph.federation.round_attendance import Participation
+from fedgraph.methods.base import Budget, CalibrationFact
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks.base import grid
-from fedgraph.tasks.base.offers import Select, checker
+from fedgraph.tasks.base.task_offers import TaskRowSelect, check_task_row_keys
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols, public_part
+from fedgraph.worlds import protocols, public_set
 
 
-class Row(grid.Row):
+class NodeRowKeys(grid.GridRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    select: Select | None = Field(None, description="settings that are chosen privately, within the row's ε")
+    select: TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
 
 
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[Annotated[Spec, AfterValidator(checker(Row))]], grid.Rows] = Field(
+    methods: Annotated[list[Annotated[Spec, AfterValidator(check_task_row_keys(NodeRowKeys))]], grid.GridRows] = Field(
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
-    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDataset] = Field(
+    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
     calibrated_by: list[Literal["published", "provable"]] = Field(
@@ -47,7 +47,7 @@ class Params(grid.Grid):
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
-    split: protocols.Split = Field(
+    split: protocols.ProtocolSplit = Field(
         "random",
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests; "
         "public: the split that came with the data (of several, seed s takes number s); per-class: so many of each class",
@@ -55,8 +55,8 @@ class Params(grid.Grid):
     train_per_class: int = Field(20, ge=1, description="training nodes of each class (split: per-class)")
     validation_per_class: int = Field(30, ge=0, description="validation nodes of each class (split: per-class)")
     component: Literal["all", "largest"] = Field("all", description="the whole graph, or its largest connected component")
-    protocol: protocols.Protocol = Field("inductive", description="what clients hold and what is public")
-    public: public_part.Public = Field(
+    protocol: protocols.WorldProtocol = Field("inductive", description="what clients hold and what is public")
+    public: public_set.PublicSetChoice = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
     )
     colluders: int = Field(
@@ -67,7 +67,9 @@ class Params(grid.Grid):
     )
     federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
     curve: int = Field(0, ge=0, le=1000, description="keep the accuracy after so many of the rounds, in curves.csv (0: none)")
-    attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
+    attack: whole_run.WholeRunAttack | None = Field(
+        None, description="train again with canaries, and measure a lower bound on ε"
+    )
 
     def budget(self, cell: Cell, num_train: int) -> Budget:
         """What a cell may spend.
@@ -78,10 +80,10 @@ class Params(grid.Grid):
         """
         given = self.delta.get(cell.dataset, "1/n_train") if isinstance(self.delta, dict) else self.delta
         delta = 1.0 / num_train if isinstance(given, str) else given
-        reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
+        reading: CalibrationFact = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
         return Budget(cell.epsilon, delta, reading)
 
-    def setting(self, graph: Graph, seed: int, rng: np.random.Generator) -> protocols.Setting:
+    def setting(self, graph: Graph, seed: int, rng: np.random.Generator) -> protocols.ProtocolSetting:
         """Who trains and who is asked, with columns of numbers as they are.
 
         Args:
@@ -92,14 +94,14 @@ class Params(grid.Grid):
         Raises:
             DataError: No test node has a label, or the split cannot be made.
         """
-        whole = protocols.largest_component(graph) if self.component == "largest" else graph
-        sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)
-        found = protocols.make(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
+        whole = protocols.keep_largest_component(graph) if self.component == "largest" else graph
+        sizes = protocols.ProtocolSizes(self.train_per_class, self.validation_per_class, seed)
+        found = protocols.make_protocol_setting(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
         if not (found.truth >= 0).any():
             raise DataError(f"{graph.name}: no test node has a label, so accuracy cannot be measured")
         return found
 
-    def everybody(self, graph: Graph, public: Graph | None) -> protocols.Setting:
+    def everybody(self, graph: Graph, public: Graph | None) -> protocols.ProtocolSetting:
         """The setting in which all labelled people train, for a model that is used: nobody is tested.
 
         Args:
@@ -112,16 +114,16 @@ class Params(grid.Grid):
         """
         held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
         if self.component == "largest":
-            held = protocols.largest_component(held)
+            held = protocols.keep_largest_component(held)
         labelled = int((held.labels >= 0).sum())
         nobody = np.full(held.num_nodes, -1, dtype=np.int64)
         if not labelled:
             raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
-        given = protocols.without_labels(public) if public is not None else None
-        needs = isinstance(self.public, public_part.PublicSet) or (
+        given = protocols.graph_without_labels(public) if public is not None else None
+        needs = isinstance(self.public, public_set.PublicSet) or (
             self.public == "test-graph" and self.protocol in ("inductive", "inductive-edges")
         )
-        called = public_part.public_column(self.public) if needs else "nothing"
+        called = public_set.public_set_name(self.public) if needs else "nothing"
         if needs and given is None:
             raise ScenarioError(
                 f"the row takes some people as public (public: {called}), and in a model everybody trains: name other people "
@@ -131,14 +133,14 @@ class Params(grid.Grid):
             raise ScenarioError(f"the row takes nobody as public (protocol: {self.protocol}): leave --public away")
         attributes = None
         if self.protocol in ("transductive", "inductive-edges"):  # the model keeps them: digests say who trained
-            attributes = replace(protocols.without_edges(held), names=replace(held.names, ids=()))
+            attributes = replace(protocols.graph_without_edges(held), names=replace(held.names, ids=()))
         if self.protocol == "transductive":
-            return protocols.Setting(held, held, nobody, labelled, None, attributes, "attributes", split="random")
+            return protocols.ProtocolSetting(held, held, nobody, labelled, None, attributes, "attributes", split="random")
         if self.protocol == "asking":
             asking = np.flatnonzero(held.labels < 0)
-            return protocols.Setting(held, held, nobody, labelled, given, None, called, asking, split="random")
+            return protocols.ProtocolSetting(held, held, nobody, labelled, given, None, called, asking, split="random")
         asked = given if given is not None and called == "test-graph" else held
-        return protocols.Setting(held, asked, nobody, held.num_nodes, given, attributes, called, split="random")
+        return protocols.ProtocolSetting(held, asked, nobody, held.num_nodes, given, attributes, called, split="random")
 
     @field_validator("delta")
     @classmethod
@@ -161,13 +163,13 @@ class Params(grid.Grid):
     @model_validator(mode="after")
     def _chooses_where_it_is_priced(self) -> Params:
         for spec in (spec for spec in self.methods if "select" in spec):
-            name, trusted = grid.row_label(spec), grid.trusted_in(spec, self.trust)
+            name, trusted = grid.label_grid_row(spec), grid.list_grid_row_trust(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
                 raise ValueError(
                     f"row {name}: a server sees every trial of a choice; select needs trust: [curator], found {said}"
                 )
-            if grid.unprotected(spec) or math.inf in map(float, spec.get("epsilons", self.epsilons)):
+            if grid.grid_row_ignores_budget(spec) or math.inf in map(float, spec.get("epsilons", self.epsilons)):
                 raise ValueError(f"row {name}: a choice without noise has no price; select needs a private method and finite ε")
             if self.attack is not None or self.map or self.curve or "published" in self.calibrated_by:
                 raise ValueError(f"row {name}: select goes with calibrated_by: [provable], and with no attack, map or curve")

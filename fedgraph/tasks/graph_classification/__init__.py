@@ -19,91 +19,102 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import canary_graphs
-from fedgraph.cells.facts import GraphClassificationFacts
-from fedgraph.comparison.classify import Split
+from fedgraph.cells.task_facts import GraphClassificationFacts
+from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.solving import SolverFacts
+from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
-from fedgraph.methods.base.kinds import Embedding
+from fedgraph.methods.base import (
+    NO_DERIVED_FACTS,
+    Budget,
+    MembershipFacts,
+    Plan,
+    PublicFacts,
+    PublicFactsPart,
+    SizeFacts,
+    method_kinds,
+)
+from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.partition import base
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, training
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, NestedTaskPlugin, TaskOffers, cell_training, nest_task_methods
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.base.graphs import graph_distances as raw
 from fedgraph.tasks.base.graphs import graph_settings
-from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED, clear
-from fedgraph.tasks.base.graphs.graph_settings import Row as ROW
-from fedgraph.tasks.base.graphs.pairwise import asked_pairs, kept_pairs, verified_pairs
-from fedgraph.tasks.base.offers import of_method
-from fedgraph.tasks.graph_classification import models as graph_models
-from fedgraph.tasks.graph_classification.models import judge_embeddings
+from fedgraph.tasks.base.graphs.graph_pairs import solve_asked_graph_pairs, solve_graph_pairs_once, verify_graph_pairs
+from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED, graph_epsilon_in_clear
+from fedgraph.tasks.base.graphs.graph_settings import GraphRowKeys as ROW
+from fedgraph.tasks.base.task_offers import without_task_row_keys
+from fedgraph.tasks.graph_classification import classified_graphs as graph_models
+from fedgraph.tasks.graph_classification.classified_graphs import judge_classified_graphs
 from fedgraph.tasks.graph_classification.settings import Params
 from fedgraph.types import GraphCollection, Partition
-from fedgraph.worlds.world import JOINED
+from fedgraph.worlds.world import JOINED_WORLD
 
 
-def plugins_of(params: Params) -> list[Nested]:
+def plugins_of(params: Params) -> list[NestedTaskPlugin]:
     """The partition and the methods, for validation with their place in the file."""
-    return [(("partition",), "partition", params.partition), *entries_of(params.methods, ROW)]
+    return [(("partition",), "partition", params.partition), *nest_task_methods(params.methods, ROW)]
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return kinds.misfit(name, "embedder", "collection")
+    return method_kinds.explain_method_misfit(name, "embedder", "collection")
 
 
-def cells(params: Params, context: Context) -> list[Cell]:
+def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
     collection = _collection(params, context)
-    collections.require_classes(collection, params.folds)
+    collections.require_collection_classes(collection, params.folds)
     smallest = min(g.num_nodes for g in collection.graphs)
-    rows = (*raw.LEAKS, *(b for b in params.baselines if b != raw.FUSED or _has_features(context)))
+    rows = (*raw.LEAKING_DISTANCES, *(b for b in params.baselines if b != raw.FUSED or _has_features(context)))
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
-        found += [Cell(context.label, context.dataset, row, "baseline", JOINED, np.inf, "none", seed) for row in rows]
+        found += [Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed) for row in rows]
         for rows_of_model in _rows(params, context):
             first = rows_of_model[0]
-            if not clear(first.epsilon):
+            if not graph_epsilon_in_clear(first.epsilon):
                 exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
-                found += [_cell(context, raw.CONSTANT, r, smallest, seed) for r in exposing]
+                found += [_cell(context, raw.CONSTANT_EMBEDDING_DISTANCES, r, smallest, seed) for r in exposing]
             found += [_cell(context, params.methods[r.index]["method"], r, smallest, seed) for r in rows_of_model]
     return found
 
 
-def _rows(params: Params, context: Context) -> list[tuple[graph_settings.CodedRow, ...]]:
+def _rows(params: Params, context: CellContext) -> list[tuple[graph_settings.CodedGraphRow, ...]]:
     budgets = params.epsilons_of.get(context.dataset, params.epsilons)
-    return list(graph_settings.coded_rows(params.methods, budgets, params.encoders))
+    return list(graph_settings.list_coded_graph_rows(params.methods, budgets, params.encoders))
 
 
-def _row(params: Params, cell: Cell, context: Context) -> graph_settings.CodedRow:
+def _row(params: Params, cell: Cell, context: CellContext) -> graph_settings.CodedGraphRow:
     """What the cell is a cell of; its budget may be another one of the same row."""
     return next(r for r in cell.among(_rows(params, context)) if r.variant == cell.variant)
 
 
-def _cell(context: Context, method: str, row: graph_settings.CodedRow, smallest: int, seed: int) -> Cell:
+def _cell(context: CellContext, method: str, row: graph_settings.CodedGraphRow, smallest: int, seed: int) -> Cell:
     """epsilon is the largest over graphs."""
     value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
     reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
-    return Cell(context.label, context.dataset, method, row.variant, JOINED, value, reading, seed, row.index)
+    return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, value, reading, seed, row.index)
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
+def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
     """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
     return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
 
 
-def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Embedding], collections.Dealt, Split]:
+def _planned(
+    params: Params, cell: Cell, context: CellContext
+) -> tuple[Plan[Any, EmbedderMethodMade], collections.DealtCollection, ClassifySplit]:
     collection = _collection(params, context)
     row, entry = _row(params, cell, context), cell.among(params.methods)
-    spec = of_method(entry, ROW)
+    spec = without_task_row_keys(entry, ROW)
     if spec.get("promised_degree") and spec.get("model") == "gin" and (params.degrees or not _has_features(context)):
         raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     facts = PublicFacts(
-        Sizes(
+        SizeFacts(
             num_nodes=sum(map(sum, dealt.sizes)),
             num_features=collection.graphs[0].num_features,
             num_classes=dealt.partition.subgraphs[0].graph.num_classes,
@@ -111,31 +122,33 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Em
             graphs=dealt.sizes,
         ),
         Viewer.SERVER,
-        Membership(dealt.partition.from_edges, dealt.partition.from_labels, holdings=None, cut_edges="dropped"),
-        PublicPart("nothing"),
-        NOTHING_DERIVED,
+        MembershipFacts(dealt.partition.from_edges, dealt.partition.from_labels, holdings=None, cut_edges="dropped"),
+        PublicFactsPart("nothing"),
+        NO_DERIVED_FACTS,
         colluders=1,
     )
-    module = kinds.embedder(entry["method"])
-    attendance = seeds.integer(context.root, "attendance", cell.seed)
+    module = method_kinds.load_embedder_method(entry["method"])
+    attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
     spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
     epsilon = 1.0 if row.rule == "1/n" else cell.epsilon
     made = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
     return made, dealt, split
 
 
-def run(params: Params, cell: Cell, context: Context) -> Outcome:
+def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """One row for one fold."""
     collection = _collection(params, context)
     if cell.variant == "baseline":
         split, dealt = _dealt(params, cell.seed, context)
-        chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
+        chosen_by_folds = ClassifySplit(
+            np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test
+        )
         wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
-        distances, asked = raw.distances_of(cell.method, collection, *wanted)
+        distances, asked = raw.measure_graph_distances(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
         return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
     made, dealt, split = _planned(params, cell, context)
-    if cell.method == raw.CONSTANT:
+    if cell.method == raw.CONSTANT_EMBEDDING_DISTANCES:
         distances, asked = _constant_distances(params, cell, context, made, split)
         row = _row(params, cell, context)
         facts = _facts(params, context, dealt, split)
@@ -145,50 +158,57 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
 
 
 def _constant_distances(
-    params: Params, cell: Cell, context: Context, made: Plan[Any, Embedding], split: Split
+    params: Params, cell: Cell, context: CellContext, made: Plan[Any, EmbedderMethodMade], split: ClassifySplit
 ) -> tuple[np.ndarray, SolverFacts]:
     """Of embeddings that are ½ everywhere, through the encoder. Nothing is trained, so one draw serves all splits."""
     key = cell.path[:-1]
 
     def spaces() -> list[MetricSpace]:
         sizes = [g.num_nodes for g in _collection(params, context).graphs]
-        rng = seeds.generator(context.root, *key, "constant")
-        return raw.constant_spaces(sizes, made.made.encoding, params.metric, rng)
+        rng = seeds.seeded_generator(context.root, *key, "constant")
+        return raw.constant_distance_spaces(sizes, made.made.encoding, params.metric, rng)
 
-    return kept_pairs(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
+    return solve_graph_pairs_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
 
 
 def _released(
-    params: Params, cell: Cell, context: Context, made: Plan[Any, Embedding], dealt: collections.Dealt, split: Split
-) -> Outcome:
+    params: Params,
+    cell: Cell,
+    context: CellContext,
+    made: Plan[Any, EmbedderMethodMade],
+    dealt: collections.DealtCollection,
+    split: ClassifySplit,
+) -> CellOutcome:
     """Train, encode, compare, classify; and price."""
     collection = _collection(params, context)
     row, own = _row(params, cell, context), cell.among(params.methods)
     on_nodes = made.params.pooling == "none"
     shared = context.runtime.share(("partition", cell.task, cell.dataset, cell.seed, on_nodes), dealt.partition)
     common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
-    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    trained = rounds.run_rounds(
+        context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round
+    )
     metrics: dict[str, float] = {}
     asked = SolverFacts()
     if own.get(COMPARE, True):
-        embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
-        weights = params.weights if clear(cell.epsilon) else "uniform"
-        spaces = raw.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
+        embeddings = graph_models.order_classified_graphs(trained.state.memory.embeddings, dealt, made.made.encoding.width)
+        weights = params.weights if graph_epsilon_in_clear(cell.epsilon) else "uniform"
+        spaces = raw.embedded_distance_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = _options(params, context, params.alpha if FUSED in own else None)
-        distances, asked = asked_pairs(spaces, options, context, split, params.only_nearest)
-        drawn = seeds.generator(context.root, *cell.path, "verify")
-        asked = replace(asked, verified=verified_pairs(spaces, options, params.verify, drawn, context))
+        distances, asked = solve_asked_graph_pairs(spaces, options, context, split, params.only_nearest)
+        drawn = seeds.seeded_generator(context.root, *cell.path, "verify")
+        asked = replace(asked, verified=verify_graph_pairs(spaces, options, params.verify, drawn, context))
         metrics = _judged(params, cell, context, distances, split)
         if params.only_nearest is None:
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
-        metrics |= graph_models.model_accuracy(made, trained.state, dealt, collection, split, params.tuned_on_test)
-    measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
-    return training.settled_price(made, dealt.partition, trained).as_outcome(
+        metrics |= graph_models.measure_classified_graphs(made, trained.state, dealt, collection, split, params.tuned_on_test)
+    measured = canary_graphs.measure_canary_graphs(params.attack, made, cell, context, dealt.partition, trained.state)
+    return cell_training.settle_cell_training(made, dealt.partition, trained).as_outcome(
         cell,
         metrics | measured.metrics,
         replace(
-            graph_models.with_bounds(_facts(params, context, dealt, split), made, dealt, collection),
+            graph_models.bound_classified_graphs(_facts(params, context, dealt, split), made, dealt, collection),
             rounds=made.schedule.rounds,
             model=made.params.model,
             label=row.label,
@@ -202,62 +222,70 @@ def _released(
     )
 
 
-def _options(params: Params, context: Context, alpha: float | None = None) -> GromovOptions:
+def _options(params: Params, context: CellContext, alpha: float | None = None) -> GromovOptions:
     return params.options(alpha, [graph.num_nodes for graph in _collection(params, context).graphs])
 
 
-def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
-    rng = seeds.generator(context.root, *cell.path, "svm")
+def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndarray, split: ClassifySplit) -> dict[str, float]:
+    rng = seeds.seeded_generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
-    return dict(context.runtime.on_server(judge_embeddings, distances, labels_of, split, rng, params))
+    return dict(context.runtime.on_server(judge_classified_graphs, distances, labels_of, split, rng, params))
 
 
-def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationFacts) -> Outcome:
+def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationFacts) -> CellOutcome:
     """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
-    public = cell.method in (raw.SIZE, raw.CONSTANT)
+    public = cell.method in (raw.SIZE, raw.CONSTANT_EMBEDDING_DISTANCES)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
-    return training.price_without_release(cell, protection, params.delta, metrics, facts, from_sizes=public)
+    return cell_training.price_without_training(cell, protection, params.delta, metrics, facts, from_sizes=public)
 
 
-def _facts(params: Params, context: Context, dealt: collections.Dealt, split: Split) -> GraphClassificationFacts:
-    facts = graph_models.facts(_collection(params, context), dealt, split)
+def _facts(
+    params: Params, context: CellContext, dealt: collections.DealtCollection, split: ClassifySplit
+) -> GraphClassificationFacts:
+    facts = graph_models.classified_graph_facts(_collection(params, context), dealt, split)
     return facts if params.only_nearest is None else replace(facts, classifier=f"k-NN, k = {params.neighbours[0]}")
 
 
-def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:
-    def make() -> tuple[Split, collections.Dealt]:
+def _dealt(
+    params: Params, seed: int, context: CellContext, on_nodes: bool = False
+) -> tuple[ClassifySplit, collections.DealtCollection]:
+    def make() -> tuple[ClassifySplit, collections.DealtCollection]:
         collection = _collection(params, context)
         offers, settings = base.chosen_partition(params.partition)
         if offers.deal is None:
             raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
-        rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
+        rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
         shares = offers.deal(collection, settings, rng)
         how = (params.folds, params.validation, context.root, context.dataset, seed)
         own = params.held_out == "clients"
-        split = collections.own_parts(shares, *how) if own else collections.fold(collection.labels, *how)
-        kinds = collections.node_kinds(collection)[0] if on_nodes else None
-        return split, collections.deal(collection, shares, split.train, kinds)
+        split = (
+            collections.split_collection_by_clients(shares, *how)
+            if own
+            else collections.split_collection_by_folds(collection.labels, *how)
+        )
+        kinds = collections.collection_node_kinds(collection)[0] if on_nodes else None
+        return split, collections.deal_collection(collection, shares, split.train, kinds)
 
     return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
 
 
-def _collection(params: Params, context: Context) -> GraphCollection:
+def _collection(params: Params, context: CellContext) -> GraphCollection:
     given = context.data
     if not isinstance(given, GraphCollection):
         raise ScenarioError(f"{context.dataset} is one graph; task graph_classification needs a collection, such as tu/mutag")
 
     def make() -> GraphCollection:
         most = params.max_graphs_of.get(context.dataset, params.max_graphs)
-        return collections.prepared(given, most, params.max_degree, context.root, params.degrees, params.attributes)
+        return collections.prepare_collection(given, most, params.max_degree, context.root, params.degrees, params.attributes)
 
     return context.cached(("collection", context.label, context.dataset), make)
 
 
-def _has_features(context: Context) -> bool:
+def _has_features(context: CellContext) -> bool:
     return isinstance(context.data, GraphCollection) and context.data.graphs[0].num_features > 0
 
 
-def clients(params: Params, cell: Cell, context: Context) -> Partition:
+def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Each client's graphs, as one graph of several parts."""
     return _planned(params, cell, context)[1].partition
 

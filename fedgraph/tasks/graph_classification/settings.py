@@ -5,35 +5,44 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from fedgraph.attacks.base import canary_graphs
-from fedgraph.comparison.classify import Handling
-from fedgraph.comparison.metric_space import Metric, Weights
-from fedgraph.documents.settings import PerDataset, Says, Spec
-from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Models, Solving
+from fedgraph.comparison.classify import ClassifyKernelHandling
+from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
+from fedgraph.documents.settings import PerDatasetSetting, SettingNotes, Spec
+from fedgraph.tasks.base.graphs.graph_settings import (
+    GRAPH_WEIGHTS_WORDS,
+    DistinctGraphSettings,
+    GraphEncoder,
+    GraphEpsilons,
+    GraphModels,
+    GraphSolverSettings,
+)
 
 _Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 
 
-class Params(Solving):
+class Params(GraphSolverSettings):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
-    methods: Models = Field(
+    methods: GraphModels = Field(
         min_length=1, description="shared models: method, label, settings, and if wanted own epsilons, compare: false, fused"
     )
-    epsilons: Epsilons = Field(
+    epsilons: GraphEpsilons = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
     )
-    epsilons_of: Annotated[dict[str, Epsilons], Says(infinite=True, per_dataset=True)] = Field(
+    epsilons_of: Annotated[dict[str, GraphEpsilons], SettingNotes(infinite=True, per_dataset=True)] = Field(
         {}, description="epsilons on single data sets, by name"
     )
-    encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
-    baselines: Annotated[list[_Baseline], Distinct] = Field(
+    encoders: Annotated[list[GraphEncoder], DistinctGraphSettings] = Field(
+        ["multi-bit"], min_length=1, description="what finite ε are read by"
+    )
+    baselines: Annotated[list[_Baseline], DistinctGraphSettings] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
     partition: Spec = Field(
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
-    seeds_of: Annotated[dict[str, Annotated[int, Field(ge=1)]], PerDataset] = Field(
+    seeds_of: Annotated[dict[str, Annotated[int, Field(ge=1)]], PerDatasetSetting] = Field(
         {}, description="repetitions on single data sets, by name"
     )
     folds: int = Field(10, ge=2, description="seed s tests fold s (mod folds) of a stratified cross-validation")
@@ -43,8 +52,8 @@ class Params(Solving):
         description="folds: of all graphs; clients: each keeps 1/folds of its own to test, and a share validation of its own",
     )
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
-    metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: Weights = Field("uniform", description=WEIGHTS)
+    metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: SpaceWeights = Field("uniform", description=GRAPH_WEIGHTS_WORDS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
     classifier: Literal["svm", "neighbours"] = Field(
@@ -53,15 +62,15 @@ class Params(Solving):
     tuned_on_test: bool = Field(
         False, description="also accuracies with C, γ and the round picked on the test graphs: no result, what that would print"
     )
-    handling: Handling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
+    handling: ClassifyKernelHandling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
     max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
-    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], PerDataset] = Field(
+    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], PerDatasetSetting] = Field(
         {}, description="max_graphs on single data sets, by name"
     )
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
     attributes: bool = Field(True, description="false: of nodes with numeric attributes and a kind, the one-hot kinds only")
-    attack: canary_graphs.Attack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
+    attack: canary_graphs.CanaryGraphAttack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
 
     @model_validator(mode="after")
     def _votes(self) -> Self:

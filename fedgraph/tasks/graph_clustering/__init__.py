@@ -19,85 +19,100 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import canary_graphs
-from fedgraph.cells.facts import GraphClusteringFacts
+from fedgraph.cells.task_facts import GraphClusteringFacts
 from fedgraph.comparison import cluster
-from fedgraph.comparison.solving import SolverFacts
+from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.federation import rounds
-from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
-from fedgraph.methods.base.kinds import Embedding
+from fedgraph.methods.base import (
+    NO_DERIVED_FACTS,
+    Budget,
+    MembershipFacts,
+    Plan,
+    PublicFacts,
+    PublicFactsPart,
+    SizeFacts,
+    method_kinds,
+)
+from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, training
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, NestedTaskPlugin, TaskOffers, cell_training, nest_task_methods
 from fedgraph.tasks.base.graphs.graph_distances import (
-    CONSTANT,
+    CONSTANT_EMBEDDING_DISTANCES,
     DEGREES,
     SIZE,
-    constant_spaces,
-    degree_distances,
-    embedded_spaces,
+    constant_distance_spaces,
+    embedded_distance_spaces,
+    measure_degree_distances,
 )
-from fedgraph.tasks.base.graphs.graph_settings import clear
-from fedgraph.tasks.base.offers import of_method
-from fedgraph.tasks.graph_clustering import compare
-from fedgraph.tasks.graph_clustering.compare import OF_VECTORS, Clustering, Found
-from fedgraph.tasks.graph_clustering.held_graphs import collection_of, graph_of, partition_of, public_of, truth_of
-from fedgraph.tasks.graph_clustering.settings import PLAIN, Params, Row
-from fedgraph.tasks.graph_clustering.settings import RowKeysOfClustering as ROW
-from fedgraph.tasks.graph_clustering.settings import rows as rows_of
+from fedgraph.tasks.base.graphs.graph_settings import graph_epsilon_in_clear
+from fedgraph.tasks.base.task_offers import without_task_row_keys
+from fedgraph.tasks.graph_clustering import compared_clients
+from fedgraph.tasks.graph_clustering.compared_clients import CLIENT_VECTOR_COMPARISONS, ClientClustering, ComparedClients
+from fedgraph.tasks.graph_clustering.held_graphs import (
+    deal_held_graphs,
+    draw_unheld_public_graph,
+    find_held_classes,
+    find_held_collection,
+    find_held_graph,
+)
+from fedgraph.tasks.graph_clustering.settings import PLAIN_CLUSTERING, ClusteringRow, Params
+from fedgraph.tasks.graph_clustering.settings import ClusteringRowKeys as ROW
+from fedgraph.tasks.graph_clustering.settings import list_clustering_rows as rows_of
 from fedgraph.types import GraphCollection, Partition
-from fedgraph.worlds.world import JOINED
+from fedgraph.worlds.world import JOINED_WORLD
 
 
-def plugins_of(params: Params) -> list[Nested]:
+def plugins_of(params: Params) -> list[NestedTaskPlugin]:
     """The methods and the partition, for validation with their place in the file."""
-    return [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
+    return [*nest_task_methods(params.methods, ROW), (("partition",), "partition", params.partition)]
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return kinds.misfit(name, "embedder", "ego")
+    return method_kinds.explain_method_misfit(name, "embedder", "ego")
 
 
-def cells(params: Params, context: Context) -> list[Cell]:
+def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
     found: list[Cell] = []
     rows = rows_of(params)
-    collection_of(params, context)  # refuses what cannot be
-    encoded = [r for r in rows if not clear(r.epsilon) and r.how != "histogram"]
+    find_held_collection(params, context)  # refuses what cannot be
+    encoded = [r for r in rows if not graph_epsilon_in_clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (SIZE, DEGREES):
-            found.append(Cell(context.label, context.dataset, row, "baseline", JOINED, np.inf, "none", seed))
-        found += [_cell(params, context, CONSTANT, r, seed) for r in encoded[:1]]
+            found.append(Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed))
+        found += [_cell(params, context, CONSTANT_EMBEDDING_DISTANCES, r, seed) for r in encoded[:1]]
         found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
     return found
 
 
-def _cell(params: Params, context: Context, method: str, row: Row, seed: int) -> Cell:
+def _cell(params: Params, context: CellContext, method: str, row: ClusteringRow, seed: int) -> Cell:
     """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
     epsilon = row.epsilon
     if isinstance(epsilon, str):
-        epsilon = 1.0 / min(s.graph.num_nodes for s in partition_of(params, seed, context).subgraphs)
+        epsilon = 1.0 / min(s.graph.num_nodes for s in deal_held_graphs(params, seed, context).subgraphs)
     reading = "none" if np.isinf(epsilon) else _reading(row)
-    return Cell(context.label, context.dataset, method, row.variant, JOINED, float(epsilon), reading, seed, row.index)
+    return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, float(epsilon), reading, seed, row.index)
 
 
-def _reading(row: Row) -> str:
+def _reading(row: ClusteringRow) -> str:
     """Which ε the target is: of the released code, the published one."""
     return "published" if row.encoder == "gaussian-as-coded" and row.how != "histogram" else "provable"
 
 
-def _row(params: Params, cell: Cell) -> Row:
+def _row(params: Params, cell: Cell) -> ClusteringRow:
     return next(r for r in rows_of(params) if (r.variant, r.index) == (cell.variant, cell.entry))
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
+def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE, DEGREES):
         return None
-    graph, row = graph_of(params, context), _row(params, cell)
+    graph, row = find_held_graph(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
-    partition = partition_of(params, cell.seed, context)
+    partition = deal_held_graphs(params, cell.seed, context)
     facts = PublicFacts(
-        Sizes(
+        SizeFacts(
             graph.num_nodes,
             graph.num_features,
             graph.num_classes,
@@ -105,15 +120,15 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
             graphs=tuple((s.graph.num_nodes,) for s in partition.subgraphs) if together else (),
         ),
         Viewer.SERVER,
-        Membership(
+        MembershipFacts(
             partition.from_edges,
             partition.from_labels,
             None if together else partition.holdings(graph.num_nodes),
             cut_edges="dropped",
         ),
-        PublicPart("test-graph", public_of(params, cell.seed, context)),
+        PublicFactsPart("test-graph", draw_unheld_public_graph(params, cell.seed, context)),
         replace(
-            NOTHING_DERIVED,
+            NO_DERIVED_FACTS,
             component_from_edges=graph.nodes_from_edges,
             columns_from_rows=graph.columns_from_rows,
             features_from_edges=graph.features_from_edges,
@@ -121,7 +136,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
         colluders=1,
     )
     entry = cell.among(params.methods)
-    spec, module = of_method(entry, ROW), kinds.embedder(entry["method"])
+    spec, module = without_task_row_keys(entry, ROW), method_kinds.load_embedder_method(entry["method"])
     value = cell.epsilon
     if row.how != "histogram":
         spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
@@ -136,42 +151,44 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
     return made
 
 
-def run(params: Params, cell: Cell, context: Context) -> Outcome:
+def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """One row with one seed: train and encode at the clients, compare, cluster and classify at the server."""
-    partition = partition_of(params, cell.seed, context)
-    truth = truth_of(params, cell.seed, context)
-    k = params.clusters or graph_of(params, context).num_classes
+    partition = deal_held_graphs(params, cell.seed, context)
+    truth = find_held_classes(params, cell.seed, context)
+    k = params.clusters or find_held_graph(params, context).num_classes
     if cell.method in (SIZE, DEGREES):
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = plan(params, cell, context)
     assert made is not None
     sizes = [s.graph.num_nodes for s in partition.subgraphs]
-    how_many = Clustering(k, params.num_init, params.max_iterations, params.verify)
-    if cell.method == CONSTANT:
-        rng = seeds.generator(context.root, *cell.path, "constant")
-        spaces = constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
-        found = compare.discrepancies(spaces, params.options(None, sizes), how_many, cell, context)
+    how_many = ClientClustering(k, params.num_init, params.max_iterations, params.verify)
+    if cell.method == CONSTANT_EMBEDDING_DISTANCES:
+        rng = seeds.seeded_generator(context.root, *cell.path, "constant")
+        spaces = constant_distance_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
+        found = compared_clients.compare_client_spaces(spaces, params.options(None, sizes), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
-    common = (cell.task, cell.dataset, cell.method, PLAIN, cell.world.stream_word, cell.seed)
-    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    common = (cell.task, cell.dataset, cell.method, PLAIN_CLUSTERING, cell.world.stream_word, cell.seed)
+    trained = rounds.run_rounds(
+        context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round
+    )
     row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
-    if row.how in OF_VECTORS:
-        found = compare.vectors(received, how_many, cell, context)
+    if row.how in CLIENT_VECTOR_COMPARISONS:
+        found = compared_clients.compare_client_vectors(received, how_many, cell, context)
     else:
         weights = params.weights if np.isinf(cell.epsilon) else "uniform"
         graphs = [s.graph for s in partition.subgraphs]
-        spaces = embedded_spaces(received, params.metric, graphs, "embedding" if row.how == "fgw" else None, weights)
+        spaces = embedded_distance_spaces(received, params.metric, graphs, "embedding" if row.how == "fgw" else None, weights)
         options = params.options(params.alpha if row.how == "fgw" else None, sizes)
-        found = compare.discrepancies(spaces, options, how_many, cell, context)
+        found = compared_clients.compare_client_spaces(spaces, options, how_many, cell, context)
 
-    measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
-    done = training.settled_price(made, partition, trained)
+    measured = canary_graphs.measure_canary_graphs(params.attack, made, cell, context, partition, trained.state)
+    done = cell_training.settle_cell_training(made, partition, trained)
     embedding = done.settled.paths["embedding"]
-    by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
+    by_spectrum = cluster.cluster_spectrally(found.distances, k, seeds.seeded_generator(context.root, *cell.path, "spectral"))
     metrics = _scores(params, cell, context, truth, found)
-    metrics |= {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
-    if row.how not in OF_VECTORS and len(received) > 1:
+    metrics |= {f"spectral_{name}": value for name, value in cluster.score_clusters(truth, by_spectrum.labels).items()}
+    if row.how not in CLIENT_VECTOR_COMPARISONS and len(received) > 1:
         upper = found.distances[np.triu_indices(len(received), 1)]
         metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
     return done.as_outcome(
@@ -195,16 +212,16 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     )
 
 
-def _scores(params: Params, cell: Cell, context: Context, truth: np.ndarray, found: Found) -> dict[str, float]:
+def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: ComparedClients) -> dict[str, float]:
     known = found.distances if found.distances.size else None
-    metrics = cluster.scores(truth, found.labels, known)
+    metrics = cluster.score_clusters(truth, found.labels, known)
     if params.classify and known is not None:
-        rng = seeds.generator(context.root, *cell.path, "classify")
-        metrics |= context.runtime.on_server(compare.accuracy, known, truth, rng)
+        rng = seeds.seeded_generator(context.root, *cell.path, "classify")
+        metrics |= context.runtime.on_server(compared_clients.classify_compared_clients, known, truth, rng)
     return metrics
 
 
-def _known(received: Sequence[np.ndarray | None], made: Plan[Any, Embedding]) -> list[np.ndarray]:
+def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethodMade]) -> list[np.ndarray]:
     """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
     width, pooled = made.made.encoding.width, made.made.pooled
     sizes = made.facts.sizes.clients
@@ -213,28 +230,30 @@ def _known(received: Sequence[np.ndarray | None], made: Plan[Any, Embedding]) ->
     return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]
 
 
-def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> Found:
+def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> ComparedClients:
     """Clusters of the sizes alone, or of sizes and degree sequences."""
-    rng = seeds.generator(context.root, *cell.path, "cluster")
+    rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
     if cell.method == SIZE:
-        labels = cluster.size_only(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
+        labels = cluster.cluster_by_size(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
     else:
-        labels = cluster.spectral(degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
-    return Found(np.zeros((0, 0)), labels, SolverFacts())
+        labels = cluster.cluster_spectrally(measure_degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
+    return ComparedClients(np.zeros((0, 0)), labels, SolverFacts())
 
 
-def _unreleased(params: Params, cell: Cell, context: Context, partition: Partition, truth: np.ndarray, found: Found) -> Outcome:
+def _unreleased(
+    params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: ComparedClients
+) -> CellOutcome:
     """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
     public = cell.method != DEGREES
     whole = isinstance(context.data, GraphCollection)
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
     metrics = _scores(params, cell, context, truth, found)
-    delta = 1.0 / graph_of(params, context).num_nodes
-    return training.price_without_release(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
+    delta = 1.0 / find_held_graph(params, context).num_nodes
+    return cell_training.price_without_training(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
-def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:
+def _facts(partition: Partition, found: ComparedClients) -> GraphClusteringFacts:
     counts = np.array([(s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs], dtype=np.float64)
     counts = np.column_stack([counts, 2 * counts[:, 1] / np.maximum(counts[:, 0], 1.0)])
     errors = counts.std(axis=0, ddof=1) / math.sqrt(len(counts)) if len(counts) > 1 else np.zeros(3)
@@ -250,19 +269,21 @@ def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:
     )
 
 
-def _artefacts(params: Params, cell: Cell, context: Context, found: Found, truth: np.ndarray) -> dict[str, np.ndarray]:
+def _artefacts(
+    params: Params, cell: Cell, context: CellContext, found: ComparedClients, truth: np.ndarray
+) -> dict[str, np.ndarray]:
     """What the report draws: discrepancies, classes, clusters, a map of the graphs, and two matched graphs."""
     if params.map == "mds":
-        places = cluster.mds(found.distances)
+        places = cluster.map_clusters_by_mds(found.distances)
     else:
-        places = cluster.tsne(found.distances, seeds.generator(context.root, *cell.path, "map"))
+        places = cluster.map_clusters_by_tsne(found.distances, seeds.seeded_generator(context.root, *cell.path, "map"))
     distances = found.distances.astype(np.float32)
     return {"distances": distances, "truth": truth, "clusters": found.labels, "map": places} | found.pictured
 
 
-def clients(params: Params, cell: Cell, context: Context) -> Partition:
+def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Who holds what: one small graph each."""
-    return partition_of(params, cell.seed, context)
+    return deal_held_graphs(params, cell.seed, context)
 
 
 TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, one_method=True, clients=clients)

@@ -8,17 +8,17 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base.column_ranks import fixed
+from fedgraph.methods.base.column_ranks import fixed_column_ranks
 from fedgraph.partition import base
-from fedgraph.tasks.base import Context
+from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.graph_clustering.settings import Params
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
-MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection have no features
+_MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection have no features
 
 
-def collection_of(params: Params, context: Context) -> GraphCollection | None:
+def find_held_collection(params: Params, context: CellContext) -> GraphCollection | None:
     """The collection that is clustered, ready to be read; None where the data are one graph."""
     given = context.data
     if not isinstance(given, GraphCollection):
@@ -31,39 +31,43 @@ def collection_of(params: Params, context: Context) -> GraphCollection | None:
             f"training is {trained[0]}; {context.dataset} is a collection, whose nodes have no labels: allowed: training: none"
         )
     key = ("collection", context.label, context.dataset)
-    return context.cached(key, lambda: collections.prepared(given, params.max_graphs, MOST_DEGREE, context.root))
+    return context.cached(key, lambda: collections.prepare_collection(given, params.max_graphs, _MOST_DEGREE, context.root))
 
 
-def graph_of(params: Params, context: Context) -> Graph:
+def find_held_graph(params: Params, context: CellContext) -> Graph:
     """The one graph, on one scale; of a collection, all graphs beside each other, without labels of nodes."""
-    collection = collection_of(params, context)
+    collection = find_held_collection(params, context)
     if collection is not None:
         held = collection
 
         def together() -> Graph:
             nothing = np.full(sum(g.num_nodes for g in held.graphs), -1, dtype=np.int64)
-            return collections.united(held.name, held.graphs, nothing, held.num_classes)
+            return collections.unite_collection(held.name, held.graphs, nothing, held.num_classes)
 
         return context.cached(("together", context.label, context.dataset), together)
     graph = context.data
     assert isinstance(graph, Graph)
     columns = graph.columns  # nobody can estimate ranks where a person is a whole client
-    return graph if columns is None else context.cached(("one scale", context.dataset), lambda: fixed(columns).scaled(graph))
+    return (
+        graph
+        if columns is None
+        else context.cached(("one scale", context.dataset), lambda: fixed_column_ranks(columns).scaled(graph))
+    )
 
 
-def partition_of(params: Params, seed: int, context: Context) -> Partition:
+def deal_held_graphs(params: Params, seed: int, context: CellContext) -> Partition:
     """The clients of a seed."""
-    collection = collection_of(params, context)
+    collection = find_held_collection(params, context)
 
     def make() -> Partition:
         if collection is not None:
             return _one_each(collection)
         offers, settings = base.chosen_partition(params.partition)
-        rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
-        found = offers.split(graph_of(params, context), settings, rng)
+        rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
+        found = offers.split(find_held_graph(params, context), settings, rng)
         if any(s.center is None for s in found.subgraphs):
             raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
-        return found if params.labels == "all" else without_labels_of(found, centres_of(found))
+        return found if params.labels == "all" else _without_labels_of(found, _centres_of(found))
 
     return context.cached(("ego", context.label, context.dataset, seed), make)
 
@@ -78,37 +82,37 @@ def _one_each(collection: GraphCollection) -> Partition:
     return Partition(tuple(clients), True, 0, words, from_edges=False, from_labels=False)
 
 
-def truth_of(params: Params, seed: int, context: Context) -> np.ndarray:
+def find_held_classes(params: Params, seed: int, context: CellContext) -> np.ndarray:
     """int64 [clients]: the class of each small graph; of an ego-network, that of its centre."""
-    collection = collection_of(params, context)
+    collection = find_held_collection(params, context)
     if collection is not None:
         return collection.labels
-    return np.asarray(graph_of(params, context).labels[centres_of(partition_of(params, seed, context))])
+    return np.asarray(find_held_graph(params, context).labels[_centres_of(deal_held_graphs(params, seed, context))])
 
 
-def centres_of(partition: Partition) -> np.ndarray:
+def _centres_of(partition: Partition) -> np.ndarray:
     """int64 [clients]: the node id of each centre."""
     return np.array([s.nodes[s.center] for s in partition.subgraphs], dtype=np.int64)
 
 
-def without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
+def _without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
     """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
     return partition.with_graphs(lambda s: replace(s.graph, labels=np.where(np.isin(s.nodes, nodes), -1, s.graph.labels)))
 
 
-def public_of(params: Params, seed: int, context: Context) -> Graph | None:
+def draw_unheld_public_graph(params: Params, seed: int, context: CellContext) -> Graph | None:
     """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
     if not params.public_share:
         return None
-    graph = graph_of(params, context)
+    graph = find_held_graph(params, context)
 
     def make() -> Graph:
-        held = np.asarray(partition_of(params, seed, context).holdings(graph.num_nodes).sum(axis=0)).ravel()
+        held = np.asarray(deal_held_graphs(params, seed, context).holdings(graph.num_nodes).sum(axis=0)).ravel()
         free = np.flatnonzero(held == 0)
         count = max(1, round(params.public_share * graph.num_nodes))
         if count > free.size:
             raise ScenarioError(f"public_share {params.public_share:g} is {count} nodes; {free.size} are held by no client")
-        rng = seeds.generator(context.root, "public", context.label, context.dataset, seed)
+        rng = seeds.seeded_generator(context.root, "public", context.label, context.dataset, seed)
         return graph.induced(np.sort(rng.permutation(free)[:count]))
 
     return context.cached(("public", context.label, context.dataset, seed), make)

@@ -8,36 +8,47 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import canary_graphs
-from fedgraph.comparison.metric_space import Metric, Weights
-from fedgraph.documents.settings import Infinite, Spec
-from fedgraph.methods.base import kinds
-from fedgraph.tasks.base import require_distinct
-from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model, Solving, clear, epsilon
-from fedgraph.tasks.base.offers import RowKeys, checker
-from fedgraph.tasks.graph_clustering.compare import Compare
+from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
+from fedgraph.documents.settings import InfiniteSetting, Spec
+from fedgraph.methods.base import method_kinds
+from fedgraph.tasks.base import require_distinct_cells
+from fedgraph.tasks.base.graphs.graph_settings import (
+    GRAPH_WEIGHTS_WORDS,
+    DistinctGraphSettings,
+    GraphEncoder,
+    GraphEpsilons,
+    GraphModel,
+    GraphSolverSettings,
+    graph_epsilon_in_clear,
+    read_graph_epsilon,
+)
+from fedgraph.tasks.base.task_offers import TaskRowKeys, check_task_row_keys
+from fedgraph.tasks.graph_clustering.compared_clients import ClientComparison
 
-PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
+PLAIN_CLUSTERING = "encoded"  # the variant of the paper's encoder at a plain ε
 
 
-class RowKeysOfClustering(RowKeys):
+class ClusteringRowKeys(TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    epsilons: Annotated[Epsilons | None, Field(min_length=1), Infinite] = Field(
+    epsilons: Annotated[GraphEpsilons | None, Field(min_length=1), InfiniteSetting] = Field(
         None, description="budgets of this row; default the task's"
     )
-    compare: Annotated[list[Compare] | None, Field(min_length=1)] = Field(
+    compare: Annotated[list[ClientComparison] | None, Field(min_length=1)] = Field(
         None, description="how releases are compared: gw, fgw, mean, histogram"
     )
 
 
-Entry = Annotated[Model, AfterValidator(checker(RowKeysOfClustering))]
+_Entry = Annotated[GraphModel, AfterValidator(check_task_row_keys(ClusteringRowKeys))]
 
 
-class Params(Solving):
+class Params(GraphSolverSettings):
     """Models, budgets, and how the server compares, clusters and classifies."""
 
-    methods: list[Entry] = Field(
-        default_factory=lambda: [{"method": name} for name in kinds.names_offering(lambda offers: offers.serves("ego"))],
+    methods: list[_Entry] = Field(
+        default_factory=lambda: [
+            {"method": name} for name in method_kinds.list_method_names(lambda offers: offers.serves("ego"))
+        ],
         min_length=1,
         description="method: file name in fedgraph/methods (default: all that serve here), then its settings; label names the "
         "rows, epsilons are budgets of this entry alone, compare a list of gw, fgw, mean, histogram (default gw; histogram "
@@ -47,10 +58,12 @@ class Params(Solving):
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
         description="which small graphs of one graph are the clients; of a collection each graph is one",
     )
-    epsilons: Epsilons = Field(
+    epsilons: GraphEpsilons = Field(
         min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
     )
-    encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    encoders: Annotated[list[GraphEncoder], DistinctGraphSettings] = Field(
+        ["multi-bit"], min_length=1, description="what finite ε are read by"
+    )
     max_graphs: int | None = Field(None, ge=20, description="of a collection, a stratified sample of this many graphs")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     public_share: float = Field(0.0, ge=0, lt=1, description="share of the graph's nodes, held by no client, that are public")
@@ -60,12 +73,12 @@ class Params(Solving):
     )
     classify: bool = Field(False, description="also classify each graph, given the labels of four in five of the others")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
-    metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: Weights = Field("uniform", description=WEIGHTS)
+    metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: SpaceWeights = Field("uniform", description=GRAPH_WEIGHTS_WORDS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
-    attack: canary_graphs.Attack | None = Field(
+    attack: canary_graphs.CanaryGraphAttack | None = Field(
         None, description="toss a coin for each graph, and read what is released: a lower bound on ε"
     )
     map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")
@@ -83,10 +96,10 @@ class Params(Solving):
     @field_validator("methods")
     @classmethod
     def _entries(cls, methods: list[Spec]) -> list[Spec]:
-        require_distinct("the model", [m.get("label", "") for m in methods])
+        require_distinct_cells("the model", [m.get("label", "") for m in methods])
         for m in methods:
             pooled = m.get("release", "rows") != "rows"
-            for how in compared(m):
+            for how in _compared(m):
                 if (how == "histogram") != pooled:
                     allowed = "histogram" if pooled else "gw, fgw, mean"
                     raise ValueError(f"compare of {m.get('label', m['method'])!r}: found {how!r}; allowed: {allowed}")
@@ -103,14 +116,14 @@ class Params(Solving):
 
 
 @dataclass(frozen=True)
-class Row:
+class ClusteringRow:
     """One line of the table at one budget.
 
     Attributes:
         variant: The name of the row's cells: label, comparison, encoder and rule, as far as they are not the usual ones.
         index: The place of its entry in ``methods``.
         encoder: What a finite ε is read by.
-        rule: How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number.
+        rule: How ε is meant: ``1/n`` for a graph of n nodes, or ``read_graph_epsilon``, a number.
         how: How releases are compared.
         epsilon: A number > 0, or ``1/n``.
         named: The label of the entry, or empty.
@@ -120,29 +133,29 @@ class Row:
     index: int
     encoder: str
     rule: str
-    how: Compare
+    how: ClientComparison
     epsilon: float | str
     named: str
 
 
-def compared(entry: Spec) -> list[Compare]:
+def _compared(entry: Spec) -> list[ClientComparison]:
     """How an entry's release is compared: as it says, else by ``gw``, and a pooled vector by ``histogram``."""
     return list(entry.get("compare", ["gw" if entry.get("release", "rows") == "rows" else "histogram"]))
 
 
-def rows(params: Params) -> list[Row]:
+def list_clustering_rows(params: Params) -> list[ClusteringRow]:
     """All rows, in order: entries, their budgets, encoders, comparisons."""
     found = []
     for index, entry in enumerate(params.methods):
         pooled = entry.get("release", "rows") != "rows"
-        for value in [epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
-            for encoder in params.encoders[:1] if clear(value) or pooled else params.encoders:
+        for value in [read_graph_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
+            for encoder in params.encoders[:1] if graph_epsilon_in_clear(value) or pooled else params.encoders:
                 rule = "1/n" if isinstance(value, str) else "epsilon"
-                usual = clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")
-                base = PLAIN if usual else f"{encoder}/{rule}"
-                for how in compared(entry):
+                usual = graph_epsilon_in_clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")
+                base = PLAIN_CLUSTERING if usual else f"{encoder}/{rule}"
+                for how in _compared(entry):
                     parts = [entry["label"]] if "label" in entry else []
                     parts += [how] if how not in ("gw", "histogram") else []
-                    name = " · ".join([*parts, *([base] if base != PLAIN or not parts else [])])
-                    found.append(Row(name, index, encoder, rule, how, value, str(entry.get("label", ""))))
+                    name = " · ".join([*parts, *([base] if base != PLAIN_CLUSTERING or not parts else [])])
+                    found.append(ClusteringRow(name, index, encoder, rule, how, value, str(entry.get("label", ""))))
     return found

@@ -18,23 +18,23 @@ from pydantic import Field, model_validator
 
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
-from fedgraph.cells.facts import LinkPredictionFacts
+from fedgraph.cells.task_facts import LinkPredictionFacts
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
-from fedgraph.methods.base import Budget, Plan, kinds
+from fedgraph.methods.base import Budget, Plan, method_kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
-from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, training
-from fedgraph.tasks.base.grid import Row as ROW
-from fedgraph.tasks.base.offers import Nested, attacks_of, of_method
-from fedgraph.tasks.link_prediction import owners
-from fedgraph.tasks.participation.records import prices_of
-from fedgraph.types import Graph, one_client
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskModels, TaskOffers, cell_training, grid, nest_task_methods
+from fedgraph.tasks.base.grid import GridRowKeys as ROW
+from fedgraph.tasks.base.task_offers import NestedTaskPlugin, nest_task_attacks, without_task_row_keys
+from fedgraph.tasks.link_prediction import owned_links
+from fedgraph.tasks.participation.client_records import price_recorded_clients
+from fedgraph.types import Graph, partition_of_one
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
-from fedgraph.worlds.world import ALONE, Kind
+from fedgraph.worlds.dealt import DealtFederation, DealtWorld, deal_federation, deal_world
+from fedgraph.worlds.world import ALONE_WORLD, WorldKind
 
-GIVEN = "links"
+_GIVEN = "links"
 
 
 class Params(grid.Grid):
@@ -50,7 +50,7 @@ class Params(grid.Grid):
     called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
     test_share: float = Field(0.1, gt=0, lt=1, description="share of the edges that are hidden and asked for")
     negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
-    attack: whole_run.Attack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
+    attack: whole_run.WholeRunAttack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
 
     @model_validator(mode="after")
     def _attacks_by_name(self) -> "Params":
@@ -59,102 +59,108 @@ class Params(grid.Grid):
         return self
 
 
-def plugins_of(params: Params) -> list[Nested]:
+def plugins_of(params: Params) -> list[NestedTaskPlugin]:
     """Methods, the partition and attacks, for validation with their place in the file."""
-    attacks = attacks_of(params.attack.named if params.attack else [])
-    return [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
+    attacks = nest_task_attacks(params.attack.named if params.attack else [])
+    return [*nest_task_methods(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return kinds.misfit(name, "linker", GIVEN, grid.trusted_of(name, params.methods, params.trust))
+    return method_kinds.explain_method_misfit(
+        name, "linker", _GIVEN, grid.list_grid_method_trust(name, params.methods, params.trust)
+    )
 
 
-def cells(params: Params, context: Context) -> list[Cell]:
+def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``). ``DataError`` where a row protects owners of edges, and no edge has one."""
     if any(spec.get("unit") == "entity" for spec in params.methods) and not _graph(context).edge_owners:
         raise DataError(
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
             "or write unit: node"
         )
-    found = grid.cells(params.methods, params.trust, params.epsilons, ["provable"], context)
+    found = grid.list_grid_cells(params.methods, params.trust, params.epsilons, ["provable"], context)
     for seed in range(context.seeds) if params.owners else ():
         for entry, spec in enumerate(params.methods):
             if seed < int(spec.get("seeds", context.seeds)):
-                found += grid.cells_in(ALONE, entry, spec, seed, params.epsilons, ["provable"], context)
+                found += grid.list_grid_row_cells(ALONE_WORLD, entry, spec, seed, params.epsilons, ["provable"], context)
     return found
 
 
 def alone(params: Params, cell: Cell) -> bool:
     """Whether one worker can do the whole cell: no training in it has several clients."""
-    return cell.world.kind is not Kind.TOGETHER
+    return cell.world.kind is not WorldKind.TOGETHER
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan:
+def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     """The method's plan from public facts: counts, client sizes, features; of clients alone, the plan of the largest one."""
     client = 0
-    if cell.world == ALONE:
+    if cell.world == ALONE_WORLD:
         client = int(np.argmax([s.nodes.size for s in _federation(params, cell, context).partition.subgraphs]))
     return _plan(params, cell, _world(params, cell, context, client))
 
 
-def everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.Setting:
+def _everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.ProtocolSetting:
     """All edges of ``graph`` are learnt from, none is hidden. ``ScenarioError`` for public people."""
     if public is not None:
         raise ScenarioError("a row of links takes nobody as public beside all features: leave --public away")
     return _setting(replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
 
 
-def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
+def give_setting(params: Params, cell: Cell, context: CellContext, setting: protocols.ProtocolSetting) -> None:
     """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
     context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
 
 
-def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
+def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
     """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
     if params.attack is not None or params.owners:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
     made = _plan(params, cell, world)
-    return made, training.guarantee_looked_up(made, world.partition)
+    return made, cell_training.look_up_training_promises(made, world.partition)
 
 
-def train(params: Params, cell: Cell, context: Context, client: int = 0, who: tuple[str, ...] = ()) -> training.Trained:
+def train(
+    params: Params, cell: Cell, context: CellContext, client: int = 0, who: tuple[str, ...] = ()
+) -> cell_training.TrainedCell:
     """All rounds of the cell, and their price; nothing is asked. client, who: which one, where every client is alone."""
     world = _world(params, cell, context, client)
-    return training.train(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
+    return cell_training.train_cell(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
 
 
-def run(params: Params, cell: Cell, context: Context) -> Outcome:
+def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """Train on the edges that are held, score the hidden ones beside pairs that are none."""
-    if cell.world == ALONE:
+    if cell.world == ALONE_WORLD:
         return _run_alone(params, cell, context)
     done, hidden = train(params, cell, context), _split(params, cell.seed, context)[1]
-    made, world, method = done.plan, done.world, kinds.linker(cell.method)
+    made, world, method = done.plan, done.world, method_kinds.load_linker_method(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
-    rng = seeds.generator(context.root, "negatives", context.dataset, cell.seed)
+    rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed)
     held = world.setting.held
-    against = links.random_pairs(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
+    against = links.draw_possible_links(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
-    told = named.measure(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
+    told = named.measure_named_attacks(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
     facts = replace(_facts(params, done, len(hidden)), named=told.facts)
     if params.owners:
         federation, toward = _federation(params, cell, context), made.guarantee.protection.viewer.words
-        questions, prices = _questions(params, cell, context), prices_of(done, federation)
+        questions, prices = _questions(params, cell, context), price_recorded_clients(done, federation)
 
         def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
             return method.scores(made, done.outcome.state, pairs)
 
-        facts = replace(facts, results=owners.results_of(cell.world, federation, questions, of_owner, prices, toward))
-    metrics = links.measure(scores[: len(hidden)], scores[len(hidden) :])
+        facts = replace(
+            facts, results=owned_links.measure_owned_links(cell.world, federation, questions, of_owner, prices, toward)
+        )
+    metrics = links.measure_link_scores(scores[: len(hidden)], scores[len(hidden) :])
     return done.as_outcome(cell, metrics | told.metrics, facts)
 
 
-def _run_alone(params: Params, cell: Cell, context: Context) -> Outcome:
+def _run_alone(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """Every client for itself, asked about its own hidden ties. No metric of all: their scores are on different scales."""
-    federation, method = _federation(params, cell, context), kinds.linker(cell.method)
+    federation, method = _federation(params, cell, context), method_kinds.load_linker_method(cell.method)
     names, shares = federation.names, federation.partition.subgraphs
-    each, together, prices = training.train_alone(
+    each, together, prices = cell_training.train_cell_clients_alone(
         names, cell, context, lambda client: train(params, cell, context, client, (names[client],))
     )
 
@@ -162,12 +168,12 @@ def _run_alone(params: Params, cell: Cell, context: Context) -> Outcome:
         return method.scores(each[client].plan, each[client].outcome.state, np.searchsorted(shares[client].nodes, pairs))
 
     questions, toward = _questions(params, cell, context), together.plan.guarantee.protection.viewer.words
-    results = owners.results_of(cell.world, federation, questions, scores, prices, toward)
+    results = owned_links.measure_owned_links(cell.world, federation, questions, scores, prices, toward)
     facts = _facts(params, together, results[0].tested)
     return together.as_outcome(cell, {}, replace(facts, clients=len(names), results=results))
 
 
-def _facts(params: Params, done: training.Trained, tested: int) -> LinkPredictionFacts:
+def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> LinkPredictionFacts:
     partition, setting = done.world.partition, done.world.setting
     return LinkPredictionFacts(
         clients=partition.num_clients,
@@ -176,7 +182,7 @@ def _facts(params: Params, done: training.Trained, tested: int) -> LinkPredictio
         cut_edges_shared=done.plan.facts.membership.cut_edges_shared,
         rounds=done.plan.schedule.rounds,
         public=setting.public,
-        protocol=GIVEN,
+        protocol=_GIVEN,
         broken_promise=done.settled.broken_words,
         tested=tested,
         negatives=params.negatives,
@@ -185,102 +191,104 @@ def _facts(params: Params, done: training.Trained, tested: int) -> LinkPredictio
 
 def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
     spec = cell.among(params.methods)
-    method = kinds.linker(spec["method"])
-    known = world.clear_facts if grid.never_private(spec) else world.facts
-    settings = method.Params(**of_method(spec, ROW))
+    method = method_kinds.load_linker_method(spec["method"])
+    known = world.clear_facts if grid.grid_row_never_private(spec) else world.facts
+    settings = method.Params(**without_task_row_keys(spec, ROW))
     budget = Budget(cell.epsilon, params.delta)
-    return training.planned_training_run(method, settings, known, budget, world.setting)
+    return cell_training.plan_cell_training(method, settings, known, budget, world.setting)
 
 
-def _graph(context: Context) -> Graph:
+def _graph(context: CellContext) -> Graph:
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; link_prediction needs one graph")
     return context.data
 
 
-def _questions(params: Params, cell: Cell, context: Context) -> list[owners.Question]:
+def _questions(params: Params, cell: Cell, context: CellContext) -> list[owned_links.OwnedLinkQuestion]:
     """What each owner is asked, the same in every world."""
     federation = _federation(params, cell, context)
     hidden = _split(params, cell.seed, context)[1]
 
-    def make() -> list[owners.Question]:
-        return owners.questions_of(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
+    def make() -> list[owned_links.OwnedLinkQuestion]:
+        return owned_links.ask_owned_links(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
 
     return context.cached(("questions", _dealt_key(params, cell), params.negatives), make)
 
 
-def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setting, np.ndarray]:
+def _split(params: Params, seed: int, context: CellContext) -> tuple[protocols.ProtocolSetting, np.ndarray]:
     """(the setting: a graph without its hidden edges, whose attributes are public; int64 [m, 2], the hidden edges)."""
 
-    def make() -> tuple[protocols.Setting, np.ndarray]:
+    def make() -> tuple[protocols.ProtocolSetting, np.ndarray]:
         graph = _graph(context)
         if params.owners:
-            graph = owners.owned_graph(graph, params.partition, context)[0]
-        edges = links.edges_of(graph.adjacency)
+            graph = owned_links.deal_owned_links(graph, params.partition, context)[0]
+        edges = links.list_links(graph.adjacency)
         count = round(params.test_share * len(edges))
         if not 0 < count < len(edges):
             raise DataError(
                 f"{context.dataset}: hiding {params.test_share:g} of {len(edges)} edges leaves {len(edges) - count} to learn "
                 f"from and {count} to ask for; both need one"
             )
-        links.require_free_pair(graph.num_nodes, graph.adjacency)
-        order = seeds.generator(context.root, "split", context.dataset, seed).permutation(len(edges))
-        held = replace(graph, adjacency=links.adjacency_of(edges[order[count:]], graph.num_nodes))
+        links.require_unlinked_pair(graph.num_nodes, graph.adjacency)
+        order = seeds.seeded_generator(context.root, "split", context.dataset, seed).permutation(len(edges))
+        held = replace(graph, adjacency=links.link_adjacency(edges[order[count:]], graph.num_nodes))
         return _setting(held), edges[order[:count]]
 
     return context.cached(_split_key(params, seed, context), make)
 
 
-def _split_key(params: Params, seed: int, context: Context) -> Hashable:
-    dealt = training.partition_key(params.partition) if params.owners else None
+def _split_key(params: Params, seed: int, context: CellContext) -> Hashable:
+    dealt = cell_training.training_partition_key(params.partition) if params.owners else None
     return ("links", context.dataset, params.test_share, seed, dealt)
 
 
-def _setting(held: Graph) -> protocols.Setting:
+def _setting(held: Graph) -> protocols.ProtocolSetting:
     """``held``, whose features are public and no label counts."""
-    nobody, attributes = np.full(held.num_nodes, -1), protocols.without_edges(held)
+    nobody, attributes = np.full(held.num_nodes, -1), protocols.graph_without_edges(held)
     attributes = replace(attributes, names=replace(held.names, ids=()))  # a model keeps them: digests say who trained
-    setting = protocols.Setting(held, held, nobody, held.num_nodes, None, attributes, "attributes", split="random")
+    setting = protocols.ProtocolSetting(held, held, nobody, held.num_nodes, None, attributes, "attributes", split="random")
     return setting.on_one_scale(rows_private=False)
 
 
 def _dealt_key(params: Params, cell: Cell) -> tuple[Hashable, ...]:
     """Two cells with the same key share out the same edges."""
-    dealt = training.partition_key(params.partition)
+    dealt = cell_training.training_partition_key(params.partition)
     return (cell.dataset, params.test_share, dealt, params.owners, params.cut_edges, cell.seed)
 
 
 def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
     """Who holds which node: worlds that are trusted differently hold the same. client: which one, where each is alone."""
-    return (GIVEN, _dealt_key(params, cell), cell.world.kind, client if cell.world == ALONE else None)
+    return (_GIVEN, _dealt_key(params, cell), cell.world.kind, client if cell.world == ALONE_WORLD else None)
 
 
-def _federation(params: Params, cell: Cell, context: Context) -> Federation:
+def _federation(params: Params, cell: Cell, context: CellContext) -> DealtFederation:
     """The edges that are held, dealt to the clients: to the owners, or anew for each seed."""
     setting = _split(params, cell.seed, context)[0]
 
-    def make() -> Federation:
+    def make() -> DealtFederation:
         if params.owners:
-            source = owners.owned_graph(_graph(context), params.partition, context)[1]
-            return federation_of(setting, setting.held.owner_names, source, params.cut_edges)
-        found = training.disjoint_clients(setting.held, params.partition, cell, context)
-        return Federation((), setting, found if params.cut_edges == "dropped" else base.with_cut_edges(setting.held, found))
+            source = owned_links.deal_owned_links(_graph(context), params.partition, context)[1]
+            return deal_federation(setting, setting.held.owner_names, source, params.cut_edges)
+        found = cell_training.deal_training_clients(setting.held, params.partition, cell, context)
+        return DealtFederation(
+            (), setting, found if params.cut_edges == "dropped" else base.partition_with_cut_edges(setting.held, found)
+        )
 
     return context.cached(("federation of links", _dealt_key(params, cell)), make)
 
 
-def _world(params: Params, cell: Cell, context: Context, client: int = 0) -> DealtWorld:
+def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> DealtWorld:
     setting = _split(params, cell.seed, context)[0]
 
     def make() -> DealtWorld:
-        if cell.world.kind is Kind.WHOLE:
-            return DealtWorld(cell.world, setting, one_client(setting.held, "one curator"), "dropped", 1)
-        return deal(_federation(params, cell, context), cell.world, params.cut_edges, 1, client)
+        if cell.world.kind is WorldKind.WHOLE:
+            return DealtWorld(cell.world, setting, partition_of_one(setting.held, "one curator"), "dropped", 1)
+        return deal_world(_federation(params, cell, context), cell.world, params.cut_edges, 1, client)
 
     dealt: DealtWorld = context.cached(("dealt", _key(params, cell, client)), make)
     return replace(dealt, world=cell.world)
 
 
 TASK: TaskOffers[Params] = TaskOffers(
-    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, everybody, priced_plan, give_setting, train)
+    row_keys=ROW, refuses=refuses, alone=alone, models=TaskModels(Params, _everybody, priced_plan, give_setting, train)
 )

@@ -18,83 +18,95 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
-from fedgraph.cells.facts import NodeClassificationFacts, pack_right
+from fedgraph.cells.task_facts import NodeClassificationFacts, pack_answer_facts
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
-from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, measures, training
+from fedgraph.tasks.base import (
+    Cell,
+    CellContext,
+    CellOutcome,
+    TaskModels,
+    TaskOffers,
+    cell_training,
+    grid,
+    measures,
+    nest_task_methods,
+)
+from fedgraph.tasks.base.node_settings import NodeRowKeys as ROW
 from fedgraph.tasks.base.node_settings import Params
-from fedgraph.tasks.base.node_settings import Row as ROW
-from fedgraph.tasks.base.offers import Nested, Select, attacks_of, of_method
-from fedgraph.tasks.node_classification import attendance, pictures, selecting
-from fedgraph.types import Graph, Partition, one_client
-from fedgraph.worlds import missing, protocols
+from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect, nest_task_attacks, without_task_row_keys
+from fedgraph.tasks.node_classification import attendance, chosen_settings, pictures
+from fedgraph.types import Graph, Partition, partition_of_one
+from fedgraph.worlds import missing_neighbours, protocols
 from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import Kind
+from fedgraph.worlds.world import WorldKind
 
 
-def plugins_of(params: Params) -> list[Nested]:
+def plugins_of(params: Params) -> list[NestedTaskPlugin]:
     """Methods, the partition, every choice of settings, and attacks, for validation with their place in the file."""
-    found: list[Nested] = [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
+    found: list[NestedTaskPlugin] = [*nest_task_methods(params.methods, ROW), (("partition",), "partition", params.partition)]
     for index, method in enumerate(params.methods):
-        every = Select.model_validate(method["select"]).choices if "select" in method else []
+        every = TaskRowSelect.model_validate(method["select"]).choices if "select" in method else []
         plain = {key: value for key, value in method.items() if key not in ROW.model_fields}
         found += [(("methods", index, "select", "over"), "methods", plain | choice) for choice in every]
-    return found + attacks_of(params.attack.named if params.attack else [])
+    return found + nest_task_attacks(params.attack.named if params.attack else [])
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return kinds.misfit(name, "classifier", params.protocol, grid.trusted_of(name, params.methods, params.trust))
+    return method_kinds.explain_method_misfit(
+        name, "classifier", params.protocol, grid.list_grid_method_trust(name, params.methods, params.trust)
+    )
 
 
-def cells(params: Params, context: Context) -> list[Cell]:
+def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``)."""
-    return grid.cells(params.methods, params.trust, params.epsilons, params.calibrated_by, context)
+    return grid.list_grid_cells(params.methods, params.trust, params.epsilons, params.calibrated_by, context)
 
 
 def alone(params: Params, cell: Cell) -> bool:
     """A curator is one client."""
-    return cell.world.kind is Kind.WHOLE
+    return cell.world.kind is WorldKind.WHOLE
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan:
+def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice."""
-    selects = selecting_of(params, cell, context)
+    selects = _selecting_of(params, cell, context)
     return _plan_one(params, cell, context) if selects is None else selects.priced.plan
 
 
-def _plan_one(params: Params, cell: Cell, context: Context) -> Plan:
+def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
     world = _dealt_world(params, cell, context)
     setting = world.setting
     method, settings = _method(params, cell)
-    training.require_answers(setting, method, cell, params.protocol)
+    cell_training.require_training_answers(setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
-        missing.require_public(setting, cell.method)
-    known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
-    facts = attendance.with_answers(params.federation, known, cell, method)
+        missing_neighbours.refuse_missing_neighbours(setting, cell.method)
+    known = world.clear_facts if grid.grid_row_never_private(cell.among(params.methods)) else world.facts
+    facts = attendance.add_attendance_rule(params.federation, known, cell, method)
     budget = params.budget(cell, setting.num_train)
-    made = training.planned_training_run(method, settings, facts, budget, setting)
-    made = attendance.possible_plan(params.federation, attendance.plan_with_sampling_note(made), cell, context)
-    return attendance.behind_masks(params.federation, made, budget, method)
+    made = cell_training.plan_cell_training(method, settings, facts, budget, setting)
+    made = attendance.require_possible_attendance(params.federation, attendance.note_attendance_sampling(made), cell, context)
+    return attendance.mask_attendance_sums(params.federation, made, budget, method)
 
 
-def selecting_of(params: Params, cell: Cell, context: Context) -> selecting.Selecting | None:
+def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.ChosenSettings | None:
     """How the cell chooses its settings privately; None where it does not."""
     given = cell.among(params.methods).get("select")
     if given is None:
         return None
     whole = _unscaled(params, cell, context)
     told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
-    parts = selecting.judges_and_trainers(
-        whole, params.protocol, seeds.generator(context.root, "judges", context.dataset, cell.seed)
+    parts = chosen_settings.split_chosen_settings_judges(
+        whole, params.protocol, seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed)
     )
-    asked = Select.model_validate(given)
-    return selecting.Selecting(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
+    asked = TaskRowSelect.model_validate(given)
+    return chosen_settings.ChosenSettings(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
 
 
-def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
+def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
     """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
 
     Raises ``ScenarioError`` where the cell would read private data beside its plan.
@@ -102,50 +114,54 @@ def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Gua
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
     made = plan(params, cell, context)
-    return made, training.guarantee_looked_up(made, _partition(params, cell, context))
+    return made, cell_training.look_up_training_promises(made, _partition(params, cell, context))
 
 
-def train(params: Params, cell: Cell, context: Context) -> training.Trained:
+def train(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
     """All rounds of the cell, and their price; nothing is tested. Of a row that chooses its settings, the best trial."""
-    selects = selecting_of(params, cell, context)
+    selects = _selecting_of(params, cell, context)
     return _train_one(params, cell, context) if selects is None else selects.train()
 
 
-def _train_one(params: Params, cell: Cell, context: Context) -> training.Trained:
+def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
     made, world = plan(params, cell, context), _dealt_world(params, cell, context)
-    who = attendance.drawn_attendance(params.federation, made, cell, context)
-    masks = attendance.masks_of(params.federation, made)
-    keep = pictures.curve_rounds(params.curve, made)
+    who = attendance.draw_task_attendance(params.federation, made, cell, context)
+    masks = attendance.attendance_masks(params.federation, made)
+    keep = pictures.choose_picture_rounds(params.curve, made)
     key = _partition_key(params, cell)
-    return training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
+    return cell_training.train_cell(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
 
 
-def run(params: Params, cell: Cell, context: Context) -> Outcome:
+def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """Train, count, test."""
     done, method = train(params, cell, context), _method(params, cell)[0]
     made, setting, partition = done.plan, done.world.setting, done.world.partition
-    who = attendance.drawn_attendance(params.federation, made, cell, context)
+    who = attendance.draw_task_attendance(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
-    metrics = measures.measures(answers, setting.truth)
+    metrics = measures.measure_scores(answers, setting.truth)
 
     def accuracy(state: State) -> float:
-        return measures.measures(method.predict(made, state, asked), setting.truth)["accuracy"]
+        return measures.measure_scores(method.predict(made, state, asked), setting.truth)["accuracy"]
 
     artefacts: dict[str, np.ndarray] = {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
-        rng = seeds.generator(context.root, "map", *cell.path)
-        artefacts, apart = pictures.node_map(scores, setting.held.labels, rng)
+        rng = seeds.seeded_generator(context.root, "map", *cell.path)
+        artefacts, apart = pictures.picture_nodes(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
-    measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
-    told = named.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, settled.epsilon)
+    measured = whole_run.measure_whole_run(
+        params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state
+    )
+    told = named.measure_named_attacks(
+        params.attack, made, cell, context, partition, setting.held, setting.asked, settled.epsilon
+    )
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
-    went = attendance.facts_of(params.federation, who, trained, partition.num_clients, cell, context)
+    went = attendance.attendance_facts(params.federation, who, trained, partition.num_clients, cell, context)
     return done.as_outcome(
         cell,
-        metrics | measured.metrics | told.metrics | attendance.metrics_of(went),
+        metrics | measured.metrics | told.metrics | attendance.attendance_metrics(went),
         NodeClassificationFacts(
             one=one,
             clients=partition.num_clients,
@@ -160,7 +176,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             broken_promise=broken,
             tested=int(known.sum()),
             least_class=_least_class(context),
-            right=pack_right((answers.argmax(axis=1) == setting.truth)[known]),
+            right=pack_answer_facts((answers.argmax(axis=1) == setting.truth)[known]),
             curve=tuple((round_, accuracy(state)) for round_, state in trained.kept),
             sent=went,
             attack=measured.attack,
@@ -169,9 +185,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         ),
         measured=measured.epsilon,
         notes=(
-            *measures.too_few(setting.truth, one),
+            *measures.warn_few_measured(setting.truth, one),
             *((f"The promise is broken: {broken}",) if broken else ()),
-            *((selecting.selection_sentence(done.choice, settled.epsilon),) if done.choice else ()),
+            *((chosen_settings.describe_chosen_settings(done.choice, settled.epsilon),) if done.choice else ()),
             *made.notes,
             *trained.notes,
             *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ()),
@@ -181,14 +197,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     )
 
 
-def _least_class(context: Context) -> int | None:
+def _least_class(context: CellContext) -> int | None:
     """How many labelled nodes the smallest class has that has any."""
     if not isinstance(context.data, Graph):
         return None
     return int(np.unique(context.data.labels[context.data.labels >= 0], return_counts=True)[1].min())
 
 
-def _dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
+def _dealt_world(params: Params, cell: Cell, context: CellContext) -> DealtWorld:
     """The setting, dealt to the cell's clients."""
     return DealtWorld(
         cell.world,
@@ -199,7 +215,7 @@ def _dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
     )
 
 
-def clients(params: Params, cell: Cell, context: Context) -> Partition:
+def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
     world = _dealt_world(params, cell, context)
     if world.facts.columns is not None or world.setting.ranks is not None:
@@ -207,37 +223,37 @@ def clients(params: Params, cell: Cell, context: Context) -> Partition:
     return world.partition
 
 
-def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
+def _method(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, Any]:
     spec = cell.among(params.methods)
-    module = kinds.classifier(spec["method"])
-    return module, module.Params(**of_method(spec, ROW))
+    module = method_kinds.load_classifier_method(spec["method"])
+    return module, module.Params(**without_task_row_keys(spec, ROW))
 
 
-def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
+def give_setting(params: Params, cell: Cell, context: CellContext, setting: protocols.ProtocolSetting) -> None:
     """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
     context.cached(("unscaled", *_setting_key(params, cell, context)), lambda: setting)
 
 
-def _setting_key(params: Params, cell: Cell, context: Context) -> tuple[Hashable, ...]:
+def _setting_key(params: Params, cell: Cell, context: CellContext) -> tuple[Hashable, ...]:
     """Rows that trust nobody read columns on another scale."""
-    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
-    return ("setting", context.dataset, split_key(params), cell.seed, nobody)
+    nobody = method_kinds.load_method(cell.method).OFFERS.trusts_nobody
+    return ("setting", context.dataset, node_classification_split_key(params), cell.seed, nobody)
 
 
-def _setting(params: Params, cell: Cell, context: Context) -> protocols.Setting:
-    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
+def _setting(params: Params, cell: Cell, context: CellContext) -> protocols.ProtocolSetting:
+    nobody = method_kinds.load_method(cell.method).OFFERS.trusts_nobody
     made = _unscaled(params, cell, context)
     return context.cached(_setting_key(params, cell, context), lambda: made.on_one_scale(rows_private=nobody))
 
 
-def _unscaled(params: Params, cell: Cell, context: Context) -> protocols.Setting:
+def _unscaled(params: Params, cell: Cell, context: CellContext) -> protocols.ProtocolSetting:
     """The split, with columns of numbers as they are."""
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
     graph, seed = context.data, cell.seed
 
-    def make() -> protocols.Setting:
-        rng = seeds.generator(context.root, "split", context.dataset, seed)
+    def make() -> protocols.ProtocolSetting:
+        rng = seeds.seeded_generator(context.root, "split", context.dataset, seed)
         return params.setting(graph, seed, rng)
 
     return context.cached(("unscaled", *_setting_key(params, cell, context)), make)
@@ -245,32 +261,32 @@ def _unscaled(params: Params, cell: Cell, context: Context) -> protocols.Setting
 
 def _partition_key(params: Params, cell: Cell) -> Hashable:
     """Who holds which node: clients that are trusted differently hold the same."""
-    dealt = None if cell.world.kind is Kind.WHOLE else training.partition_key(params.partition)
+    dealt = None if cell.world.kind is WorldKind.WHOLE else cell_training.training_partition_key(params.partition)
     shared = params.cut_edges if _shares_cut_edges(params, cell) else None
-    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
-    return (cell.dataset, split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
+    nobody = method_kinds.load_method(cell.method).OFFERS.trusts_nobody
+    return (cell.dataset, node_classification_split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
 
 
-def split_key(params: Params) -> Hashable:
+def node_classification_split_key(params: Params) -> Hashable:
     """Two tasks with the same key hold, ask and test the same nodes."""
     own = (params.train_per_class, params.validation_per_class) if params.split == "per-class" else params.train_fraction
     return (params.protocol, repr(params.public), own, params.split, params.component)
 
 
 def _shares_cut_edges(params: Params, cell: Cell) -> bool:
-    return params.cut_edges != "dropped" and cell.world.kind is Kind.TOGETHER
+    return params.cut_edges != "dropped" and cell.world.kind is WorldKind.TOGETHER
 
 
-def _partition(params: Params, cell: Cell, context: Context) -> Partition:
+def _partition(params: Params, cell: Cell, context: CellContext) -> Partition:
     held = _setting(params, cell, context).held
     key = ("partition", _partition_key(params, cell))
-    if cell.world.kind is Kind.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
-        return context.cached(key, lambda: one_client(held, "one curator"))
+    if cell.world.kind is WorldKind.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
+        return context.cached(key, lambda: partition_of_one(held, "one curator"))
 
     def make() -> Partition:
-        found = training.disjoint_clients(held, params.partition, cell, context)
-        told = base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
-        return missing.stood_in(told, held.features) if params.cut_edges == "generated" else told
+        found = cell_training.deal_training_clients(held, params.partition, cell, context)
+        told = base.partition_with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
+        return missing_neighbours.generate_missing_neighbours(told, held.features) if params.cut_edges == "generated" else told
 
     return context.cached(key, make)
 
@@ -279,6 +295,6 @@ TASK: TaskOffers[Params] = TaskOffers(
     row_keys=ROW,
     refuses=refuses,
     alone=alone,
-    models=Models(Params, Params.everybody, priced_plan, give_setting, train),
+    models=TaskModels(Params, Params.everybody, priced_plan, give_setting, train),
     clients=clients,
 )

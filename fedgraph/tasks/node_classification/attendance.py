@@ -1,28 +1,30 @@
-"""A federation in which not every client answers in every round, as a task runs and tells it (``federation.participation``)."""
+"""A federation in which not every client answers in every round, as a task runs and tells it
+(``federation.round_attendance``).
+"""
 
 from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.cells.facts import PartialRounds, SentBytes
+from fedgraph.cells.task_facts import PartialRoundsFacts, SentBytesFacts
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation.messages import Masks
-from fedgraph.federation.participation import (
-    LINKS,
+from fedgraph.federation.round_attendance import (
+    ROUND_ATTENDANCE_LINKS,
     Attendance,
     Participation,
-    attendance,
-    buffered_attendance,
-    round_traffic,
-    some_round,
+    any_round_attended,
+    buffered_round_attendance,
+    draw_round_attendance,
+    round_attendance_traffic,
 )
-from fedgraph.federation.rounds import Outcome
-from fedgraph.federation.secure import plan as secure_plan
-from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts, kinds
+from fedgraph.federation.rounds import RoundsOutcome
+from fedgraph.federation.secure import masked_plan as secure_plan
+from fedgraph.methods.base import AttendanceFacts, Budget, Plan, PublicFacts, method_kinds
 from fedgraph.privacy.units import Viewer
-from fedgraph.tasks.base import Cell, Context
+from fedgraph.tasks.base import Cell, CellContext
 
-NO_AMPLIFICATION = (
+_NO_AMPLIFICATION = (
     "Whom a round asks is known to whoever runs it, so sampling clients buys no amplification: ε counts every release that was "
     "made, and none in rounds in which a client did not answer."
 )
@@ -34,11 +36,11 @@ _ONE_BY_ONE = (
 )
 
 
-def with_answers(settings: Participation, facts: PublicFacts, cell: Cell, method: kinds.Method) -> PublicFacts:
+def add_attendance_rule(settings: Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method) -> PublicFacts:
     """Public facts with how many answers a round has. ``ScenarioError`` where the method needs every client."""
     hidden = settings.secure_aggregation == "masks" and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     if hidden and method.OFFERS.num_sent is None:
-        able = kinds.names_offering(lambda offers: offers.num_sent)
+        able = method_kinds.list_method_names(lambda offers: offers.num_sent)
         raise ScenarioError(f"{cell.method} has no sum that masks hide; secure_aggregation: masks is for {', '.join(able)}")
     if facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
         return facts
@@ -49,7 +51,7 @@ def with_answers(settings: Participation, facts: PublicFacts, cell: Cell, method
     if settings.everybody:
         return facts
     if not method.OFFERS.partial_rounds:
-        able = kinds.names_offering(lambda offers: offers.partial_rounds)
+        able = method_kinds.list_method_names(lambda offers: offers.partial_rounds)
         raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(able)}")
     least = settings.answers_needed(facts.sizes.num_clients)
     at_once = settings.concurrency or facts.sizes.num_clients
@@ -64,20 +66,20 @@ def with_answers(settings: Participation, facts: PublicFacts, cell: Cell, method
             f"{least} answer here; ask for a larger share, or write federation.least: 2 or more"
         )
     late = settings.mode == "asynchronous"
-    return replace(facts, attendance=AttendanceRule(repr(settings), least, late))
+    return replace(facts, attendance=AttendanceFacts(repr(settings), least, late))
 
 
-def plan_with_sampling_note(made: Plan) -> Plan:
+def note_attendance_sampling(made: Plan) -> Plan:
     """The plan with a sentence on what sampling does not buy, where not every client answers."""
     if made.facts.attendance.asynchronous:
         return replace(made, notes=(*made.notes, _ONE_BY_ONE))
-    return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.attendance.words else made
+    return replace(made, notes=(*made.notes, _NO_AMPLIFICATION)) if made.facts.attendance.words else made
 
 
-def behind_masks(settings: Participation, made: Plan, budget: Budget, method: kinds.Method) -> Plan:
+def mask_attendance_sums(settings: Participation, made: Plan, budget: Budget, method: method_kinds.Method) -> Plan:
     """The plan whose sums are carried out with masks, where they are asked for; ``ScenarioError`` where they cannot be."""
     num_sent = method.OFFERS.num_sent
-    if num_sent is None or masks_of(settings, made) is None:
+    if num_sent is None or attendance_masks(settings, made) is None:
         return made
     if made.facts.columns is not None:
         raise ScenarioError(
@@ -85,19 +87,19 @@ def behind_masks(settings: Participation, made: Plan, budget: Budget, method: ki
             "estimated before; give these columns bounds"
         )
     try:
-        return secure_plan.masked_plan(made, budget, num_sent(made), settings.resolution)
+        return secure_plan.make_masked_plan(made, budget, num_sent(made), settings.resolution)
     except PrivacyError as error:
         raise ScenarioError(f"federation: {error}") from error
 
 
-def masks_of(settings: Participation, made: Plan) -> Masks | None:
+def attendance_masks(settings: Participation, made: Plan) -> Masks | None:
     """How the sums of the plan are hidden; None where that is simulated, or where the viewer does not see sums alone."""
     if settings.secure_aggregation != "masks" or made.guarantee.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return None
     return Masks(made.facts.colluders, made.facts.cohort, settings.drop_out)
 
 
-def drawn_attendance(settings: Participation, made: Plan, cell: Cell, context: Context) -> Attendance | None:
+def draw_task_attendance(settings: Participation, made: Plan, cell: Cell, context: CellContext) -> Attendance | None:
     """Who answers in which round.
 
     Args:
@@ -115,17 +117,19 @@ def drawn_attendance(settings: Participation, made: Plan, cell: Cell, context: C
     path = (cell.dataset, cell.seed)
     if settings.mode == "asynchronous":
         at_once = settings.concurrency or made.facts.sizes.num_clients
-        return buffered_attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, context.root, path, at_once)
-    return attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path)
+        return buffered_round_attendance(
+            settings, made.facts.sizes.num_clients, made.schedule.rounds, context.root, path, at_once
+        )
+    return draw_round_attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path)
 
 
-def possible_plan(settings: Participation, made: Plan, cell: Cell, context: Context) -> Plan:
+def require_possible_attendance(settings: Participation, made: Plan, cell: Cell, context: CellContext) -> Plan:
     """The plan as it is; ``ScenarioError`` where none of its rounds will have its answers, so that nothing would be trained."""
     if not made.facts.attendance.words or settings.mode == "asynchronous":
         return made
     least = made.facts.attendance.least_answers or 1
     path = (cell.dataset, cell.seed)
-    if not some_round(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path):
+    if not any_round_attended(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path):
         raise ScenarioError(
             f"federation: none of {made.schedule.rounds} rounds has the {least} answers that it needs, so nothing would be "
             "trained; ask for a larger share, or for fewer drop-outs"
@@ -133,7 +137,7 @@ def possible_plan(settings: Participation, made: Plan, cell: Cell, context: Cont
     return made
 
 
-def metrics_of(sent: SentBytes | None) -> dict[str, float]:
+def attendance_metrics(sent: SentBytesFacts | None) -> dict[str, float]:
     """The same numbers as rows of the results: bytes per client and round, seconds of all rounds."""
     if sent is None or not sent.up:
         return {}
@@ -144,24 +148,24 @@ def metrics_of(sent: SentBytes | None) -> dict[str, float]:
     return {"bytes_down": float(sent.down), "bytes_up": float(sent.up), **seconds}
 
 
-def facts_of(
-    settings: Participation, who: Attendance | None, trained: Outcome, num_clients: int, cell: Cell, context: Context
-) -> SentBytes | None:
+def attendance_facts(
+    settings: Participation, who: Attendance | None, trained: RoundsOutcome, num_clients: int, cell: Cell, context: CellContext
+) -> SentBytesFacts | None:
     """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
     if num_clients == 1:
         return None
     times = who
     if times is None and settings.compute_s:  # everybody answers, and each round waits for the slowest
-        times = attendance(settings, num_clients, len(trained.sizes), 1, context.root, (cell.dataset, cell.seed))
-    went = round_traffic(trained.sizes, times.computed if times is not None else None)
-    links = {name: link.words for name, link in LINKS.items()}
-    return SentBytes(went.down, went.up, went.seconds, links, None if who is None else _partial(settings, who))
+        times = draw_round_attendance(settings, num_clients, len(trained.sizes), 1, context.root, (cell.dataset, cell.seed))
+    went = round_attendance_traffic(trained.sizes, times.computed if times is not None else None)
+    links = {name: link.words for name, link in ROUND_ATTENDANCE_LINKS.items()}
+    return SentBytesFacts(went.down, went.up, went.seconds, links, None if who is None else _partial(settings, who))
 
 
-def _partial(settings: Participation, who: Attendance) -> PartialRounds:
+def _partial(settings: Participation, who: Attendance) -> PartialRoundsFacts:
     written = settings.model_dump(mode="json", exclude_defaults=True)
     counted = (int(who.asked), int(who.answered.sum()), int(who.aborted))
     if who.versions is None:
-        return PartialRounds(written, *counted)
+        return PartialRoundsFacts(written, *counted)
     stale = (np.arange(len(who.versions))[:, None] - who.versions)[who.answered]
-    return PartialRounds(written, *counted, float(stale.mean()), int(stale.max()), int(who.answered.sum(axis=0).max()))
+    return PartialRoundsFacts(written, *counted, float(stale.mean()), int(stale.max()), int(who.answered.sum(axis=0).max()))

@@ -29,22 +29,22 @@ from pydantic import Field, PositiveFloat, model_validator
 from fedgraph import seeds
 from fedgraph.documents.settings import Spec
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods.base import Plan, kinds
+from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.privacy import own_budgets
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, node_settings, training
-from fedgraph.tasks.base.grid import Row as ROW
-from fedgraph.tasks.base.offers import of_method
-from fedgraph.tasks.participation import records as clients
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, cell_training, grid, node_settings
+from fedgraph.tasks.base.grid import GridRowKeys as ROW
+from fedgraph.tasks.base.task_offers import without_task_row_keys
+from fedgraph.tasks.participation import client_records as clients
 from fedgraph.types import Graph
-from fedgraph.worlds import missing
-from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
-from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
+from fedgraph.worlds import missing_neighbours
+from fedgraph.worlds.dealt import DealtFederation, DealtWorld, deal_federation, deal_world
+from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
-Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
-_DEFAULT: list[Participation] = ["alone", "federated", "curator", "personalised"]
-FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
+_Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
+_DEFAULT: list[_Participation] = ["alone", "federated", "curator", "personalised"]
+_FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 
 
 class Params(node_settings.Params):
@@ -53,7 +53,7 @@ class Params(node_settings.Params):
     partition: Spec = Field(
         default_factory=lambda: {"partition": "natural"}, description="who owns which node (default: as the data say)"
     )
-    participations: list[Participation] = Field(_DEFAULT, min_length=1, description="which choices are compared")
+    participations: list[_Participation] = Field(_DEFAULT, min_length=1, description="which choices are compared")
     left_out: Literal["all"] | int | list[str] = Field(
         3, description="clients left out in turn: all, so many (from the smallest to the largest), or names"
     )
@@ -70,7 +70,7 @@ class Params(node_settings.Params):
     @model_validator(mode="after")
     def _fits(self) -> Params:
         trusted = {*self.trust, *(Trust(t) for m in self.methods for t in m.get("trust", ()))}
-        if wrong := [t.value for t in Trust if t in trusted - set(FEDERATED)]:
+        if wrong := [t.value for t in Trust if t in trusted - set(_FEDERATED)]:
             raise ValueError(
                 f"trust says how a federation is trusted: found {wrong[0]}; allowed: sums, own-client (one curator is "
                 "participations: [curator])"
@@ -96,9 +96,9 @@ plugins_of = node_classification.plugins_of
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    if kinds.method(name).OFFERS.trusts_nobody:
+    if method_kinds.load_method(name).OFFERS.trusts_nobody:
         return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
-    return kinds.misfit(name, "classifier", params.protocol, _trusted(params, name))
+    return method_kinds.explain_method_misfit(name, "classifier", params.protocol, _trusted(params, name))
 
 
 def _trusted(params: Params, name: str) -> list[Trust]:
@@ -106,30 +106,30 @@ def _trusted(params: Params, name: str) -> list[Trust]:
     return [t for t in Trust if t in own or (t is Trust.CURATOR and {"alone", "curator"} & set(params.participations))]
 
 
-def cells(params: Params, context: Context) -> list[Cell]:
+def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell: seed by seed, row by row, world by world."""
     federation = _federation(params, 0, context)
     found: list[Cell] = []
     for seed in range(context.seeds):
         for entry, spec in enumerate(params.methods):
             for world in _worlds(params, spec, federation):
-                found += grid.cells_in(world, entry, spec, seed, params.epsilons, params.calibrated_by, context)
+                found += grid.list_grid_row_cells(world, entry, spec, seed, params.epsilons, params.calibrated_by, context)
     return found
 
 
-def _worlds(params: Params, spec: Spec, federation: Federation) -> list[World]:
+def _worlds(params: Params, spec: Spec, federation: DealtFederation) -> list[World]:
     """Every world of a row: the only place where this task makes one."""
     trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)
-    found = [*([ALONE] if "alone" in wanted else []), *([trusting(Trust.CURATOR)] if "curator" in wanted else [])]
-    found += map(trusting, trusted) if wanted & {"federated", "personalised"} else []
+    found = [*([ALONE_WORLD] if "alone" in wanted else []), *([world_of_trust(Trust.CURATOR)] if "curator" in wanted else [])]
+    found += map(world_of_trust, trusted) if wanted & {"federated", "personalised"} else []
     if "left-out" in wanted:
-        left = [LeftOut(k, federation.names[k]) for k in _left_out(params, federation)]
-        found += [World(Kind.TOGETHER, trust, without) for trust in trusted for without in left]
+        left = [LeftOutOfWorld(k, federation.names[k]) for k in _left_out(params, federation)]
+        found += [World(WorldKind.TOGETHER, trust, without) for trust in trusted for without in left]
     return found
 
 
-def _left_out(params: Params, federation: Federation) -> list[int]:
+def _left_out(params: Params, federation: DealtFederation) -> list[int]:
     """The numbers of the clients that are left out in turn: of those of whom some answer is known, unless they are named."""
     names, truth = federation.names, federation.setting.truth
     known = [k for k in range(len(names)) if (truth[federation.asked_of(k)] >= 0).any()]
@@ -139,32 +139,32 @@ def _left_out(params: Params, federation: Federation) -> list[int]:
         order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
         places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
         return sorted({order[k] for k in places})
-    return [clients.number_of_client(name, names, "left_out") for name in params.left_out]
+    return [clients.find_recorded_client(name, names, "left_out") for name in params.left_out]
 
 
 def alone(params: Params, cell: Cell) -> bool:
     """Whether one worker can do the whole cell: no training in it has several clients."""
-    return cell.world.kind is not Kind.TOGETHER
+    return cell.world.kind is not WorldKind.TOGETHER
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan:
+def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     """The plan of the cell's world; of ``alone``, the largest client's."""
     federation = _federation(params, cell.seed, context)
     client = int(np.argmax([s.nodes.size for s in federation.partition.subgraphs]))
     return _planned(params, cell, federation, _dealt(params, cell, federation, context, client))
 
 
-def run(params: Params, cell: Cell, context: Context) -> Outcome:
+def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """Train in the cell's world, count, and test each client's nodes."""
     federation = _federation(params, cell.seed, context)
-    if cell.world == ALONE:
+    if cell.world == ALONE_WORLD:
         return _run_alone(params, cell, context, federation)
     world = _dealt(params, cell, federation, context)
     made = _planned(params, cell, federation, world)
-    done = training.train(world, _holding(params, cell, context), made, cell, context)
+    done = cell_training.train_cell(world, _holding(params, cell, context), made, cell, context)
     scales = [done.world.setting.ranks] * len(federation.names)
-    found = clients.Found(federation, params.alerts, params.positive, scales)
-    method = kinds.classifier(cell.method)
+    found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
+    method = method_kinds.load_classifier_method(cell.method)
     asked = done.question
 
     def answers(graph: Graph) -> np.ndarray:
@@ -174,29 +174,31 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     records = found.records(scores, done)
     pooled = dict(records[0].metrics) if cell.world.without is None else {}
     if "personalised" in params.participations and cell.world.joined:
-        own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
+        own = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
-            prices = clients.prices_of(done, federation)
-            records += found.personal(scores, lambda client: answers, prices, clients.OWN_EYES, own())
+            prices = clients.price_recorded_clients(done, federation)
+            records += found.personal(scores, lambda client: answers, prices, clients.RECORD_TOWARD_OTHERS, own())
         if params.personalised in ("weights", "both"):
             records += found.tuned(method, done, own("weights"))
     if "federated" not in params.participations:
         records = [r for r in records if r.participation != "federated"]
-    return clients.participation_outcome(cell, done, records, pooled, params.protocol, method)
+    return clients.finish_client_records(cell, done, records, pooled, params.protocol, method)
 
 
-def _run_alone(params: Params, cell: Cell, context: Context, federation: Federation) -> Outcome:
+def _run_alone(params: Params, cell: Cell, context: CellContext, federation: DealtFederation) -> CellOutcome:
     """Every client for itself, one after another; their people are disjoint, so the dearest one is the cell's price."""
-    method = kinds.classifier(cell.method)
+    method = method_kinds.load_classifier_method(cell.method)
 
-    def train_one(client: int) -> training.Trained:
+    def train_one(client: int) -> cell_training.TrainedCell:
         world = _dealt(params, cell, federation, context, client)
         made = _planned(params, cell, federation, world)
-        return training.train(world, _holding(params, cell, context, client), made, cell, context, (federation.names[client],))
+        return cell_training.train_cell(
+            world, _holding(params, cell, context, client), made, cell, context, (federation.names[client],)
+        )
 
-    each, together, prices = training.train_alone(federation.names, cell, context, train_one)
+    each, together, prices = cell_training.train_cell_clients_alone(federation.names, cell, context, train_one)
     scales = [done.world.setting.ranks for done in each]
-    models: list[clients.Answers] = [functools.partial(method.predict, one.plan, one.outcome.state) for one in each]
+    models: list[clients.ClientRecordAnswers] = [functools.partial(method.predict, one.plan, one.outcome.state) for one in each]
     scores: np.ndarray | None = None
     for client, done in enumerate(each):
         rows = federation.asked_of(client)
@@ -205,68 +207,68 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: Federat
             scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
             scores[rows] = own
     assert scores is not None
-    found = clients.Found(federation, params.alerts, params.positive, scales)
+    found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
     records = found.records_of_all("alone", scores, prices, together.plan.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
-        rng = seeds.generator(context.root, "personal", *cell.path)
-        records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.NOBODY, rng)
-    return clients.participation_outcome(cell, together, records, {}, params.protocol, method, len(federation.names))
+        rng = seeds.seeded_generator(context.root, "personal", *cell.path)
+        records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.RECORD_TOWARD_NOBODY, rng)
+    return clients.finish_client_records(cell, together, records, {}, params.protocol, method, len(federation.names))
 
 
-def _dealt(params: Params, cell: Cell, federation: Federation, context: Context, client: int = 0) -> DealtWorld:
+def _dealt(params: Params, cell: Cell, federation: DealtFederation, context: CellContext, client: int = 0) -> DealtWorld:
     """The cell's world, whose partition is made once. client: whose, if every client is alone."""
-    make = functools.partial(deal, federation, cell.world, params.cut_edges, params.colluders, client)
+    make = functools.partial(deal_world, federation, cell.world, params.cut_edges, params.colluders, client)
     dealt: DealtWorld = context.cached(("dealt", _holding(params, cell, context, client)), make)
     return replace(dealt, world=cell.world)
 
 
-def _holding(params: Params, cell: Cell, context: Context, client: int = 0) -> Hashable:
+def _holding(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Hashable:
     """Cells with the same key deal the same nodes to the same clients, whoever is trusted."""
-    return _key(params, cell.seed, context), cell.world.holding, client if cell.world == ALONE else None
+    return _key(params, cell.seed, context), cell.world.holding, client if cell.world == ALONE_WORLD else None
 
 
-def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWorld) -> Plan:
+def _planned(params: Params, cell: Cell, federation: DealtFederation, world: DealtWorld) -> Plan:
     spec = cell.among(params.methods)
-    method = kinds.classifier(cell.method)
-    training.require_answers(world.setting, method, cell, params.protocol)
+    method = method_kinds.load_classifier_method(cell.method)
+    cell_training.require_training_answers(world.setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
-        missing.require_public(world.setting, cell.method)
+        missing_neighbours.refuse_missing_neighbours(world.setting, cell.method)
     if "personalised" in params.participations and params.personalised in ("weights", "both") and method.OFFERS.tuned is None:
-        able = ", ".join(kinds.names_offering(lambda offers: offers.tuned))
+        able = ", ".join(method_kinds.list_method_names(lambda offers: offers.tuned))
         raise ScenarioError(
             f"{cell.method} has no weights that a client could fit to its own data; write personalised: head, or one of {able}"
         )
-    facts = world.clear_facts if grid.never_private(spec) else world.facts
-    settings = method.Params(**of_method(spec, ROW))
+    facts = world.clear_facts if grid.grid_row_never_private(spec) else world.facts
+    settings = method.Params(**without_task_row_keys(spec, ROW))
     budget = params.budget(cell, federation.setting.num_train)
-    made = training.planned_training_run(method, settings, facts, budget, world.setting)
+    made = cell_training.plan_cell_training(method, settings, facts, budget, world.setting)
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
-    own = {clients.number_of_client(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
+    own = {clients.find_recorded_client(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
     try:
-        shrunk = own_budgets.applied(made.schedule.releases, own, world.partition.num_clients, budget.delta)
+        shrunk = own_budgets.apply_own_budgets(made.schedule.releases, own, world.partition.num_clients, budget.delta)
         return replace(made, schedule=replace(made.schedule, releases=shrunk))
     except PrivacyError as error:
         raise ScenarioError(f"{cell.method}: {error}") from error
 
 
-def _key(params: Params, seed: int, context: Context) -> Hashable:
+def _key(params: Params, seed: int, context: CellContext) -> Hashable:
     """Two cells with the same key ask the same federation."""
-    split = node_classification.split_key(params)
-    dealt = training.partition_key(params.partition)
+    split = node_classification.node_classification_split_key(params)
+    dealt = cell_training.training_partition_key(params.partition)
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 
-def _federation(params: Params, seed: int, context: Context) -> Federation:
+def _federation(params: Params, seed: int, context: CellContext) -> DealtFederation:
     graph = context.data
     if not isinstance(graph, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
 
-    def make() -> Federation:
-        whole, source = clients.graph_with_owners(graph, params.partition, context)
-        rng = seeds.generator(context.root, "split", context.dataset, seed)
+    def make() -> DealtFederation:
+        whole, source = clients.deal_recorded_clients(graph, params.partition, context)
+        rng = seeds.seeded_generator(context.root, "split", context.dataset, seed)
         setting = params.setting(whole, seed, rng).on_one_scale(rows_private=False)
-        return federation_of(setting, whole.owner_names, source, params.cut_edges)
+        return deal_federation(setting, whole.owner_names, source, params.cut_edges)
 
     return context.cached(_key(params, seed, context), make)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedgraph import data
-from fedgraph.data.own.columns import ColumnRules, ReadColumns, column_kinds, read_columns, scaled_to_bounds
+from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, _scaled_to_bounds, own_column_kinds, read_own_columns
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
@@ -24,14 +24,14 @@ def people(folder: Path, features: str = PEOPLE) -> Path:
     return folder
 
 
-def read(rows: list[list[str]], names: tuple[str, ...], **rules: object) -> ReadColumns:
+def read(rows: list[list[str]], names: tuple[str, ...], **rules: object) -> OwnColumns:
     nodes = [f"n{i}" for i in range(len(rows))]
-    return read_columns(names, rows, ColumnRules(**rules), "features.csv", lambda row: f"features.csv:{row + 2}", nodes)
+    return read_own_columns(names, rows, OwnColumnRules(**rules), "features.csv", lambda row: f"features.csv:{row + 2}", nodes)
 
 
 def test_kinds_are_found_by_the_cells() -> None:
     columns = {"age": ("30", "61", ""), "member": ("yes", "no", "yes"), "city": ("Rome", "", "Oslo"), "flag": ("1", "0", "1")}
-    assert column_kinds(columns) == {
+    assert own_column_kinds(columns) == {
         "age": ("number", True), "member": ("yes/no", False), "city": ("text", True), "flag": ("yes/no", False)
     }  # fmt: skip
 
@@ -125,6 +125,6 @@ def test_columns_without_bounds_are_named_and_dropped_ones_are_gone() -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9), st.floats(-100, 0), st.floats(1, 100))
 def test_scaled_values_lie_between_minus_one_and_one(values: list[float], least: float, largest: float) -> None:
     """One person's value moves by at most 2, whatever it is: the bound of every learner holds for any row."""
-    found = scaled_to_bounds(np.array(values), [least, largest], "here")
+    found = _scaled_to_bounds(np.array(values), [least, largest], "here")
     assert (np.abs(found) <= 1 + 1e-12).all()
-    assert scaled_to_bounds(np.array([least, largest]), [least, largest], "here") == pytest.approx([-1, 1])
+    assert _scaled_to_bounds(np.array([least, largest]), [least, largest], "here") == pytest.approx([-1, 1])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.data.base import Request
+from fedgraph.data.base import PublishedRequest
 from fedgraph.data.own import edge_columns, load, objects
 
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=1)
@@ -31,7 +31,7 @@ RNG = np.random.default_rng(0)
 )
 def test_a_column_from_edges_is_named(column: np.ndarray, what: str) -> None:
     table = sp.csr_array(np.column_stack([RNG.normal(size=300), column]))
-    assert edge_columns.columns_like_edges(table, ADJACENCY, ("age", "mine")) == {"mine": what}
+    assert edge_columns._columns_like_edges(table, ADJACENCY, ("age", "mine")) == {"mine": what}
 
 
 def test_people_are_not_taken_for_centralities() -> None:
@@ -39,23 +39,23 @@ def test_people_are_not_taken_for_centralities() -> None:
     table = np.column_stack(
         [RNG.normal(size=300), RNG.lognormal(size=300), RNG.random(300) < 0.3, DEGREE + 6 * RNG.normal(size=300)]
     )
-    assert edge_columns.columns_like_edges(sp.csr_array(table), ADJACENCY, tuple("abcd")) == {}
+    assert edge_columns._columns_like_edges(sp.csr_array(table), ADJACENCY, tuple("abcd")) == {}
 
 
 def test_on_a_ring_nobody_differs_in_degree() -> None:
     ring = sp.csr_array(nx.to_scipy_sparse_array(nx.cycle_graph(50), dtype=float))
-    assert edge_columns.columns_like_edges(sp.csr_array(np.ones((50, 1)) * 2), ring, ("x",)) == {}
+    assert edge_columns._columns_like_edges(sp.csr_array(np.ones((50, 1)) * 2), ring, ("x",)) == {}
 
 
 def test_the_graph_says_so_and_a_person_may_contradict() -> None:
     table = np.column_stack([RNG.normal(size=300), DEGREE])
     given = (ADJACENCY, table, np.arange(300) % 2)
-    graph = objects.graph_of(given, "g")
+    graph = objects.graph_from_object(given, "g")
     assert graph.features_from_edges
     assert "column 1" in graph.provenance.detail
     assert "degree" in graph.provenance.detail
-    assert not objects.graph_of(given, "g", columns={"from_edges": False}).features_from_edges
-    assert objects.graph_of((ADJACENCY, table[:, :1], given[2]), "g", columns={"from_edges": True}).features_from_edges
+    assert not objects.graph_from_object(given, "g", columns={"from_edges": False}).features_from_edges
+    assert objects.graph_from_object((ADJACENCY, table[:, :1], given[2]), "g", columns={"from_edges": True}).features_from_edges
 
 
 def test_a_folder_of_tables_says_so_too(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_folder_of_tables_says_so_too(tmp_path: Path) -> None:
     )
     (tmp_path / "labels.csv").write_text("id,label\n" + "".join(f"{i},{i % 2}\n" for i in range(300)))
     (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in GRAPH.edges))
-    graph = load("csv", Request(path=tmp_path))
+    graph = load("csv", PublishedRequest(path=tmp_path))
     assert graph.features_from_edges
     assert "links (degree)" in graph.provenance.detail
-    assert not load("csv", Request(path=tmp_path, parameters={"from_edges": False})).features_from_edges
+    assert not load("csv", PublishedRequest(path=tmp_path, parameters={"from_edges": False})).features_from_edges

@@ -9,7 +9,7 @@ import pytest
 
 from fedgraph import data
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, describe
+from fedgraph.types import Graph, describe_graph
 
 FEATURES = "id,age,visits\na,30,1\nb,40,0\nc,50,2\n"
 EDGES = "source,target\na,b\nb,c\n"
@@ -67,7 +67,7 @@ def test_a_federation_of_links_says_that_nobody_has_a_label(two: Path) -> None:
     assert graph.provenance.detail.startswith(f"own federation {two.name}: 2 clients, 5 nodes, 4 edges")
     assert "3 features, no labels" in graph.provenance.detail
     assert "have no label (" not in graph.provenance.detail
-    assert describe(graph).startswith("own/federation: 5 nodes, 4 edges, 3 features, no labels (own")
+    assert describe_graph(graph).startswith("own/federation: 5 nodes, 4 edges, 3 features, no labels (own")
 
 
 PEOPLE = {

@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 
 from fedgraph import data
 from fedgraph.data.own import graph_folders
-from fedgraph.data.own.edge_columns import EdgeRules
-from fedgraph.data.own.objects import graphs_from_objects
+from fedgraph.data.own.edge_columns import EdgeColumnRules
+from fedgraph.data.own.objects import collection_from_objects
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
@@ -108,13 +108,13 @@ def require_same(found: GraphCollection) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_gives_the_same_graphs(layout: str, tmp_path: Path) -> None:
     LAYOUTS[layout](tmp_path)
-    assert graph_folders.is_collection(tmp_path)
+    assert graph_folders.is_graph_folder(tmp_path)
     found = load(tmp_path)
     require_same(found)
 
 
 def test_lists_in_memory_give_the_same_graphs() -> None:
-    require_same(graphs_from_objects(networks(), "mine", EdgeRules()))
+    require_same(collection_from_objects(networks(), "mine", EdgeColumnRules()))
     given = [
         Data(
             x=torch.tensor([g.nodes[n]["x"] for n in sorted(g)]),
@@ -123,7 +123,7 @@ def test_lists_in_memory_give_the_same_graphs() -> None:
         )
         for g in networks()
     ]
-    require_same(graphs_from_objects(given, "mine", EdgeRules()))
+    require_same(collection_from_objects(given, "mine", EdgeColumnRules()))
 
 
 def test_without_columns_there_are_no_features_and_without_a_label_no_graph(tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_owners_are_a_column_or_folders(tmp_path: Path) -> None:
 def test_a_folder_of_one_graph_or_of_a_federation_is_no_collection(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "features.csv").touch()
-    assert not graph_folders.is_collection(tmp_path / "a")
-    assert not graph_folders.is_collection(tmp_path)
+    assert not graph_folders.is_graph_folder(tmp_path / "a")
+    assert not graph_folders.is_graph_folder(tmp_path)
 
 
 FAULTS = {
@@ -292,4 +292,4 @@ def test_faults_of_a_list_name_the_graph(change: object, says: str) -> None:
     graphs = networks()
     change(graphs)  # type: ignore[operator]
     with pytest.raises(DataError, match=says):
-        graphs_from_objects(graphs, "mine", EdgeRules())
+        collection_from_objects(graphs, "mine", EdgeColumnRules())

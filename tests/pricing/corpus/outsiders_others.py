@@ -1,5 +1,7 @@
 # ruff: noqa: E501  (one configuration or one edit a line)
-"""Configurations that are wrong in one place each, as somebody who wants a low price would write them: FLARE, TensorFlow, JAX, FederatedScope, pfl."""
+"""Configurations that are wrong in one place each, as somebody who wants a low price would write them: FLARE, TensorFlow, JAX,
+FederatedScope, pfl.
+"""
 
 from __future__ import annotations
 

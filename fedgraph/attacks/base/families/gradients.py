@@ -11,49 +11,51 @@ from unittest import mock
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.bench import Case, Claim, Sampler
-from fedgraph.audit.families.sums import RING, hub, noisy
-from fedgraph.audit.lower_bound import gaussian
+from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler
+from fedgraph.audit.families.sums import RING_OF_SUMS, hub_of_sums, noisy_sums
+from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning.clipping import neighbour_rows
-from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.sampling import weighted
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.neighbour_limits import limit_neighbour_weights
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
+from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.neighbour_sums import log_cap
+from fedgraph.privacy.neighbour_sums import log_neighbour_cap
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 2.0, 1e-3
 CLIP, SCALE, BOUND, LARGE = 0.5, 5.0, 2.0, 1e4
-RUNS = 10_000
+_RUNS = 10_000
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[BenchCase]:
     """The kernel under the log cap, and what it would do without a projection, or without the clip."""
-    cap = log_cap(RING + 1)
-    multiplier = gaussian_multiplier(1, EPSILON, DELTA)
-    std = multiplier * neighbour_sums.gradient_sensitivity(cap, CLIP, BOUND, SCALE)
+    cap = log_neighbour_cap(RING_OF_SUMS + 1)
+    multiplier = calibrate_gaussian(1, EPSILON, DELTA)
+    std = multiplier * neighbour_sums.neighbour_gradient_sensitivity(cap, CLIP, BOUND, SCALE)
 
-    def release(*values: np.ndarray) -> tuple[Sampler, Sampler]:
+    def release(*values: np.ndarray) -> tuple[BenchSampler, BenchSampler]:
         along = values[0] - values[1]
-        return noisy(values[0], std, along), noisy(values[1], std, along)
+        return noisy_sums(values[0], std, along), noisy_sums(values[1], std, along)
 
-    claim, relation = Claim.of(Gaussian(multiplier), DELTA), Relation.NODE_ZERO_OUT.value
+    claim, relation = BenchClaim.of(Gaussian(multiplier), DELTA), Relation.NODE_ZERO_OUT.value
     present, absent = release(_sum(True), _sum(False))
-    sound = Case("neighbour-gradients", relation, claim, present, absent, gaussian(), runs=RUNS)
+    sound = BenchCase("neighbour-gradients", relation, claim, present, absent, gaussian_lower_bound(), runs=_RUNS)
     yield sound
-    with mock.patch.object(neighbour_rows, "neighbour_weights", lambda layout, vector, bound: vector):
+    with mock.patch.object(neighbour_rows, "limit_neighbour_rows_weights", lambda layout, vector, bound: vector):
         yield sound.broken("parameters not projected", *release(_sum(True), _sum(False)))
 
 
 def _sum(there: bool) -> np.ndarray:
     """The sum of clipped gradients, with the hub or (zeroed) without it."""
-    labels, layout = np.zeros(RING + 1, dtype=np.int64), Layout((2, 2))
+    labels, layout = np.zeros(RING_OF_SUMS + 1, dtype=np.int64), Layout((2, 2))
     labels[-1] = 0 if there else -1
-    weights = [weighted(hub(there), log_cap(RING + 1).factors) for there in (True, False)]
-    features = [sp.csr_array(np.append(np.ones(RING), own)[:, None]) for own in (1.0, 0.0)]
-    both = [neighbour_rows.rows(f, w, SCALE) for f, w in zip(features, weights, strict=True)]
+    weights = [
+        limit_neighbour_weights(hub_of_sums(there), log_neighbour_cap(RING_OF_SUMS + 1).factors) for there in (True, False)
+    ]
+    features = [sp.csr_array(np.append(np.ones(RING_OF_SUMS), own)[:, None]) for own in (1.0, 0.0)]
+    both = [neighbour_rows.make_neighbour_rows(f, w, SCALE) for f, w in zip(features, weights, strict=True)]
     middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it
     reads = LARGE * np.array([[0.0, 0.0], [1.0, -1.0]])
     vector = np.concatenate([reads.ravel(), -middle * reads[1]])
-    return neighbour_rows.clipped_sum(layout, vector, both[0 if there else 1], labels, CLIP, BOUND)
+    return neighbour_rows.clip_neighbour_rows(layout, vector, both[0 if there else 1], labels, CLIP, BOUND)

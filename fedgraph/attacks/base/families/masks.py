@@ -15,15 +15,14 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.attacks.base.families import streams
 from fedgraph.audit import lower_bound
-from fedgraph.audit.bench import Case, Claim, sampler
+from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.federation import client as one_client
-from fedgraph.federation.messages import Job, Masks, cut_into_blocks
-from fedgraph.federation.participation import Attendance
-from fedgraph.federation.secure import client as masked
-from fedgraph.federation.secure import keys, protocol
-from fedgraph.federation.secure import server as unmasking
-from fedgraph.methods.base import gradient_std
-from fedgraph.privacy.accounting.calibrate import noise_multiplier
+from fedgraph.federation.messages import Job, Masks, cut_message_blocks
+from fedgraph.federation.round_attendance import Attendance
+from fedgraph.federation.secure import keys, masked_round, unmasking
+from fedgraph.federation.secure import masking as masked
+from fedgraph.methods.base import plan_gradient_std
+from fedgraph.privacy.accounting.calibrate import calibrate_noise
 from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event
 from fedgraph.privacy.events import Composed, Event
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
@@ -32,11 +31,11 @@ from fedgraph.privacy.units import Relation, Viewer
 EPSILON, DELTA, FAILURE = 2.0, 1e-3, 1e-8
 ASKED, LEAST = 12, 4
 STEPS, BITS = 64.0, 32  # of one unit of the value; of the modulus
-RUNS = 6_000
+_RUNS = 6_000
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class _Round:
     """What the server holds of a round.
 
     Attributes:
@@ -48,50 +47,52 @@ class Round:
         total: float64 [runs], the opened sum, in steps.
     """
 
-    now: protocol.Round
-    board: masked.Board
-    letters: masked.Letters
-    answers: masked.Answers
+    now: masked_round.MaskedRound
+    board: masked.MaskingBoard
+    letters: masked.MaskingLetters
+    answers: masked.MaskingAnswers
     hidden: Mapping[int, np.ndarray]
     total: np.ndarray
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[BenchCase]:
     """A masked sum with drop-outs."""
-    here = streams.Situation(ASKED, Viewer.SERVER_SECURE_AGGREGATION, RUNS, LEAST)
+    here = streams.StreamSituation(ASKED, Viewer.SERVER_SECURE_AGGREGATION, _RUNS, LEAST)
 
     def event(multiplier: float, dimension: int, norm: float) -> Event:
-        share, _ = gradient_std(multiplier, STEPS, here.facts)
+        share, _ = plan_gradient_std(multiplier, STEPS, here.facts)
         return discrete_gaussian_event(STEPS * norm, share, LEAST - 1, dimension, FAILURE)
 
-    multiplier = noise_multiplier(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
+    multiplier = calibrate_noise(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"
 
-    @sampler
-    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: streams.Break, cut_for: int = LEAST) -> np.ndarray:
+    @bench_sampler
+    def release(
+        runs: int, rng: np.random.Generator, present: bool, *breaks: streams.StreamBreak, cut_for: int = LEAST
+    ) -> np.ndarray:
         now = replace(here, entries=runs)
-        share, _ = gradient_std(multiplier, STEPS, now.facts)
+        share, _ = plan_gradient_std(multiplier, STEPS, now.facts)
         noise = DiscreteGaussianShare(1 / STEPS, BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
         price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
-        job = replace(now.job(streams.secret_root(rng), noise, price), attendance=_attendance(), masks=Masks(1, LEAST))
-        with streams.while_broken(*breaks):
+        job = replace(now.job(streams.draw_stream_root(rng), noise, price), attendance=_attendance(), masks=Masks(1, LEAST))
+        with streams.break_streams(*breaks):
             first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(streams.ROUNDS))
             return _read(job, first, second) / STEPS
 
-    claim = Claim.of(event(multiplier, 1, 1.0), DELTA)
+    claim = BenchClaim.of(event(multiplier, 1, 1.0), DELTA)
     there, back = release(True), release(False)
-    sound = Case("masked-sum", relation, claim, there, back, lower_bound.gaussian(), runs=RUNS)
+    sound = BenchCase("masked-sum", relation, claim, there, back, lower_bound.gaussian_lower_bound(), runs=_RUNS)
     yield sound
     for mutant, broken in _breaks().items():
         yield sound.broken(mutant, release(True, broken), release(False, broken))
     yield sound.broken("noise cut for clients that drop out", release(True, cut_for=ASKED), release(False, cut_for=ASKED))
 
 
-def _breaks() -> dict[str, streams.Break]:
-    honest = seeds.secret_generator
+def _breaks() -> dict[str, streams.StreamBreak]:
+    honest = seeds.secret_seeded_generator
 
     def public_for(kind: str) -> Callable[..., np.random.Generator]:
-        return lambda root, *path: (seeds.generator if kind in path else honest)(root, *path)
+        return lambda root, *path: (seeds.seeded_generator if kind in path else honest)(root, *path)
 
     def one_for_all_rounds(root: int, *path: str | int) -> np.random.Generator:
         return honest(root, *(path[: path.index("masks") + 2] if "masks" in path else path))
@@ -110,39 +111,39 @@ def _attendance() -> Attendance:
     return Attendance(answered, np.zeros(streams.ROUNDS), ASKED, 0, np.ones_like(answered))
 
 
-def _held_by_the_server(job: Job, here: streams.Situation, present: bool, round_: int) -> Round:
+def _held_by_the_server(job: Job, here: streams.StreamSituation, present: bool, round_: int) -> _Round:
     """One round by the shipped client and server."""
-    every, now = range(len(cut_into_blocks(ASKED))), protocol.round_of(job, round_)
+    every, now = range(len(cut_message_blocks(ASKED))), masked_round.find_masked_round(job, round_)
     assert now is not None
-    board = masked.advertise(every, job, round_)
-    letters = masked.share(every, job, round_, board)
-    messages = one_client.run_blocks(every, here.partition(present).subgraphs, job, streams.MODEL, round_, board)
+    board = masked.advertise_masking_keys(every, job, round_)
+    letters = masked.share_masking_secrets(every, job, round_, board)
+    messages = one_client.run_client_blocks(every, here.partition(present).subgraphs, job, streams.STREAM_MODEL, round_, board)
     hidden = {message.first: message.released[streams.SUM].value for message in messages}
-    answers = masked.answer(every, job, round_, 1, board, letters)
+    answers = masked.answer_masking_shares(every, job, round_, 1, board, letters)
     total = np.asarray(np.sum(list(hidden.values()), axis=0, dtype=np.uint32))
-    opened = unmasking.unmasked_sums(now, round_, {streams.SUM: total}, board, [answers], BITS)[streams.SUM]
-    return Round(now, board, letters, answers, hidden, _signed(opened))
+    opened = unmasking.unmasking_sums(now, round_, {streams.SUM: total}, board, [answers], BITS)[streams.SUM]
+    return _Round(now, board, letters, answers, hidden, _signed(opened))
 
 
-def _read(job: Job, first: Round, second: Round) -> np.ndarray:
+def _read(job: Job, first: _Round, second: _Round) -> np.ndarray:
     """float64 [runs], in steps: client 0's own message where some of its secrets open it, else the sum."""
     message, least = first.hidden[0], first.now.threshold
     candidates = [(b"", b"")]  # as if nothing hid it
-    of_seed = keys.recover_secret(dict(first.answers[0][:least]))
-    candidates.append((keys.recover_secret(dict(second.answers[0][:least])), of_seed))
-    public = seeds.generator(0, *job.stream, "masks", 0, 0, job.fingerprint)
+    of_seed = keys.recover_key_secret(dict(first.answers[0][:least]))
+    candidates.append((keys.recover_key_secret(dict(second.answers[0][:least])), of_seed))
+    public = seeds.seeded_generator(0, *job.stream, "masks", 0, 0, job.fingerprint)
     candidates.append((public.bytes(32), public.bytes(32)))
     letters = _opened_letters(job, first)
     if letters:
-        mask_key = keys.recover_secret({place: share for place, share, _ in letters[:least]})
-        candidates.append((mask_key, keys.recover_secret({place: share for place, _, share in letters[:least]})))
+        mask_key = keys.recover_key_secret({place: share for place, share, _ in letters[:least]})
+        candidates.append((mask_key, keys.recover_key_secret({place: share for place, _, share in letters[:least]})))
     for mask, seed in candidates:
         opened = np.array(message)
         if mask:
-            keys.add_stream(opened, seed, 0, streams.SUM, BITS, -1)
+            keys.add_key_stream(opened, seed, 0, streams.SUM, BITS, -1)
             for other in first.now.near[0]:
-                agreed = keys.agreed_secret(keys.private_key(mask), first.board[other][0])
-                keys.add_stream(opened, agreed, 0, streams.SUM, BITS, -1 if other > 0 else 1)
+                agreed = keys.agree_on_key(keys.private_key(mask), first.board[other][0])
+                keys.add_key_stream(opened, agreed, 0, streams.SUM, BITS, -1 if other > 0 else 1)
         if np.abs(_signed(opened)).max() < 2.0 ** (BITS - 8):
             return _signed(opened)
     if np.abs(first.total).max() < 2.0 ** (BITS - 8):
@@ -150,16 +151,16 @@ def _read(job: Job, first: Round, second: Round) -> np.ndarray:
     return _signed(np.sum(list(first.hidden.values()), axis=0))
 
 
-def _opened_letters(job: Job, first: Round) -> list[tuple[int, int, int]]:
+def _opened_letters(job: Job, first: _Round) -> list[tuple[int, int, int]]:
     """(place, share of the mask key, share of the seed) of client 0, from its letters, with a letter key of public seed 0."""
-    own = keys.private_key(seeds.generator(0, *job.stream, "letters", 0, job.fingerprint).bytes(32))
+    own = keys.private_key(seeds.seeded_generator(0, *job.stream, "letters", 0, job.fingerprint).bytes(32))
     if keys.public_key(own) != first.board[0][1]:
         return []
     found = []
     for other in first.now.near[0]:
-        channel = keys.letter_channel(keys.agreed_secret(own, first.board[other][1]))
+        channel = keys.letter_key_channel(keys.agree_on_key(own, first.board[other][1]))
         letter = dict(first.letters[other])[0]
-        text, cut = keys.opened_letter(channel, 0, 0, other, letter), keys.SHARE_BYTES
+        text, cut = keys.open_with_key(channel, 0, 0, other, letter), keys.KEY_SHARE_BYTES
         found.append((first.now.near[0].index(other) + 1, int.from_bytes(text[:cut], "big"), int.from_bytes(text[cut:], "big")))
     return found
 

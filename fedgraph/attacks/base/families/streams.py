@@ -1,8 +1,9 @@
 """The noise of a run with a secret seed: fresh for every client, round, block and plan, and nobody can draw it again.
 
 **Echo** is a method that sends what it holds: a client's column of numbers in [0, 1], every entry a run of its own. It stands
-where a method's module stands (``kinds.method``), so that the product's own client, desk, streams, blocks and masks carry
-thousands of independent runs at once; whatever is broken there shows in what it sends. The unit is an entry of client 0, there
+where a method's module stands (``method_kinds.load_method``), so that the product's own client, desk, streams, blocks and masks
+carry thousands of independent runs at once; whatever is broken there shows in what it sends. The unit is an entry of client 0,
+there
 in round 0 and gone in the rounds after: a value that did change.
 
 The viewer sees every message and knows every name of a stream, and all values but those of the units. It takes off each noise
@@ -22,45 +23,45 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
-from fedgraph.audit.bench import Case, Claim, sampler
-from fedgraph.audit.lower_bound import gaussian
+from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
+from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.federation import client as one_client
-from fedgraph.federation.messages import Job, cut_into_blocks
+from fedgraph.federation.messages import Job, cut_message_blocks
 from fedgraph.methods.base import (
-    NOTHING_DERIVED,
-    AttendanceRule,
-    Membership,
+    NO_DERIVED_FACTS,
+    AttendanceFacts,
+    MembershipFacts,
     Plan,
+    PlanSchedule,
+    PlanStreams,
+    PlanSums,
     PublicFacts,
-    PublicPart,
-    Schedule,
-    Sizes,
-    Streams,
-    Sums,
-    block_path,
-    client_path,
-    gradient_std,
-    guarantee_of,
-    kinds,
+    PublicFactsPart,
+    SizeFacts,
+    guarantee_from_facts,
+    method_kinds,
+    plan_block_path,
+    plan_client_path,
+    plan_gradient_std,
 )
-from fedgraph.methods.base.plan import PUBLIC_COINS
-from fedgraph.methods.base.seen import FEW
-from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
+from fedgraph.methods.base.plan import PLAN_PUBLIC_COINS
+from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS
+from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Relation, Viewer
-from fedgraph.types import Partition, Provenance, Subgraph, plain_graph
+from fedgraph.types import GraphProvenance, Partition, Subgraph, plain_graph
 
 ROUNDS, SUM = 2, "sum"
-MODEL = {"weights": np.array([1.0, 0.0])}  # of a client's column, in each round
-Break: TypeAlias = tuple[object, str, object]  # (owner, name, what stands there instead)
+STREAM_MODEL = {"weights": np.array([1.0, 0.0])}  # of a client's column, in each round
+StreamBreak: TypeAlias = tuple[object, str, object]  # (owner, name, what stands there instead)
 _numbers = count()  # workers remember jobs by their keys
 
 
 @dataclass(frozen=True)
-class Situation:
+class StreamSituation:
     """A federation that carries many independent runs at once.
 
     Attributes:
@@ -80,13 +81,13 @@ class Situation:
         """What a plan may be made from."""
         sizes = (self.entries,) * self.clients
         return PublicFacts(
-            Sizes(sum(sizes), 1, 2, sizes),
+            SizeFacts(sum(sizes), 1, 2, sizes),
             self.viewer,
-            Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
-            PublicPart("nothing"),
-            NOTHING_DERIVED,
+            MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
+            PublicFactsPart("nothing"),
+            NO_DERIVED_FACTS,
             colluders=1,
-            attendance=AttendanceRule(least_answers=self.least),
+            attendance=AttendanceFacts(least_answers=self.least),
         )
 
     def partition(self, present: bool) -> Partition:
@@ -96,20 +97,20 @@ class Situation:
             column = sp.csr_array(np.full((self.entries, 1), float(present and client == 0)))
             no_edges = sp.csr_array((self.entries, self.entries))
             labels = np.zeros(self.entries, np.int64)
-            graph = plain_graph("echo", no_edges, column, labels, 2, Provenance("own", "echo"))
+            graph = plain_graph("echo", no_edges, column, labels, 2, GraphProvenance("own", "echo"))
             return Subgraph(client, graph, np.arange(self.entries) + client * self.entries)
 
         return Partition(
             tuple(held(client) for client in range(self.clients)), True, 0, "echo", from_edges=False, from_labels=False
         )
 
-    def job(self, root: int, mechanism: Mechanism, event: Event, additive: bool = False, fingerprint: str = "plan") -> Job:
+    def job(self, root: int, mechanism: NoiseMechanism, event: Event, additive: bool = False, fingerprint: str = "plan") -> Job:
         """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
         release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
-        guarantee = guarantee_of(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
-        schedule = Schedule(ROUNDS, (release,), min_clients=1)
-        plan = Plan("echo", None, self.facts, guarantee, schedule, None, sums=Sums(additive=additive))
+        guarantee = guarantee_from_facts(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
+        schedule = PlanSchedule(ROUNDS, (release,), min_clients=1)
+        plan = Plan("echo", None, self.facts, guarantee, schedule, None, sums=PlanSums(additive=additive))
         return Job(f"echo {next(_numbers)}", root, ("echo",), plan, fingerprint)
 
 
@@ -120,121 +121,123 @@ def _prepare(plan: Plan[None, None], subgraph: Subgraph) -> np.ndarray:
 
 
 def _client(
-    plan: Plan[None, None], work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
+    plan: Plan[None, None], work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: PlanStreams, desk: Desk
 ) -> dict[str, Released]:
     return {SUM: desk.release(SUM, work * model["weights"][round_])}
 
 
-METHOD = SimpleNamespace(prepare=_prepare, client=_client, OFFERS=SimpleNamespace(together=None, prepare_together=None))
+_METHOD = SimpleNamespace(prepare=_prepare, client=_client, OFFERS=SimpleNamespace(together=None, prepare_together=None))
 
 
 @contextlib.contextmanager
-def while_broken(*breaks: Break) -> Iterator[None]:
+def break_streams(*breaks: StreamBreak) -> Iterator[None]:
     """Echo in the place of every method, and each of ``breaks``."""
     with contextlib.ExitStack() as held:
-        held.enter_context(mock.patch.object(kinds, "method", return_value=METHOD))
+        held.enter_context(mock.patch.object(method_kinds, "load_method", return_value=_METHOD))
         for owner, name, instead in breaks:
             held.enter_context(mock.patch.object(owner, name, instead))
         yield
 
 
-def secret_root(rng: np.random.Generator) -> seeds.Secret:
+def draw_stream_root(rng: np.random.Generator) -> seeds.SecretSeed:
     """As ``seed: secret`` draws one, of the bench's own randomness, so that a run of the bench repeats."""
-    return seeds.Secret(rng.bytes(32))
+    return seeds.SecretSeed(rng.bytes(32))
 
 
-def exact(residue: np.ndarray) -> bool:
+def _exact(residue: np.ndarray) -> bool:
     """Whether nothing but zeros and ones is left: the noise was taken off."""
     return bool((np.abs(residue - np.rint(residue)) < 1e-6).all() and (np.abs(residue - 0.5) < 0.51).all())
 
 
 EPSILON, DELTA = 2.0, 1e-3
-RUNS = 4_000
-SURE = 1e6  # a score, where the noise is gone
+_RUNS = 4_000
+_SURE = 1e6  # a score, where the noise is gone
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[BenchCase]:
     """Single messages of two clients; sums of many clients, computed block by block."""
     yield from _messages()
     yield from _blocks()
 
 
-def _messages() -> Iterator[Case]:
-    multiplier = gaussian_multiplier(1, EPSILON, DELTA)
+def _messages() -> Iterator[BenchCase]:
+    multiplier = calibrate_gaussian(1, EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, every message"
-    claim = Claim.of(Gaussian(multiplier), DELTA)
+    claim = BenchClaim.of(Gaussian(multiplier), DELTA)
 
-    @sampler
-    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: Break) -> np.ndarray:
-        root, here = secret_root(rng), Situation(2, Viewer.SERVER, runs)
+    @bench_sampler
+    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: StreamBreak) -> np.ndarray:
+        root, here = draw_stream_root(rng), StreamSituation(2, Viewer.SERVER, runs)
         held, gone = here.partition(present), here.partition(False)
         price = Gaussian(multiplier / math.sqrt(runs))
 
         def sent(of: int, client: int, round_: int, plan: str = "plan", known: bool = False) -> np.ndarray:
             job = here.job(of, GaussianNoise(multiplier), price, fingerprint=plan)
-            (found,) = one_client.run_blocks([client], (gone if known else held).subgraphs, job, MODEL, round_)
+            (found,) = one_client.run_client_blocks([client], (gone if known else held).subgraphs, job, STREAM_MODEL, round_)
             return found.released[SUM].value
 
-        with while_broken(*breaks):
+        with break_streams(*breaks):
             message = sent(root, 0, 0)
             others = [sent(root, 0, 1), sent(root, 1, 0), sent(root, 0, 0, "another plan", True), sent(0, 0, 0, known=True)]
-            coins = Streams(root, client_path(("echo",), 0, 0), "plan").generator(PUBLIC_COINS)
+            coins = PlanStreams(root, plan_client_path(("echo",), 0, 0), "plan").generator(PLAN_PUBLIC_COINS)
         return _read(message, [*others, multiplier * coins.standard_normal(runs)])
 
     there, back = release(True), release(False)
-    sound = Case("noise-of-messages", relation, claim, there, back, gaussian(), runs=RUNS)
+    sound = BenchCase("noise-of-messages", relation, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
     yield sound
     for mutant, broken in _breaks_of_messages().items():
         yield sound.broken(mutant, release(True, broken), release(False, broken))
 
 
-def _breaks_of_messages() -> dict[str, Break]:
-    honest = client_path
+def _breaks_of_messages() -> dict[str, StreamBreak]:
+    honest = plan_client_path
 
-    def without_plan(streams: Streams, name: str) -> np.random.Generator:
-        return seeds.secret_generator(streams.root, *streams.path, name)
+    def without_plan(streams: PlanStreams, name: str) -> np.random.Generator:
+        return seeds.secret_seeded_generator(streams.root, *streams.path, name)
 
-    def public_coins(streams: Streams, name: str) -> np.random.Generator:
-        return seeds.generator(streams.root, *streams.path, PUBLIC_COINS)
+    def public_coins(streams: PlanStreams, name: str) -> np.random.Generator:
+        return seeds.seeded_generator(streams.root, *streams.path, PLAN_PUBLIC_COINS)
 
     return {
-        "private streams from public seed 0": (seeds, "secret_generator", seeds.generator),
+        "private streams from public seed 0": (seeds, "secret_generator", seeds.seeded_generator),
         "the same noise in every round": (one_client, "client_path", lambda cell, client, _: honest(cell, client, 0)),
         "the same noise at every client": (one_client, "client_path", lambda cell, _, round_: honest(cell, 0, round_)),
-        "the same noise under every plan": (Streams, "generator", without_plan),
-        "noise from the public coins": (Streams, "generator", public_coins),
+        "the same noise under every plan": (PlanStreams, "generator", without_plan),
+        "noise from the public coins": (PlanStreams, "generator", public_coins),
     }
 
 
-def _blocks() -> Iterator[Case]:
-    """Twice ``FEW`` clients, two in a block: their noise is one draw with the law of the sum of their shares."""
-    multiplier, clients = gaussian_multiplier(1, EPSILON, DELTA), 2 * FEW
+def _blocks() -> Iterator[BenchCase]:
+    """Twice ``FEW_SEEN_CLIENTS`` clients, two in a block: their noise is one draw with the law of the sum of their shares."""
+    multiplier, clients = calibrate_gaussian(1, EPSILON, DELTA), 2 * FEW_SEEN_CLIENTS
     relation = f"{Relation.NODE_ZERO_OUT.value}, secure sum"
-    claim = Claim.of(Gaussian(multiplier), DELTA)
+    claim = BenchClaim.of(Gaussian(multiplier), DELTA)
 
-    @sampler
-    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: Break) -> np.ndarray:
-        here = Situation(clients, Viewer.SERVER_SECURE_AGGREGATION, runs)
-        held, every = here.partition(present), range(len(cut_into_blocks(clients)))
-        share, _ = gradient_std(multiplier, 1.0, here.facts)
-        root, price = secret_root(rng), Gaussian(multiplier / math.sqrt(runs))
+    @bench_sampler
+    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: StreamBreak) -> np.ndarray:
+        here = StreamSituation(clients, Viewer.SERVER_SECURE_AGGREGATION, runs)
+        held, every = here.partition(present), range(len(cut_message_blocks(clients)))
+        share, _ = plan_gradient_std(multiplier, 1.0, here.facts)
+        root, price = draw_stream_root(rng), Gaussian(multiplier / math.sqrt(runs))
 
         def total(of: int, round_: int, known: bool = False) -> np.ndarray:
             job: Job = here.job(of, GaussianNoise(share), price, additive=True)
-            found = one_client.run_blocks(every, (here.partition(False) if known else held).subgraphs, job, MODEL, round_)
+            found = one_client.run_client_blocks(
+                every, (here.partition(False) if known else held).subgraphs, job, STREAM_MODEL, round_
+            )
             return np.sum([block.released[SUM].value for block in found], axis=0)
 
-        with while_broken(*breaks):
+        with break_streams(*breaks):
             return _read(total(root, 0), [total(root, 1), total(0, 0, True)])
 
-    honest = block_path
+    honest = plan_block_path
     there, back = release(True), release(False)
-    sound = Case("noise-of-blocks", relation, claim, there, back, gaussian(), runs=RUNS)
+    sound = BenchCase("noise-of-blocks", relation, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
     yield sound
     for mutant, broken in {
         "one share of noise for a block": (GaussianNoise, "of_many", lambda noise, shares: noise),
         "the same noise in every round": (one_client, "block_path", lambda cell, a, b, _: honest(cell, a, b, 0)),
-        "private streams from public seed 0": (seeds, "secret_generator", seeds.generator),
+        "private streams from public seed 0": (seeds, "secret_generator", seeds.seeded_generator),
     }.items():
         yield sound.broken(mutant, release(True, broken), release(False, broken))
 
@@ -242,6 +245,6 @@ def _blocks() -> Iterator[Case]:
 def _read(message: np.ndarray, known: list[np.ndarray]) -> np.ndarray:
     """float64 [runs]: the message, or what is left of it where one of ``known`` holds its noise."""
     for noise in known:
-        if exact(message - noise):
-            return np.asarray(SURE * np.rint(message - noise))
+        if _exact(message - noise):
+            return np.asarray(_SURE * np.rint(message - noise))
     return np.asarray(message, dtype=np.float64)

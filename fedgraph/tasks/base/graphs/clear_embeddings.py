@@ -12,28 +12,30 @@ from pydantic import Field
 from fedgraph import seeds
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
-from fedgraph.learning.layers import small_graphs
-from fedgraph.learning.layers.models import on_device
-from fedgraph.learning.optimisers.descents import adam
-from fedgraph.partition.ego import nodes_within_hops
-from fedgraph.tasks.base import Context
+from fedgraph.learning.layers import shared_gnn
+from fedgraph.learning.layers.layouts import put_layout_on_device
+from fedgraph.learning.optimisers.descents import descend_by_adam
+from fedgraph.partition.ego import ego_nodes
+from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.types import Graph, GraphCollection
 
 
-class Model(Settings):
+class ClearEmbeddingModel(Settings):
     """The shared model and its training."""
 
-    model: small_graphs.Model = Field("gcn", description="gcn (two layers) or gin, trained on node labels")
+    model: shared_gnn.SharedGnnModel = Field("gcn", description="gcn (two layers) or gin, trained on node labels")
     hidden: int = Field(16, ge=1, description="hidden units")
     layers: int = Field(5, ge=1, description="message rounds of gin")
     epochs: int = Field(200, ge=1, description="full-batch Adam steps")
     learning_rate: float = Field(0.01, gt=0, allow_inf_nan=False, description="step size")
-    embedding: small_graphs.Source = Field("softmax", description="softmax, or hidden: x/(1 + x) of the last hidden layer")
+    embedding: shared_gnn.SharedGnnSource = Field(
+        "softmax", description="softmax, or hidden: x/(1 + x) of the last hidden layer"
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ClearSample:
     """Small graphs of one repetition.
 
     Attributes:
@@ -46,7 +48,7 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Embedder:
+class ClearEmbedder:
     """The trained model.
 
     Attributes:
@@ -55,32 +57,38 @@ class Embedder:
         source: Which of its numbers are the embedding.
     """
 
-    network: small_graphs.Network
+    network: shared_gnn.SharedGnn
     parameters: np.ndarray
-    source: small_graphs.Source
+    source: shared_gnn.SharedGnnSource
 
     def of(self, graph: Graph) -> np.ndarray:
-        given = small_graphs.inputs(self.network, graph, (graph.num_nodes,))
-        own, where = small_graphs.selected(self.network, given)
-        return small_graphs.embedding(own, on_device(self.parameters[where]), given, self.source)
+        given = shared_gnn.prepare_shared_gnn_inputs(self.network, graph, (graph.num_nodes,))
+        own, where = shared_gnn.select_shared_gnn_inputs(self.network, given)
+        return shared_gnn.embed_by_shared_gnn(own, put_layout_on_device(self.parameters[where]), given, self.source)
 
 
-def train(graphs: tuple[Graph, ...], how: Model, rng: np.random.Generator) -> Embedder:
+def _train(graphs: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
     """Full-batch training on the node labels of all graphs together."""
     labels = np.concatenate([g.labels for g in graphs])
-    union = collections.united(graphs[0].name, graphs, labels, graphs[0].num_classes)
-    net = small_graphs.network(how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", norm="none")
-    given = small_graphs.inputs(net, union, tuple(g.num_nodes for g in graphs))
-    own, where = small_graphs.selected(net, given)
+    union = collections.unite_collection(graphs[0].name, graphs, labels, graphs[0].num_classes)
+    net = shared_gnn.make_shared_gnn(
+        how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", norm="none"
+    )
+    given = shared_gnn.prepare_shared_gnn_inputs(net, union, tuple(g.num_nodes for g in graphs))
+    own, where = shared_gnn.select_shared_gnn_inputs(net, given)
     parameters = net.layout.start(rng)
-    found = adam(
-        on_device(parameters[where]), lambda v: small_graphs.gradient(own, v, given), how.epochs, how.learning_rate, 0.0
+    found = descend_by_adam(
+        put_layout_on_device(parameters[where]),
+        lambda v: shared_gnn.shared_gnn_gradient(own, v, given),
+        how.epochs,
+        how.learning_rate,
+        0.0,
     )
     parameters[where] = found.cpu().numpy()
-    return Embedder(net, parameters, how.embedding)
+    return ClearEmbedder(net, parameters, how.embedding)
 
 
-class Sampled(Settings):
+class ClearSampleSettings(Settings):
     """Which small graphs a repetition samples, and the model that embeds them."""
 
     graphs: int = Field(100, ge=2, description="small graphs of one repetition")
@@ -88,23 +96,23 @@ class Sampled(Settings):
     min_nodes: int = Field(3, ge=1, description="smallest graph")
     max_nodes: int = Field(60, ge=1, description="largest graph")
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
-    training: Model = Field(Model(), description="the model, and how it is trained")
+    training: ClearEmbeddingModel = Field(ClearEmbeddingModel(), description="the model, and how it is trained")
 
-    def embedded(self, context: Context, seed: int, count: int) -> tuple[Sample, Embedder, np.random.Generator]:
+    def embedded(self, context: CellContext, seed: int, count: int) -> tuple[ClearSample, ClearEmbedder, np.random.Generator]:
         """``count`` graphs of a repetition, the model trained on them, and the stream that drew them."""
         where = (context.label, context.dataset, seed)
-        rng = seeds.generator(context.root, "sample", *where)
+        rng = seeds.seeded_generator(context.root, "sample", *where)
         found = self.sample(context.data, count, rng)
-        return found, train(found.graphs, self.training, seeds.generator(context.root, "model", *where)), rng
+        return found, _train(found.graphs, self.training, seeds.seeded_generator(context.root, "model", *where)), rng
 
-    def sample(self, data: Graph | GraphCollection | None, count: int, rng: np.random.Generator) -> Sample:
+    def sample(self, data: Graph | GraphCollection | None, count: int, rng: np.random.Generator) -> ClearSample:
         """``count`` random graphs; ``DataError`` where fewer have a number of nodes that is allowed."""
         found: list[Graph] = []
         labels: list[int] = []
         assert data is not None
         if isinstance(data, GraphCollection):
-            data = collections.prepared(data, None, self.max_degree, 0)
-            kinds, classes = collections.node_kinds(data)
+            data = collections.prepare_collection(data, None, self.max_degree, 0)
+            kinds, classes = collections.collection_node_kinds(data)
             for index in rng.permutation(len(data.graphs)):
                 if len(found) < count and self.min_nodes <= data.graphs[index].num_nodes <= self.max_nodes:
                     found.append(replace(data.graphs[index], labels=kinds[index], num_classes=classes))
@@ -113,11 +121,11 @@ class Sampled(Settings):
             for centre in rng.permutation(data.num_nodes):
                 if len(found) == count:
                     break
-                members = nodes_within_hops(data.adjacency, int(centre), self.hops)
+                members = ego_nodes(data.adjacency, int(centre), self.hops)
                 if self.min_nodes <= members.size <= self.max_nodes:
                     found.append(data.induced(members))
                     labels.append(int(data.labels[centre]))
         if len(found) < count:
             allowed = f"{count} graphs of {self.min_nodes} to {self.max_nodes} nodes"
             raise DataError(f"{data.name}: {allowed} were asked for, {len(found)} exist")
-        return Sample(tuple(found), np.array(labels))
+        return ClearSample(tuple(found), np.array(labels))

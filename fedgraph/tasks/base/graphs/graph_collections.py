@@ -7,15 +7,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
-from fedgraph.comparison.classify import Split
+from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base.column_ranks import fixed
-from fedgraph.partition.base import Shares
+from fedgraph.methods.base.column_ranks import fixed_column_ranks
+from fedgraph.partition.base import PartitionShares
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
 
-def prepared(
+def prepare_collection(
     collection: GraphCollection,
     max_graphs: int | None,
     max_degree: int,
@@ -26,34 +26,34 @@ def prepared(
     """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
 
     degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
-    Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed``).
-    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
+    Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed_column_ranks``).
+    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``collection_node_kinds``).
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
-        rng = seeds.generator(root, "subset", collection.name)
+        rng = seeds.seeded_generator(root, "subset", collection.name)
         kept: list[int] = []
         for label in range(collection.num_classes):
             own = rng.permutation(np.flatnonzero(collection.labels == label))
             kept += own[: max(1, round(max_graphs * own.size / len(collection.graphs)))].tolist()
         collection = collection.chosen(np.sort(kept))
     if (columns := collection.graphs[0].columns) is not None:  # nobody can estimate ranks where a graph is the unit
-        scale = fixed(columns)
+        scale = fixed_column_ranks(columns)
         collection = replace(collection, graphs=tuple(scale.scaled(graph) for graph in collection.graphs))
     if collection.graphs[0].num_features == 0:
-        return tu.degree_features(collection, max_degree)
+        return tu.tu_degree_features(collection, max_degree)
     if not attributes:
-        kinds = node_kinds(collection)[1]
+        kinds = collection_node_kinds(collection)[1]
         narrow = [replace(g, features=sp.csr_array(g.features.tocsc()[:, -kinds:].tocsr())) for g in collection.graphs]
         collection = replace(collection, graphs=tuple(narrow))
     if degrees:
-        counted = tu.degree_features(collection, max_degree)
+        counted = tu.tu_degree_features(collection, max_degree)
         pairs = zip(counted.graphs, collection.graphs, strict=True)
         joined = [replace(g, features=sp.csr_array(sp.hstack([d.features, g.features], format="csr"))) for d, g in pairs]
         collection = replace(collection, graphs=tuple(joined))
     return collection
 
 
-def require_classes(collection: GraphCollection, num_folds: int) -> None:
+def require_collection_classes(collection: GraphCollection, num_folds: int) -> None:
     """``ScenarioError`` where some class cannot both train and test, or there are fewer graphs than folds."""
     counts = np.bincount(collection.labels, minlength=collection.num_classes)
     names = collection.classes or tuple(map(str, range(collection.num_classes)))
@@ -69,28 +69,32 @@ def require_classes(collection: GraphCollection, num_folds: int) -> None:
         )
 
 
-def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
+def split_collection_by_folds(
+    labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int
+) -> ClassifySplit:
     """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
     test every graph once; ``validation`` (share of all graphs, at random) of the others choose, the rest train.
     """
     from sklearn.model_selection import StratifiedKFold  # its import takes longer than many a cell
 
     turn, which = divmod(seed, num_folds)
-    rng = seeds.generator(root, "folds", name, turn)
+    rng = seeds.seeded_generator(root, "folds", name, turn)
     model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
     rest, test = list(model.split(np.zeros(labels.size), labels))[which]
-    order = seeds.generator(root, "validation", name, seed).permutation(rest)
+    order = seeds.seeded_generator(root, "validation", name, seed).permutation(rest)
     held = round(validation * labels.size)
-    return Split(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
+    return ClassifySplit(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
 
 
-def own_parts(shares: Shares, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
+def split_collection_by_clients(
+    shares: PartitionShares, num_folds: int, validation: float, root: int, name: str, seed: int
+) -> ClassifySplit:
     """Every client keeps about 1/``num_folds`` of its own graphs to test and a share ``validation`` to choose, at random (Jin &
     Chen, §4: 10 % and 20 %). ``ScenarioError`` where clients hold so few graphs that nobody tests or nobody trains.
     """
     test, held, rest = [], [], []
     for client, members in enumerate(shares.members):
-        order = seeds.generator(root, "own parts", name, seed, client).permutation(members)
+        order = seeds.seeded_generator(root, "own parts", name, seed, client).permutation(members)
         asked, choosing = round(order.size / num_folds), round(validation * order.size)
         test.append(order[:asked])
         held.append(order[asked : asked + choosing])
@@ -101,11 +105,11 @@ def own_parts(shares: Shares, num_folds: int, validation: float, root: int, name
             f"{name}: of {len(shares.members)} clients none holds graphs enough to keep 1/{num_folds} of them for a test; "
             "allowed: fewer clients, fewer folds, or held_out: folds"
         )
-    return Split(train, validated, tested)
+    return ClassifySplit(train, validated, tested)
 
 
 @dataclass(frozen=True, eq=False)
-class Dealt:
+class DealtCollection:
     """A collection that was dealt to clients.
 
     Attributes:
@@ -119,7 +123,7 @@ class Dealt:
     sizes: tuple[tuple[int, ...], ...]
 
 
-def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
+def collection_node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
     """(per graph, int64 [n] the kind of each node; how many kinds there are): the categorical part of the features.
 
     That is the longest run of columns at the end of which every row has exactly one 1 and zeros otherwise: atoms of MUTAG,
@@ -134,7 +138,9 @@ def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int
     raise ScenarioError(f"{collection.name} has no node labels to train on; write 'pooling: mean' to train on graph labels")
 
 
-def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: tuple[np.ndarray, ...] | None = None) -> Dealt:
+def deal_collection(
+    collection: GraphCollection, shares: PartitionShares, train: np.ndarray, kinds: tuple[np.ndarray, ...] | None = None
+) -> DealtCollection:
     """Labels of graphs outside ``train`` are hidden (−1). Every node carries its graph's label, or its own kind where given."""
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
     shown[train] = collection.labels[train]
@@ -149,14 +155,14 @@ def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: 
             given = [kinds[i] if i in seen else np.full(kinds[i].size, -1, dtype=np.int64) for i in members.tolist()]
             labels = np.concatenate(given)
         nodes = np.arange(first, first + sum(own), dtype=np.int64)
-        subgraphs.append(Subgraph(client, united(collection.name, graphs, labels, classes), nodes))
+        subgraphs.append(Subgraph(client, unite_collection(collection.name, graphs, labels, classes), nodes))
         sizes.append(own)
         first += sum(own)
     partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
-    return Dealt(partition, np.concatenate(shares.members), tuple(sizes))
+    return DealtCollection(partition, np.concatenate(shares.members), tuple(sizes))
 
 
-def united(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
+def unite_collection(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
     """The graphs beside each other as one, without an edge between them. labels: int64, of all nodes."""
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))

@@ -1,7 +1,7 @@
 """Distances between graphs that need no model: by size, degrees, shortest paths, and Gromov-Wasserstein on shortest paths.
 
-A table shows these rows beside those of released embeddings. ``graph size`` and ``size and degrees`` (``LEAKS``) say what is
-known without any release; the others read raw data. ``constant embedding`` shows what the size alone gives away
+A table shows these rows beside those of released embeddings. ``graph size`` and ``size and degrees`` (``LEAKING_DISTANCES``)
+say what is known without any release; the others read raw data. ``constant embedding`` shows what the size alone gives away
 of an encoded one.
 """
 
@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 
 from fedgraph.comparison import classify, gromov
-from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
-from fedgraph.comparison.solving import SolverFacts
-from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.graphs.pairwise import kept_pairs
+from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights, space_from_embedding, space_from_topology
+from fedgraph.comparison.solver_facts import SolverFacts
+from fedgraph.tasks.base import CellContext
+from fedgraph.tasks.base.graphs.graph_pairs import solve_graph_pairs_once
 from fedgraph.types import Graph, GraphCollection
 
 SIZE, DEGREES = "graph size", "size and degrees"
 _SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
-CONSTANT = "constant embedding"
-LEAKS = (SIZE, DEGREES)
+CONSTANT_EMBEDDING_DISTANCES = "constant embedding"
+LEAKING_DISTANCES = (SIZE, DEGREES)
 
 
-def size_distances(sizes: np.ndarray) -> np.ndarray:
+def _size_distances(sizes: np.ndarray) -> np.ndarray:
     """(n − n')², in units of its median over pairs that differ."""
-    return in_medians(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
+    return scale_distances_by_median(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
 
 
 def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
@@ -38,20 +38,20 @@ def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
     return rows
 
 
-def degree_distances(graphs: Sequence[Graph]) -> np.ndarray:
+def measure_degree_distances(graphs: Sequence[Graph]) -> np.ndarray:
     """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
     rows = _degree_rows(graphs)
     squares = np.square(rows).sum(axis=1)
-    return in_medians(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
+    return scale_distances_by_median(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
 
 
-def in_medians(distances: np.ndarray) -> np.ndarray:
+def scale_distances_by_median(distances: np.ndarray) -> np.ndarray:
     """Divided by the median of the positive entries, so that one grid of γ fits every baseline."""
     positive = distances[distances > 0]
     return distances / float(np.median(positive)) if positive.size else distances
 
 
-def shortest_path_distances(collection: GraphCollection) -> np.ndarray:
+def _shortest_path_distances(collection: GraphCollection) -> np.ndarray:
     """2 − 2K, K GraKeL's normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
 
     A node without edges is on no path and is left out (GraKeL cannot take one); a graph without edges is like no other.
@@ -74,40 +74,42 @@ def shortest_path_distances(collection: GraphCollection) -> np.ndarray:
     return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(collection.graphs)))
 
 
-def distances_of(
+def measure_graph_distances(
     row: str,
     collection: GraphCollection,
     alpha: float,
     options: gromov.GromovOptions,
-    context: Context,
-    split: classify.Split,
+    context: CellContext,
+    split: classify.ClassifySplit,
     k: int | None,
-    weights: Weights = "uniform",
+    weights: SpaceWeights = "uniform",
 ) -> tuple[np.ndarray, SolverFacts]:
-    """As ``asked_pairs``, of one of the rows that need no model; what is found is kept for the other splits of this process."""
+    """As ``solve_asked_graph_pairs``, of one of the rows that need no model; what is found is kept for the other splits of this
+    process.
+    """
     key = ("distances", row, context.dataset, alpha, options, weights)
     if row in (TOPOLOGY, FUSED):  # shortest paths (unreachable pairs: one more than the diameter)
 
         def spaces() -> list[MetricSpace]:
             of_nodes = (g.features.toarray() if row == FUSED else None for g in collection.graphs)
-            return [from_topology(g.adjacency, weights, f) for g, f in zip(collection.graphs, of_nodes, strict=True)]
+            return [space_from_topology(g.adjacency, weights, f) for g, f in zip(collection.graphs, of_nodes, strict=True)]
 
-        return kept_pairs(key, spaces, replace(options, alpha=alpha if row == FUSED else None), context, split, k)
+        return solve_graph_pairs_once(key, spaces, replace(options, alpha=alpha if row == FUSED else None), context, split, k)
     sizes = np.array([g.num_nodes for g in collection.graphs])
     made: dict[str, Callable[[], np.ndarray]] = {
-        SIZE: lambda: size_distances(sizes),
-        DEGREES: lambda: degree_distances(collection.graphs),
-        _SHORTEST: lambda: shortest_path_distances(collection),
+        SIZE: lambda: _size_distances(sizes),
+        DEGREES: lambda: measure_degree_distances(collection.graphs),
+        _SHORTEST: lambda: _shortest_path_distances(collection),
     }
     return context.cached(key, made[row]), SolverFacts()
 
 
-def embedded_spaces(
+def embedded_distance_spaces(
     embeddings: Sequence[np.ndarray],
-    metric: Metric,
+    metric: SpaceMetric,
     graphs: Sequence[Graph],
     fused: str | None = None,
-    weights: Weights = "uniform",
+    weights: SpaceWeights = "uniform",
 ) -> list[MetricSpace]:
     """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself.
 
@@ -116,10 +118,12 @@ def embedded_spaces(
     made = []
     for rows, graph in zip(embeddings, graphs, strict=True):
         features = None if fused is None else rows if fused == "embedding" else graph.features.toarray()
-        made.append(from_embedding(rows, metric, weights, graph.degrees if weights == "degree" else None, features))
+        made.append(space_from_embedding(rows, metric, weights, graph.degrees if weights == "degree" else None, features))
     return made
 
 
-def constant_spaces(sizes: Sequence[int], encoding: Any, metric: Metric, rng: np.random.Generator) -> list[MetricSpace]:
+def constant_distance_spaces(
+    sizes: Sequence[int], encoding: Any, metric: SpaceMetric, rng: np.random.Generator
+) -> list[MetricSpace]:
     """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
-    return [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric) for n in sizes]
+    return [space_from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric) for n in sizes]

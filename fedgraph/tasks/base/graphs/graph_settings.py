@@ -12,23 +12,25 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from fedgraph.comparison import gromov
-from fedgraph.documents.settings import Infinite, Settings, Spec
-from fedgraph.tasks.base import require_distinct
-from fedgraph.tasks.base.offers import RowKeys, checker, distinct
+from fedgraph.documents.settings import InfiniteSetting, Settings, Spec
+from fedgraph.tasks.base import require_distinct_cells
+from fedgraph.tasks.base.task_offers import TaskRowKeys, check_task_row_keys, distinct_task_values
 
 OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
-WEIGHTS = "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
+GRAPH_WEIGHTS_WORDS = (
+    "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
+)
 RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
-CAREFUL_WORK = (
+_CAREFUL_WORK = (
     2e8  # Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
 )
-Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
+GraphEncoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-Distinct = distinct("the value")
+DistinctGraphSettings = distinct_task_values("the value")
 
 
-def epsilon(value: Any) -> float | str:
+def read_graph_epsilon(value: Any) -> float | str:
     """A number > 0 (∞ for no encoding) or ``1/n``; anything else is a ``ValueError`` that says why."""
     if value == "1/n":
         return str(value)
@@ -42,16 +44,18 @@ def epsilon(value: Any) -> float | str:
     raise ValueError(f"allowed: ε > 0, 1/n (for a graph of n nodes), or inf (no encoding){why}")
 
 
-Epsilons = Annotated[list[Annotated[float | Literal["1/n"], BeforeValidator(epsilon)]], Distinct, Infinite]
+GraphEpsilons = Annotated[
+    list[Annotated[float | Literal["1/n"], BeforeValidator(read_graph_epsilon)]], DistinctGraphSettings, InfiniteSetting
+]
 
 
-def clear(epsilon: float | str) -> bool:
+def graph_epsilon_in_clear(epsilon: float | str) -> bool:
     """Whether nothing is encoded: ε is ∞."""
     return epsilon != "1/n" and math.isinf(float(epsilon))
 
 
-def label(method: Spec) -> str:
-    """The name of a model's rows: its ``label``, else its ``model``."""
+def _label(method: Spec) -> str:
+    """The name of a model's rows: its ``_label``, else its ``model``."""
     return str(method.get("label", method.get("model", "gcn")))
 
 
@@ -63,26 +67,26 @@ def _without_own_encoder(method: Spec) -> Spec:
     return method
 
 
-class Row(RowKeys):
+class GraphRowKeys(TaskRowKeys):
     """The keys of a model that are the task's."""
 
-    epsilons: Annotated[Epsilons | None, Field(min_length=1), Infinite] = Field(
+    epsilons: Annotated[GraphEpsilons | None, Field(min_length=1), InfiniteSetting] = Field(
         None, description="ε of this model; default the task's"
     )
     compare: bool | None = Field(None, description="false: only the model's own answers")
     fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
 
 
-Model = Annotated[Spec, AfterValidator(_without_own_encoder)]
+GraphModel = Annotated[Spec, AfterValidator(_without_own_encoder)]
 
 
-def checked(methods: list[Spec]) -> list[Spec]:
+def _checked(methods: list[Spec]) -> list[Spec]:
     """The models, their own ε checked. ``ValueError`` for names given twice, and keys that do not go together."""
-    require_distinct("the model", [label(m) for m in methods])
+    require_distinct_cells("the model", [_label(m) for m in methods])
     found = []
     for m in methods:
-        given = m | ({OWN: [_written(epsilon(e)) for e in m[OWN]]} if OWN in m else {})
-        in_clear = OWN in m and all(map(clear, given[OWN]))
+        given = m | ({OWN: [_written(read_graph_epsilon(e)) for e in m[OWN]]} if OWN in m else {})
+        in_clear = OWN in m and all(map(graph_epsilon_in_clear, given[OWN]))
         if FUSED in m and not in_clear:
             raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
         if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not in_clear):
@@ -93,11 +97,11 @@ def checked(methods: list[Spec]) -> list[Spec]:
 
 def _written(epsilon: float | str) -> float | str:
     """As JSON and YAML keep it inside a mapping of settings: ∞ as ``inf``."""
-    return "inf" if clear(epsilon) else epsilon
+    return "inf" if graph_epsilon_in_clear(epsilon) else epsilon
 
 
 @dataclass(frozen=True)
-class CodedRow:
+class CodedGraphRow:
     """One model at one budget through one encoder.
 
     Attributes:
@@ -114,7 +118,7 @@ class CodedRow:
 
     @property
     def rule(self) -> str:
-        """How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number."""
+        """How ε is meant: ``1/n`` for a graph of n nodes, or ``read_graph_epsilon``, a number."""
         return "1/n" if isinstance(self.epsilon, str) else "epsilon"
 
     @property
@@ -123,23 +127,25 @@ class CodedRow:
         return f"{self.label}/{self.encoder}/{self.rule}"
 
 
-def coded_rows(
+def list_coded_graph_rows(
     methods: Sequence[Spec], epsilons: Sequence[float | str], encoders: Sequence[str]
-) -> Iterator[tuple[CodedRow, ...]]:
+) -> Iterator[tuple[CodedGraphRow, ...]]:
     """The rows of every model, in order. epsilons: the task's, for a model that names none."""
     for index, method in enumerate(methods):
-        budgets = [epsilon(e) for e in method.get(OWN, epsilons)]
+        budgets = [read_graph_epsilon(e) for e in method.get(OWN, epsilons)]
         yield tuple(
-            CodedRow(index, label(method), encoder, value)
+            CodedGraphRow(index, _label(method), encoder, value)
             for value in budgets
-            for encoder in (["none"] if clear(value) else encoders)
+            for encoder in (["none"] if graph_epsilon_in_clear(value) else encoders)
         )
 
 
-Models = Annotated[list[Annotated[Model, AfterValidator(checker(Row))]], AfterValidator(checked)]
+GraphModels = Annotated[
+    list[Annotated[GraphModel, AfterValidator(check_task_row_keys(GraphRowKeys))]], AfterValidator(_checked)
+]
 
 
-class Solving(Settings):
+class GraphSolverSettings(Settings):
     """Settings that every task with Gromov-Wasserstein discrepancies has."""
 
     solver: Literal["fast", "pot", "proximal"] = Field(
@@ -159,7 +165,7 @@ class Solving(Settings):
 
         ``ValueError`` where POT is asked for more than one descent, which it does not offer.
         """
-        fits = self.solver == "fast" and not self.restarts and len(sizes) > 0 and work(sizes) <= CAREFUL_WORK
+        fits = self.solver == "fast" and not self.restarts and len(sizes) > 0 and _work(sizes) <= _CAREFUL_WORK
         careful = self.quality == "careful" or (self.quality == "auto" and fits)
         starts, kicks = (RESTARTS, KICKS) if careful else (self.restarts, 0)
         if self.solver != "fast" and starts:
@@ -167,7 +173,7 @@ class Solving(Settings):
         return gromov.GromovOptions(solver=self.solver, loss=self.loss, alpha=alpha, restarts=starts, kicks=kicks)
 
 
-def work(sizes: Sequence[int]) -> float:
+def _work(sizes: Sequence[int]) -> float:
     """Σ over pairs of n·m·(n + m)/2: what a descent costs grows about so with the numbers of points."""
     n = np.asarray(sizes, dtype=np.float64)
     return float((n.sum() * np.square(n).sum() - (n**3).sum()) / 2)

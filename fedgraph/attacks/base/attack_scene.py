@@ -1,0 +1,206 @@
+"""What an attack may look at: one run under attack, the attacker's own shadow runs, and answers to questions.
+
+The attacker knows the plan and every row but what is in question (the assumption of differential privacy, and the strongest an
+attacker can have; each attack's ``NEEDS`` says how much of that it uses).
+
+**Answers.** ``alone``: the model is asked about rows without any edge, and nothing spreads over neighbours: what anybody who
+holds the model can do. ``shown``: all nodes of the clients' graph at once, as the viewer gets them: the edges are used only
+where nothing is guaranteed (ε = ∞). ``answers: everybody`` asks with the true edges in any case, as if each node's answer were
+published: that is outside the guarantee of methods in which a node may use its own edges (``own-edges-known``,
+``answers-private``), and the report says so.
+
+Single messages of clients, for a server that reads them, or that chooses the model they answer.
+
+The client's own code makes the message and the desk releases it, with the noise of the plan: what is attacked is what a server
+would hold. A server that chooses the model (an *active* one) sends what it likes in the place of the broadcast; whatever the
+client then releases is noised and priced as before. Rounds are those of the plan: no more releases than it declares.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from fedgraph.attacks.base.coin_game import CoinGame, CoinGameKind, CoinGameRun
+from fedgraph.attacks.base.whole_run import whole_run_answers, whole_run_without_spread
+from fedgraph.audit import operating_points
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import RuntimeFailure
+from fedgraph.methods.base import Plan, PlanStreams, State, method_kinds
+from fedgraph.methods.base.method_offers import MethodGradientReader
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
+
+SceneAnswers = Literal["viewer", "everybody"]
+_Trainer = Callable[[Partition, str], State]  # clients, name of the streams → what comes out of the plan
+
+
+@dataclass(frozen=True, eq=False)
+class SceneFinding:
+    """What an attack says.
+
+    Attributes:
+        scores: float [k], larger where the answer is more likely true.
+        truth: bool [k], the answers.
+        what: One phrase: what was told from what.
+        units: int64 [k], the place of each score in the game's units, where a coin of its own decides each. None where truth
+            is not a matter of coins, so that no theorem turns it into an ε.
+        metrics: Other numbers worth a column, by name.
+    """
+
+    scores: np.ndarray
+    truth: np.ndarray
+    what: str
+    units: np.ndarray | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+def find_scene_members(score: np.ndarray, coins: np.ndarray) -> SceneFinding:
+    """Of nodes, each of which trained or did not by its coin."""
+    return SceneFinding(score, coins, "nodes that trained from nodes that did not", np.arange(score.size))
+
+
+def find_scene_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: str) -> SceneFinding:
+    """Of real edges, kept or dropped by their coins; as published, the kept ones are also told from pairs that never had one.
+
+    score: float [k]; kept: bool [k]. strangers: float [m], their scores.
+    """
+    everyone = np.concatenate([score[kept], strangers])
+    published = operating_points.operating_points(everyone, np.arange(everyone.size) < kept.sum())
+    metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
+    return SceneFinding(score, kept, what, np.arange(score.size), metrics)
+
+
+@dataclass(eq=False)
+class Scene:
+    """What an attack may look at, and what it may ask.
+
+    Attributes:
+        made: The plan.
+        game: What is in question, and what the attacker knows beside it.
+        target: The run under attack. Nothing but its state may be read: its coins are the truth.
+        shadows: The attacker's own runs, with known coins.
+        public: The graph that predictions are asked for. The attacker may use its rows, and its labels where they are known.
+        answers: Who sees an answer that is made with private edges.
+        epsilon: The cell's ε; at ∞ nothing is guaranteed, and the viewer gets answers made with edges.
+        rng: The attack's own randomness.
+        train: From clients and a name of random streams to what one more run of the plan gives.
+    """
+
+    made: Plan
+    game: CoinGame
+    target: CoinGameRun
+    shadows: tuple[CoinGameRun, ...]
+    public: Graph
+    answers: SceneAnswers
+    epsilon: float
+    rng: np.random.Generator
+    train: _Trainer
+    _told: dict[Hashable, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def known(self) -> Graph:
+        """What the clients hold, apart from what is in question, in global numbers."""
+        return self.game.known
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """int64 [n], of the clients' nodes as they are; −1 where there is none."""
+        return self.known.labels
+
+    def alone(self, run: CoinGameRun, graph: Graph) -> np.ndarray:
+        """[n, c] log-probabilities of the rows of ``graph``, each by itself."""
+        return whole_run_answers(whole_run_without_spread(self.made), run.state, graph_without_edges(graph))
+
+    def shown(self, run: CoinGameRun, graph: Graph | None = None) -> np.ndarray:
+        """[n, c] log-probabilities of all nodes, as the viewer gets them. graph: other rows for these nodes and edges."""
+        asked = self.game.whole(run.coins)
+        if graph is not None:
+            asked = replace(asked, features=graph.features)
+        return whole_run_answers(self.made, run.state, asked if self.edges_used else graph_without_edges(asked))
+
+    @property
+    def edges_used(self) -> bool:
+        """Whether an answer that the attacker sees may have been made with private edges."""
+        return self.answers == "everybody" or math.isinf(self.epsilon)
+
+    def kept(self, key: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """``make()``, once per key: several attacks ask the same questions."""
+        if key not in self._told:
+            self._told[key] = make()
+        return self._told[key]
+
+    def every_alone(self) -> np.ndarray:
+        """[1 + shadows, n, c]: the clients' rows as they are, each by itself; first the target."""
+        return self.kept("alone", lambda: np.stack([self.alone(run, self.known) for run in (self.target, *self.shadows)]))
+
+    def coins_of_shadows(self) -> np.ndarray:
+        """bool [shadows, m]: which units took part in which of the attacker's own runs."""
+        return np.stack([run.coins for run in self.shadows])
+
+
+class SceneAttack(Protocol):
+    """The module of an attack by name (``attacks.base`` states its contract)."""
+
+    REFERENCE: str
+    NEEDS: str
+    VIEWER: Viewer
+    GAME: CoinGameKind
+    Params: type[Settings]
+
+    def refuses(self, made: Plan) -> str | None: ...
+    def attack(self, params: Any, scene: Scene) -> SceneFinding: ...
+
+
+def scene_log_odds(log_probability: np.ndarray) -> np.ndarray:
+    """ln p/(1 − p) of ln p, any shape: the scale on which confidences look normal (Carlini et al. 2022, Section IV-C)."""
+    inside = np.minimum(log_probability, -1e-12)
+    return np.asarray(inside - np.log(-np.expm1(inside)))
+
+
+def scene_label_probability(answers: np.ndarray, nodes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """[..., m]: the entry of each node's own label. answers: [..., n, c]. labels: int64 [m]."""
+    return np.asarray(answers[..., nodes, labels])
+
+
+def start_scene_model(scene: Scene) -> State:
+    """The state before the first round, with parameters drawn by the scene's own stream."""
+    return method_kinds.load_method(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
+
+
+def _released_by_client(scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the client of ``subgraph`` sends in the first round when it is sent ``model``."""
+    made = scene.made
+    method = method_kinds.load_method(made.method)
+    streams = PlanStreams(int(scene.rng.integers(2**31)), ("attack", "client", subgraph.client, "round", 0), made.fingerprint)
+    desk = Desk("attack", subgraph.client, 0, made.schedule.releases, streams.generator("noise"))
+    found = method.client(made, method.prepare(made, subgraph), model, 0, streams, desk)
+    return {name: value.value for name, value in found.items()}
+
+
+def refuse_scene_messages(made: Plan) -> str | None:
+    """Why no single message of this plan says something of private rows, or None."""
+    if not made.guarantee.protection.viewer.sees_messages:
+        return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
+    return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
+
+
+def read_scene_gradients(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
+    """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
+    read = scene_gradient_reader(scene)
+    for subgraph in scene.game.partition.subgraphs[:clients]:
+        flat = read.gradient(_released_by_client(scene, subgraph, model), model)
+        if flat is not None:
+            yield subgraph, flat
+
+
+def scene_gradient_reader(scene: Scene) -> MethodGradientReader:
+    """What reads a gradient in those messages; ``RuntimeFailure`` for a method that offers none (attacks refuse it before)."""
+    observe = method_kinds.load_method(scene.made.method).OFFERS.observe
+    if observe is None:
+        raise RuntimeFailure(f"{scene.made.method}: its messages show no gradient (Offers.observe)")
+    return observe(scene.made)

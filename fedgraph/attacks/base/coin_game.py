@@ -1,0 +1,237 @@
+"""What is in question, decided by fair coins: which nodes or edges of the real graph the model was trained on.
+
+    nodes   each labelled node takes part as it is, or is zeroed           neighbours under node-zero-out
+    edges   each of some real edges is there, or is not                    neighbours under edge-undirected
+    words   each of some nodes has one more public word, or has not        both are replacements of one node's row
+
+The target's plan is run on what the coins say: same noise multipliers, fresh noise. *Shadow* runs are the attacker's own: the
+same plan with other coins, which the attacker knows. Their coins come in pairs, each pair each other's opposite, so that every
+unit is in exactly half of them (Carlini et al. 2022, Section V). Shadow coins and noise are independent of the target's, so a
+score is a function of what the target released and of things that do not depend on its coins: the one-run theorems apply.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.attacks.base import canaries
+from fedgraph.methods.base import Plan, State
+from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.types import Graph, Partition, Subgraph
+
+CoinGameKind = Literal["nodes", "edges", "words", "clients"]
+
+
+@dataclass(frozen=True, eq=False)
+class CoinWords:
+    """Words that some nodes' rows have or lack.
+
+    Attributes:
+        nodes: int64 [m], global ids.
+        columns: int64 [m], the column of each node's word. The row lacks it as it was given.
+        values: float32 [m], the value that the word has where it is there.
+        coins: bool [m], whether it is there.
+    """
+
+    nodes: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    coins: np.ndarray
+
+    @property
+    def units(self) -> np.ndarray:
+        """int64 [m, 2]: node, word."""
+        return np.column_stack([self.nodes, self.columns])
+
+    def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
+        """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
+        place = canaries.place_canaries(nodes, self.nodes)
+        here = np.flatnonzero((place[self.nodes] >= 0) & versions)
+        at = (place[self.nodes[here]], self.columns[here])
+        added = sp.csr_array((self.values[here], at), shape=graph.features.shape)
+        features = sp.csr_array(graph.features + added).astype(np.float32)
+        features.sort_indices()
+        return replace(graph, features=features)
+
+
+_InQuestion = canaries.CanaryNodes | canaries.CanaryEdges | CoinWords
+
+
+@dataclass(frozen=True, eq=False)
+class CoinGameRun:
+    """One trained run.
+
+    Attributes:
+        coins: bool [m], which units took part.
+        state: What came out of the last round.
+    """
+
+    coins: np.ndarray
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class CoinGame:
+    """What is in question, and what is known.
+
+    Attributes:
+        found: The units, with the coins of the run under attack.
+        partition: What each client holds apart from what is in question.
+        known: The same of all clients together, in global numbers.
+        strangers: int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question.
+    """
+
+    found: _InQuestion
+    partition: Partition
+    known: Graph
+    strangers: np.ndarray
+
+    def dealt(self, coins: np.ndarray) -> Partition:
+        """The partition with every unit as ``coins`` say."""
+        return self.partition.with_graphs(lambda s: self.found.planted(s.graph, s.nodes, coins))
+
+    def whole(self, coins: np.ndarray) -> Graph:
+        """All that the clients hold together, with every unit as ``coins`` say."""
+        return self.found.planted(self.known, np.arange(self.known.num_nodes), coins)
+
+
+def toss_node_coins(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> CoinGame:
+    """Every labelled node (at most ``most``) takes part as it is, or is zeroed."""
+    known = canaries.join_canary_clients(partition, held)
+    labelled = np.flatnonzero(known.labels >= 0)
+    chosen = np.sort(rng.permutation(labelled)[:most])
+    labels = np.column_stack([np.full(chosen.size, -1), known.labels[chosen]])
+    coins = rng.random(chosen.size) < 0.5
+    found = canaries.CanaryNodes(chosen, coins, labels, sp.csr_array(known.features[chosen]), alone=False)
+    return CoinGame(found, partition, known, np.zeros((0, 2), np.int64))
+
+
+def toss_edge_coins(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> CoinGame:
+    """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
+    known = canaries.join_canary_clients(partition, held)
+    inside = np.concatenate([_inside(s) for s in partition.subgraphs])
+    chosen = inside[np.sort(rng.permutation(len(inside))[: min(most, len(inside) // 2)])]
+    found = canaries.CanaryEdges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
+    left = partition.with_graphs(lambda s: _without(s.graph, s.nodes, chosen))
+    rest = _without(known, np.arange(known.num_nodes), chosen)
+    return CoinGame(found, left, rest, draw_coin_game_strangers(partition, known, len(chosen), rng))
+
+
+def toss_word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> CoinGame:
+    """At most ``most`` labelled nodes (half of them all), each with a coin for one word that its row lacks.
+
+    The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
+    """
+    known = canaries.join_canary_clients(partition, held)
+    labelled = np.flatnonzero(known.labels >= 0)
+    chosen = np.sort(rng.permutation(labelled)[: min(most, labelled.size // 2)])
+    seen = public.features if public.features.nnz and public.num_features == known.num_features else known.features
+    largest = np.asarray(abs(seen).max(axis=0).todense()).ravel()
+    used = np.flatnonzero(largest)
+    columns = used[rng.integers(used.size, size=chosen.size)]
+    rows = known.features
+    lacks = np.array([c not in rows.indices[rows.indptr[n] : rows.indptr[n + 1]] for n, c in zip(chosen, columns, strict=True)])
+    chosen, columns = chosen[lacks], columns[lacks]
+    found = CoinWords(chosen, columns, largest[columns].astype(np.float32), rng.random(chosen.size) < 0.5)
+    return CoinGame(found, partition, known, np.zeros((0, 2), np.int64))
+
+
+def toss_no_coins(partition: Partition, held: Graph) -> CoinGame:
+    """The game without a coin, for attacks that read single clients: all of ``partition`` is known."""
+    known = canaries.join_canary_clients(partition, held)
+    none = canaries.CanaryEdges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)
+    return CoinGame(none, partition, known, np.zeros((0, 2), np.int64))
+
+
+def toss_shadow_coins(count: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """``count`` vectors of ``size`` coins, in pairs of opposites."""
+    found: list[np.ndarray] = []
+    while len(found) < count:
+        tossed = rng.random(size) < 0.5
+        found += [tossed, ~tossed]
+    return found[:count]
+
+
+def _without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
+    """``graph``, whose rows are the global ``nodes``, without the edges of ``pairs`` (int64 [m, 2], global), both ways."""
+    ends = canaries.place_canaries(nodes, pairs)[pairs]
+    ends = ends[(ends >= 0).all(axis=1)]
+    both = np.concatenate([ends, ends[:, ::-1]])
+    gone = sp.csr_array((np.ones(len(both), graph.adjacency.dtype), (both[:, 0], both[:, 1])), shape=graph.adjacency.shape)
+    adjacency = sp.csr_array(graph.adjacency - graph.adjacency.multiply(gone))
+    adjacency.eliminate_zeros()
+    adjacency.sort_indices()
+    return replace(graph, adjacency=adjacency)
+
+
+def draw_coin_game_strangers(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
+    """``count`` pairs of different nodes of one client that have no edge, drawn uniformly from all such; int64 [count, 2]."""
+    sizes = np.array([s.nodes.size for s in partition.subgraphs], dtype=float) ** 2
+    chances = sizes / sizes.sum()
+    return draw_coin_game_pairs(known, count, lambda k: _pairs(partition, rng.choice(sizes.size, k, p=chances), rng))
+
+
+def draw_coin_game_pairs(known: Graph, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Pairs without an edge, as somebody else draws them.
+
+    Args:
+        known: The graph whose edges a pair must not be.
+        count: How many.
+        draw: From a number k to int64 [≤ k, 2], pairs with repetitions. It is asked at most 50 times for 4 · ``count``.
+
+    Returns:
+        int64 [≤ count, 2], each pair once and its smaller id first, in the order in which they were drawn.
+    """
+    found: dict[tuple[int, int], None] = {}
+    for _ in range(50):
+        if len(found) >= count or not count:
+            break
+        pairs = draw(4 * count)
+        pairs = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
+        joined = np.asarray(known.adjacency[pairs[:, 0], pairs[:, 1]]).ravel() != 0
+        found.update(dict.fromkeys(map(tuple, pairs[~joined].tolist())))
+    return np.array(list(found)[:count], dtype=np.int64).reshape(-1, 2)
+
+
+def _pairs(partition: Partition, which: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    sizes = np.array([s.nodes.size for s in partition.subgraphs])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    every = np.concatenate([s.nodes for s in partition.subgraphs])
+    drawn = [starts[which] + (rng.random(which.size) * sizes[which]).astype(np.int64) for _ in range(2)]
+    return np.column_stack([every[drawn[0]], every[drawn[1]]])
+
+
+def _inside(s: Subgraph) -> np.ndarray:
+    """Edges of a client's subgraph, each once, in global numbers."""
+    rows, columns = s.graph.adjacency.nonzero()
+    once = rows < columns
+    return np.column_stack([s.nodes[rows[once]], s.nodes[columns[once]]]).astype(np.int64)
+
+
+def refuse_node_coins(made: Plan) -> str | None:
+    """Why no node of this plan can train or not by a coin, or None."""
+    if made.guarantee.protection.unit is not Unit.NODE:
+        return "features and labels are public here"
+    if made.guarantee.protection.relation is Relation.NODE_REPLACE:
+        return "who takes part is public here (nodes are replaced, not left out)"
+    return None
+
+
+def refuse_edge_coins(made: Plan) -> str | None:
+    """Why no edge of this plan is in question, or None."""
+    return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
+
+
+def coin_game_relation(kind: CoinGameKind, made: Plan) -> Relation | None:
+    """Under which relation the two versions of a unit are neighbours."""
+    if kind == "nodes":
+        return Relation.NODE_ZERO_OUT
+    if kind == "words":
+        return Relation.NODE_REPLACE
+    own = made.guarantee.protection.relation
+    if kind == "edges":
+        return own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED
+    return None

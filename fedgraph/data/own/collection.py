@@ -1,0 +1,237 @@
+"""Many small graphs, as they stand in somebody's files, become one collection: columns matched by name, one label each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data.base.adjacencies import (
+    CleanedAdjacency,
+    adjacency_blocks,
+    describe_adjacency_cleaning,
+    feature_matrix,
+    undirected_adjacency,
+)
+from fedgraph.data.base.files import FileFaults
+from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, own_column_scales, read_own_columns
+from fedgraph.data.own.edge_columns import EdgeColumnRules, notice_edge_columns
+from fedgraph.data.own.labels import OwnLabels, read_own_labels
+from fedgraph.errors import DataError
+from fedgraph.types import Graph, GraphCollection, GraphNames, GraphProvenance
+
+_MOST_DEGREE = 5  # degrees from here on share a column
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCollectionGraph:
+    """One graph of a file.
+
+    Attributes:
+        name: of the graph.
+        columns: names of the cells of its nodes.
+        nodes: their ids.
+        cells: one row of texts per node.
+        file: where the nodes stand.
+        lines: the line of each node.
+        ends: int64 [m, 2], rows of the ends of edges.
+        label: None where nobody knows it.
+        owner: who holds it; "" where nobody is named.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    nodes: tuple[str, ...]
+    cells: Sequence[Sequence[str]]
+    file: str
+    lines: Sequence[int]
+    ends: np.ndarray
+    label: object = None
+    owner: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedOwnCollection:
+    """All graphs beside each other, with n nodes together.
+
+    Attributes:
+        names: one per graph.
+        sizes: int64, the nodes of each graph.
+        labels: one per graph.
+        owners: one per graph.
+        ends: int64 [m, 2], the ends of edges, counted over all nodes.
+        read: the columns of all n nodes.
+        ids: n of them, or none.
+        unused: what the data hold and no method reads.
+        checksums: file name → SHA-256.
+    """
+
+    names: Sequence[str]
+    sizes: np.ndarray
+    labels: Sequence[object]
+    owners: Sequence[str]
+    ends: np.ndarray
+    read: OwnColumns
+    ids: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    checksums: dict[str, str] = field(default_factory=dict)
+
+
+def join_own_collection(
+    given: Sequence[OwnCollectionGraph],
+    rules: OwnColumnRules,
+    file: str,
+    unused: Sequence[str],
+    sums: dict[str, str],
+    faults: FileFaults,
+) -> JoinedOwnCollection:
+    """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
+
+    ``DataError`` lists the faults that were found before, and every cell that the rules do not allow.
+    """
+    every = tuple(dict.fromkeys(name for graph in given for name in graph.columns))
+    rows: list[Sequence[str]] = []
+    for graph in given:
+        if graph.columns == every:
+            rows += graph.cells
+            continue
+        places = [graph.columns.index(name) if name in graph.columns else None for name in every]
+        rows += [["" if place is None else row[place] for place in places] for row in graph.cells]
+    sizes = np.array([len(graph.nodes) for graph in given], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    ids = tuple(node for graph in given for node in graph.nodes)
+
+    def place_of(row: int) -> str:
+        number = int(np.searchsorted(starts, row, side="right")) - 1
+        return f"{given[number].file}:{given[number].lines[row - starts[number]]}"
+
+    read = read_own_columns(every, rows, rules, file, place_of, ids, faults)
+    return JoinedOwnCollection(
+        names=[graph.name for graph in given],
+        sizes=sizes,
+        labels=[graph.label for graph in given],
+        owners=[graph.owner for graph in given],
+        ends=np.concatenate([graph.ends + start for graph, start in zip(given, starts, strict=True)]),
+        read=read,
+        ids=ids,
+        unused=tuple(unused),
+        checksums=sums,
+    )
+
+
+def _provenance(
+    title: str, given: JoinedOwnCollection, labels: OwnLabels, num_owners: int, cleaned: CleanedAdjacency, seen: Sequence[str]
+) -> GraphProvenance:
+    """What the collection says of itself. seen: remarks on columns that go along with edges."""
+    known = int((labels.numbers >= 0).sum())
+    counted = f"{title}: {known} graphs, {given.sizes.sum()} nodes, {cleaned.adjacency.nnz // 2} edges"
+    counted += f", {len(labels.classes)} classes" + (f", {num_owners} owners" if num_owners else "")
+    left_out = ("graphs without a label are left out",) if known < labels.numbers.size else ()
+    more = (f"not used: {', '.join(given.unused)}",) if given.unused else ()
+    parts = (counted, *labels.remarks, *left_out, *more, *describe_adjacency_cleaning([cleaned]), *given.read.remarks, *seen)
+    return GraphProvenance("own", "; ".join(parts), given.checksums)
+
+
+def label_own_collection(
+    name: str, title: str, given: JoinedOwnCollection, rules: EdgeColumnRules, where: str
+) -> GraphCollection:
+    """The collection without the graphs whose label nobody knows; its provenance says what was changed and is not used.
+
+    Args:
+        name: what it is called.
+        title: what the provenance calls it.
+        given: the graphs.
+        rules: whether columns were computed from edges.
+        where: names the labels in an error.
+
+    Raises:
+        DataError: no graph has a label, or some graphs have an owner and others none.
+    """
+    labels = read_own_labels(given.labels, where, "graph")
+    if "" in given.owners and any(given.owners):
+        raise DataError(
+            f"{where}: graph {given.names[given.owners.index('')]!r} has no owner, others have; allowed: all or none"
+        )
+    cleaned = undirected_adjacency(given.ends[:, 0], given.ends[:, 1], int(given.sizes.sum()))
+    matrix = feature_matrix(given.read.matrix)
+    from_edges, seen = notice_edge_columns(rules, matrix, cleaned.adjacency, given.read.names)
+    scales = own_column_scales(matrix, given.read.names, given.read.bounded)
+    known = np.flatnonzero(labels.numbers >= 0)
+    owners = sorted(set(given.owners) - {""})
+    provenance = _provenance(title, given, labels, len(owners), cleaned, seen)
+
+    def part(place: int, block: sp.csr_array) -> Graph:
+        own = slice(int(ends[place] - given.sizes[place]), int(ends[place]))
+        return Graph(
+            name=f"{name}#{given.names[place]}",
+            adjacency=block,
+            features=sp.csr_array(matrix[own]),
+            labels=np.full(block.shape[0], -1, dtype=np.int64),
+            num_classes=0,
+            provenance=provenance,
+            features_from_edges=from_edges,
+            columns_from_rows=given.read.from_rows or (scales is not None and bool(scales.names)),
+            nodes_from_edges=False,
+            names=GraphNames(given.ids[own], given.read.names),
+            columns=scales,
+        )
+
+    ends = np.cumsum(given.sizes)
+    graphs = [part(place, block) for place, block in enumerate(adjacency_blocks(cleaned.adjacency, given.sizes))]
+    number = {owner: place for place, owner in enumerate(owners)}
+    whole = GraphCollection(
+        name=name,
+        graphs=tuple(graphs),
+        labels=labels.numbers,
+        num_classes=len(labels.classes),
+        provenance=provenance,
+        owner=np.array([number[owner] for owner in given.owners], dtype=np.int64) if owners else None,
+        owner_names=tuple(owners),
+        classes=labels.classes,
+    )
+    return whole if known.size == labels.numbers.size else whole.chosen(known)
+
+
+def own_collection_as_rows(collection: GraphCollection) -> Graph:
+    """One node per graph, without edges; owners and labels are those of the graphs.
+
+    Args:
+        collection: k graphs with the same columns.
+
+    Returns:
+        k rows of the numbers of nodes and edges, the mean degree, the shares of degrees, and the mean of each column. Means of
+        columns with bounds stay within −1 … 1.
+    """
+    first = collection.graphs[0]
+    sizes = np.array([graph.num_nodes for graph in collection.graphs])
+    degrees = [
+        np.bincount(np.minimum(g.degrees, _MOST_DEGREE), minlength=_MOST_DEGREE + 1) / g.num_nodes for g in collection.graphs
+    ]
+    edges = np.array([graph.num_edges for graph in collection.graphs])
+    means = np.stack([np.asarray(graph.features.mean(axis=0)).ravel() for graph in collection.graphs])
+    matrix = np.column_stack([sizes, edges, 2 * edges / sizes, *np.stack(degrees).T, means])
+    shares = [f"share of degree {k}" for k in range(_MOST_DEGREE)] + [f"share of degree {_MOST_DEGREE} or more"]
+    columns = tuple(f"mean of {name}" for name in first.names.columns)
+    names = ("nodes", "edges", "mean degree", *shares, *columns)
+    bounded = () if first.columns is None else tuple(columns[place] for place in first.columns.bounded)
+    features = feature_matrix(sp.csr_array(matrix))
+    scales = own_column_scales(features, names, bounded)
+    ids = tuple(graph.name.rpartition("#")[2] for graph in collection.graphs)
+    said = f"{collection.provenance.detail}; each graph is one row of {len(names)} columns: size, degrees, means"
+    return Graph(
+        name=collection.name,
+        adjacency=sp.csr_array((sizes.size, sizes.size)),
+        features=features,
+        labels=collection.labels,
+        num_classes=collection.num_classes,
+        provenance=replace(collection.provenance, detail=said),
+        owner=collection.owner,
+        owner_names=collection.owner_names,
+        features_from_edges=False,  # of other rows there are none
+        columns_from_rows=first.columns_from_rows or (scales is not None and bool(scales.names)),
+        nodes_from_edges=False,
+        names=GraphNames(ids, names, collection.classes, one="graph"),
+        columns=scales,
+    )

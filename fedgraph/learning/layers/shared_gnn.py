@@ -1,0 +1,234 @@
+"""One name for both shared models of small graphs: a two-layer GCN and GIN, on one graph or the union of a client's graphs.
+
+``make_shared_gnn(name, …)`` knows the layout; ``prepare_shared_gnn_inputs`` prepares a client's graphs;
+``shared_gnn_gradient``, ``embed_by_shared_gnn`` and ``score_shared_gnn_graphs`` are the same calls for both. Labels belong to
+nodes, or to whole graphs (mean or sum pooling) where a client holds several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers import gcn, gin
+from fedgraph.learning.layers.layouts import Layout, put_layout_on_device, select_layout_columns
+from fedgraph.learning.layers.torch_matrices import (
+    DenseMatrix,
+    MatrixRowPool,
+    first_matrix_rows,
+    to_torch_matrix,
+    torch_device,
+    unit_matrix_rows,
+)
+from fedgraph.learning.propagation.walks import symmetric_walk_matrix
+from fedgraph.types import Graph
+
+SharedGnnModel = Literal["gcn", "gin"]
+SharedGnnSource = Literal["softmax", "hidden"]
+SharedGnnPooling = Literal["mean", "sum", "none"]
+SharedGnnInputs = gcn.GcnInputs | gin.GinInputs
+
+
+@dataclass(frozen=True)
+class SharedGnn:
+    """A shared model of small graphs.
+
+    Attributes:
+        model: Which one.
+        layout: Widths of its linear maps.
+        hops: How far a row reaches, in rounds of messages.
+        pooling: Of several graphs at a client; ``none`` where labels belong to nodes.
+        norm: Of GIN's layers.
+    """
+
+    model: SharedGnnModel
+    layout: Layout
+    hops: int
+    pooling: SharedGnnPooling = "mean"
+    norm: gin.GinNorm = "rows"
+
+    @property
+    def affected_hops(self) -> int:
+        """How far from a replaced node (its edges included) a row of the embedding can change.
+
+        The GCN divides by degrees: a lost edge changes the weight of its ends in their neighbours' rows, one hop more.
+        """
+        return self.hops + 1 if self.model == "gcn" else self.hops
+
+
+def make_shared_gnn(
+    model: SharedGnnModel,
+    num_features: int,
+    hidden: int,
+    layers: int,
+    num_classes: int,
+    pooling: SharedGnnPooling = "mean",
+    norm: gin.GinNorm = "rows",
+) -> SharedGnn:
+    """The layout of a shared model.
+
+    Args:
+        model: ``gcn``, which always has two layers, or ``gin``.
+        num_features: d.
+        hidden: Units of every hidden map.
+        layers: Of a GIN.
+        num_classes: c.
+        pooling: Of several graphs at a client.
+        norm: Of a GIN.
+    """
+    if model == "gcn":
+        return SharedGnn(model, Layout((num_features, hidden, num_classes)), 2, pooling)
+    return SharedGnn(model, gin.gin_layout(num_features, hidden, layers, num_classes, norm), layers, pooling, norm)
+
+
+def prepare_shared_gnn_inputs(net: SharedGnn, graph: Graph, sizes: tuple[int, ...] | None) -> SharedGnnInputs:
+    """A client's arrays.
+
+    Args:
+        net: The network.
+        graph: One graph, or the union of several.
+        sizes: Nodes of each graph of the union, else None. Unless pooling is ``none``, each node is labelled as its graph is.
+    """
+    pool = MatrixRowPool(sizes, net.pooling == "sum") if sizes and net.pooling != "none" else None
+    labels = graph.labels if pool is None or sizes is None else graph.labels[first_matrix_rows(sizes)]
+    if net.model == "gcn" and sizes is None:
+        return gcn.compact_gcn_inputs(graph)
+    rows = sp.csr_array(unit_matrix_rows(graph.features))
+    if net.model == "gin":
+        return gin.compact_gin_inputs(graph, pool, labels, rows, net.norm)
+    columns = np.unique(rows.indices)
+    hat = to_torch_matrix(symmetric_walk_matrix(graph.adjacency))
+    return gcn.GcnInputs(
+        DenseMatrix(rows[:, columns].toarray()), hat, torch.tensor(labels, device=torch_device()), columns, pool
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SharedGnnBatches:
+    """A client's graphs as batches.
+
+    Attributes:
+        adjacency: CSR of their union.
+        sizes: Nodes of each.
+    """
+
+    adjacency: sp.csr_array
+    sizes: tuple[int, ...]
+
+    def inputs(self, whole: gin.GinInputs, size: int, epoch: int) -> list[gin.GinInputs]:
+        """Batches in an order that is drawn for ``epoch``; a last one of a single graph joins the one before.
+
+        Args:
+            whole: All graphs of the client.
+            size: Graphs of a batch.
+            epoch: Names the order.
+        """
+        order = np.random.default_rng([epoch, len(self.sizes)]).permutation(len(self.sizes))
+        cuts = [at for at in range(size, order.size, size) if order.size - at > 1]
+        return [self._part(whole, chosen) for chosen in np.split(order, cuts)]
+
+    def _part(self, whole: gin.GinInputs, chosen: np.ndarray) -> gin.GinInputs:
+        starts = first_matrix_rows(self.sizes)
+        rows = np.concatenate([np.arange(starts[g], starts[g] + self.sizes[g]) for g in chosen])
+        inner = self.adjacency[rows][:, rows]
+        reach = to_torch_matrix(sp.csr_array(inner + sp.eye_array(rows.size, format="csr")).astype(np.float32))
+        pool = None if whole.pool is None else MatrixRowPool(tuple(self.sizes[g] for g in chosen), whole.pool.total)
+        labels = whole.labels[torch.tensor(rows if pool is None else chosen, device=torch_device())]
+        return gin.GinInputs(whole.x[torch.tensor(rows, device=torch_device())], reach, labels, whole.columns, pool, whole.norm)
+
+
+def select_shared_gnn_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[SharedGnn, np.ndarray]:
+    """The network over the features in use.
+
+    Args:
+        net: Over all features.
+        given: A client's arrays, which say what columns they hold.
+
+    Returns:
+        (the smaller network, where its parameters sit in the full vector).
+    """
+    assert given.columns is not None
+    layout, where = select_layout_columns(net.layout, given.columns)
+    return replace(net, layout=layout), where
+
+
+def _gin(net: SharedGnn) -> gin.GinLayout:
+    assert isinstance(net.layout, gin.GinLayout)
+    return net.layout
+
+
+def shared_gnn_gradient(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs) -> torch.Tensor:
+    """Gradient of the mean cross-entropy over nodes (or graphs) with a known label; zero where none is known.
+
+    Args:
+        net: The network over the columns of ``given``.
+        vector: [num_parameters].
+        given: A client's arrays.
+
+    Returns:
+        Flat [num_parameters].
+    """
+    if isinstance(given, gin.GinInputs):
+        return gin.gin_gradient(_gin(net), vector, given)
+    return gcn.gcn_gradient(net.layout, vector, given)
+
+
+def _shared_gnn_scores(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs) -> torch.Tensor:
+    """Z, [n, c]."""
+    if isinstance(given, gin.GinInputs):
+        return gin.gin_scores(_gin(net), vector, given)
+    return gcn.gcn_scores(net.layout, vector, given)
+
+
+def embed_by_shared_gnn(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, source: SharedGnnSource) -> np.ndarray:
+    """Rows of all nodes, between 0 and 1.
+
+    Args:
+        net: The network over the columns of ``given``.
+        vector: [num_parameters].
+        given: A client's arrays.
+        source: ``softmax`` of the scores, or ``hidden``: x/(1 + x) of the last hidden layer x ≥ 0.
+
+    Returns:
+        float64 [n, c] or [n, hidden].
+    """
+    if source == "softmax":
+        return torch.softmax(_shared_gnn_scores(net, vector, given), dim=1).cpu().numpy().astype(np.float64)
+    if isinstance(given, gin.GinInputs):
+        last = gin.gin_hidden_layer(_gin(net), vector, given)
+    else:
+        w0, b0 = net.layout.layers(vector)[0]
+        last = given.hat @ torch.relu(given.hat @ (given.x @ w0) + b0)
+    return (last / (1.0 + last)).cpu().numpy().astype(np.float64)
+
+
+def shared_gnn_embedding_width(net: SharedGnn, source: SharedGnnSource) -> int:
+    """Columns of the embedding.
+
+    Args:
+        net: The network.
+        source: As in ``embed_by_shared_gnn``.
+    """
+    return net.layout.widths[-1] if source == "softmax" else net.layout.widths[1]
+
+
+def score_shared_gnn_graphs(net: SharedGnn, vector: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
+    """The model itself as a classifier of graphs: the mean (or sum) of their nodes' scores.
+
+    Args:
+        net: Over all features.
+        vector: [num_parameters].
+        graph: The union of several graphs.
+        sizes: Nodes of each.
+
+    Returns:
+        float32 [graphs, c].
+    """
+    given = prepare_shared_gnn_inputs(net, graph, sizes)
+    own, where = select_shared_gnn_inputs(net, given)
+    assert given.pool is not None
+    return given.pool.forward(_shared_gnn_scores(own, put_layout_on_device(vector[where]), given)).cpu().numpy()

@@ -1,0 +1,212 @@
+"""The three kinds of method, and how a method is found by its name.
+
+A *classifier* gives every node of a graph a score for each class. An *embedder* lets every client release a matrix of
+numbers for its graph or graphs, and those releases are compared. A *linker* scores pairs of nodes that may be linked. A task
+says which kind it needs (``explain_method_misfit``); a scenario that gives it a method of the other kind is refused when it is
+read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+
+from fedgraph import plugins
+from fedgraph.documents.settings import Settings
+from fedgraph.methods.base import column_ranks
+from fedgraph.methods.base.method_offers import AnyMethodOffers, OfferedMethodKind
+from fedgraph.methods.base.plan import Plan, PlanInbox, PlanStreams, State
+from fedgraph.methods.base.public_facts import Budget, PublicFacts
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Event
+from fedgraph.privacy.mechanisms.noise import NoiseMechanism
+from fedgraph.privacy.trust import Trust
+from fedgraph.types import Graph, Subgraph
+
+_WORDS: dict[str, str] = {
+    "classifier": "gives nodes a class (a classifier)",
+    "embedder": "releases embeddings of whole graphs (an embedder)",
+    "linker": "scores pairs of nodes (a linker)",
+}
+
+
+class Method(Protocol):
+    """What all kinds have in common; the functions are described in ``methods.base``.
+
+    Attributes:
+        REFERENCE: BibTeX of its papers.
+        OFFERS: what it can do.
+        Params: the class of its settings.
+    """
+
+    REFERENCE: str
+    OFFERS: AnyMethodOffers
+    Params: Any
+
+    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan: ...
+    def start(self, plan: Plan, rng: np.random.Generator) -> State: ...
+    def prepare(self, plan: Plan, subgraph: Subgraph) -> Any: ...
+    def client(
+        self, plan: Plan, work: Any, model: Mapping[str, np.ndarray], round_: int, streams: PlanStreams, desk: Desk
+    ) -> dict[str, Released]: ...
+    def server(self, plan: Plan, state: State, inbox: PlanInbox) -> State: ...
+
+
+class ClassifierMethod(Method, Protocol):
+    """A method that gives every node of a graph a score for each class."""
+
+    def predict(self, plan: Plan, state: State, graph: Graph) -> np.ndarray: ...
+
+
+class LinkerMethod(Method, Protocol):
+    """A method that scores pairs of nodes, int64 [m, 2], by how likely they are linked: float64 [m]."""
+
+    def scores(self, plan: Plan, state: State, pairs: np.ndarray) -> np.ndarray: ...
+
+
+class EmbedderMethodSettings(Settings):
+    """Settings of an embedder, as far as attacks ask for them."""
+
+    @property
+    def protects(self) -> bool:
+        """Whether updates leave a client clipped and noisy."""
+        raise NotImplementedError
+
+    @property
+    def on_simplex(self) -> bool:
+        """Whether each row of an embedding is a distribution over classes; else its entries lie in [0, 1]."""
+        raise NotImplementedError
+
+    @property
+    def releases_labels(self) -> bool:
+        """Whether a graph is sent as the shares of its classes."""
+        raise NotImplementedError
+
+
+class _Encoding(Protocol):
+    """What an embedding goes through before it leaves.
+
+    Attributes:
+        width: numbers per node.
+    """
+
+    @property
+    def width(self) -> int: ...
+    def of_graph(self, num_nodes: int) -> tuple[NoiseMechanism, Event]: ...
+
+
+class EmbedderMethodMade(Protocol):
+    """What the plan of every embedder has made.
+
+    Attributes:
+        encoding: its encoder.
+        sent: per client, the planned release of its embedding.
+        sizes: per client, the nodes of each of its graphs.
+        graph_epsilons: per client and graph, the pure ε of all its retrievals; empty where there is none.
+        pooled: what one vector of a whole graph goes through (with its ``width``); None where every node has a row.
+    """
+
+    @property
+    def encoding(self) -> _Encoding: ...
+    @property
+    def sent(self) -> tuple[PlannedRelease, ...]: ...
+    @property
+    def sizes(self) -> tuple[tuple[int, ...], ...]: ...
+    @property
+    def graph_epsilons(self) -> Sequence[Sequence[float]]: ...
+    @property
+    def pooled(self) -> Any: ...
+
+
+EmbedderMethodPlan: TypeAlias = Plan[EmbedderMethodSettings, EmbedderMethodMade]
+
+
+class EmbedderMethodMemory(Protocol):
+    """What the server of every embedder remembers.
+
+    Attributes:
+        embeddings: per client the latest embedding that was received; None where none was.
+        kept: float32 [copies, num_parameters], the model at some rounds.
+    """
+
+    @property
+    def embeddings(self) -> Sequence[np.ndarray | None]: ...
+    @property
+    def kept(self) -> np.ndarray: ...
+
+
+class EmbedderMethod(Method, Protocol):
+    """A method whose clients release embeddings of their graphs."""
+
+    def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> EmbedderMethodPlan: ...
+    def answers(self, plan: EmbedderMethodPlan, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray: ...
+    def in_clear(self, plan: EmbedderMethodPlan, state: State, subgraph: Subgraph) -> np.ndarray: ...
+
+
+def explain_method_misfit(
+    name: str, kind: OfferedMethodKind, given: str, trusted: Sequence[Trust] = (Trust.OWN_CLIENT,)
+) -> str | None:
+    """Why a method cannot serve a task, as one sentence for a scenario's line; None where it can.
+
+    Args:
+        name: of the method.
+        kind: that the task needs.
+        given: what the task's clients hold (``Situation.given``).
+        trusted: whom the task's rows of this method trust.
+
+    Raises:
+        ScenarioError: there is no method of this name.
+    """
+    offered = load_method(name).OFFERS
+    if kind != offered.kind:
+        fitting = list_method_names(lambda other: other.kind == kind)
+        return f"method {name!r} {_WORDS[offered.kind]}; this task needs one that {_WORDS[kind]}; allowed: {', '.join(fitting)}"
+    places = [s for s in offered.situations if s.given == given]
+    if not places:
+        allowed = ", ".join(dict.fromkeys(s.given for s in offered.situations))
+        return f"method {name!r} is not made for {given!r}; allowed for it: {allowed}"
+    served = {t for s in places for t in s.trusted}
+    for trust in trusted:
+        if offered.trusts_nobody and trust is not Trust.NOBODY:
+            return f"in {name!r} every node protects itself, so it needs no trust: write trust: [nobody], or leave it away"
+        if offered.trusts_nobody or (trust is Trust.ACTIVE_SERVER and Trust.OWN_CLIENT in served and offered.any_broadcast):
+            continue
+        if trust is Trust.ACTIVE_SERVER:
+            return f"method {name!r} is proven for a server that follows the protocol, not for trust: {trust.value}"
+        if trust not in served:
+            allowed = ", ".join(t.value for t in Trust if t in served)
+            return f"method {name!r} cannot serve trust: {trust.value}; allowed for it: {allowed}"
+    return None
+
+
+def list_method_names(able: Callable[[AnyMethodOffers], object]) -> list[str]:
+    """Names of the methods that can do something, in alphabetical order.
+
+    Args:
+        able: asked of the ``Offers`` of each method; what it gives counts as true or false.
+    """
+    return [name for name in plugins.names("methods") if able(load_method(name).OFFERS)]
+
+
+def load_method(name: str) -> Method:
+    """The method called ``name``, or the module that counts columns (``column_ranks``).
+
+    Raises:
+        ScenarioError: there is none.
+    """
+    return cast(Method, column_ranks if name == column_ranks.COLUMN_RANKS_NAME else plugins.load("methods", name))
+
+
+def load_classifier_method(name: str) -> ClassifierMethod:
+    """The classifier called ``name``. The scenario was refused before this if it is none."""
+    return cast(ClassifierMethod, plugins.load("methods", name))
+
+
+def load_linker_method(name: str) -> LinkerMethod:
+    """The linker called ``name``. The scenario was refused before this if it is none."""
+    return cast(LinkerMethod, plugins.load("methods", name))
+
+
+def load_embedder_method(name: str) -> EmbedderMethod:
+    """The embedder called ``name``. The scenario was refused before this if it is none."""
+    return cast(EmbedderMethod, plugins.load("methods", name))

@@ -1,0 +1,217 @@
+"""What a method can do: the one thing beside its functions that every method module exports.
+
+A module ends with ``OFFERS: Offers[Params, Made, Work, Memory] = Offers(…)``. Whoever needs the methods with an ability asks
+``method_kinds.list_method_names``; nobody holds a list of names, and nobody looks whether a module has an attribute.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from importlib import resources
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from fedgraph.methods.base.plan import Plan, PlanStreams, State
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Unit
+from fedgraph.types import Graph, Partition, Subgraph
+
+_P = TypeVar("_P")  # settings of the method (``Params``)
+_M = TypeVar("_M")  # what its plan made of them
+_W = TypeVar("_W")  # what a client prepares
+_S = TypeVar("_S")  # what its server remembers
+
+OfferedMethodKind = Literal["classifier", "embedder", "linker"]
+_Given = Literal["inductive", "transductive", "inductive-edges", "asking", "ego", "collection", "links"]
+
+
+@cache
+def _papers() -> dict[str, str]:
+    """Key → entry of papers.bib."""
+    text = resources.files("fedgraph.methods.base").joinpath("papers.bib").read_text(encoding="utf-8")
+    return {entry[entry.index("{") + 1 : entry.index(",")]: entry.strip() for entry in text.split("\n\n")}
+
+
+def method_bibtex(*keys: str) -> str:
+    """Entries of papers.bib, for the ``REFERENCE`` of a method. Raises ``KeyError`` for a key that is not there."""
+    return "\n".join(_papers()[key] for key in keys)
+
+
+class MethodReads(Enum):
+    """What an answer for one node, or of a pair of nodes, is computed from, beside released values and public facts."""
+
+    NOTHING = "nothing else: only who was in the training graph has an answer"
+    OWN_ROW = "its own row"
+    OWN_EDGES = "its own row, and its own edges to people of the training graph"
+    PUBLIC_GRAPH = "the rows of other nodes, and the edges among them, without noise"
+    PRIVATE_EDGES = "the private edges of the training graph themselves, without noise"
+
+
+@dataclass(frozen=True)
+class MethodSituation:
+    """A place in which a method is used, and with which the contract tests run it.
+
+    Attributes:
+        given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
+            classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
+            holds several whole graphs. ``links``: edges are private, and pairs are asked that may be linked.
+        trusted: which levels of trust the method supports there (of graphs: ``own-client`` only).
+        settings: parameters of the method, kept small so that a test is quick.
+    """
+
+    given: _Given
+    trusted: tuple[Trust, ...] = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MethodDraft:
+    """A row that ``fedgraph new`` writes for the method.
+
+    Attributes:
+        data: ``graph`` that is dealt to clients, ``federation`` of one's own, ``links`` of either.
+        unit: of the guarantee that is wanted; ``any``: the row stands beside all of them.
+        settings: of the row, its ``label`` among them.
+        comment: what the row shows, for the line's end.
+        compared: the row is a comparison: it is written after the others, and it runs at one level of trust.
+        quick: what ``--quick`` sets.
+        crossing: the row also makes sense where edges lead from one client to another.
+        edgeless: the row also makes sense where no row has an edge.
+        spare: the row is written only where there is time.
+        cheaper: (cost, settings) from the dearest to the cheapest; a draft takes the first that fits, ``--quick`` the last. A
+            cost is in units of the last one's time.
+    """
+
+    data: Literal["graph", "federation", "links"]
+    unit: Literal["node", "edge", "entity", "any"]
+    settings: Mapping[str, object]
+    comment: str
+    compared: bool = False
+    quick: Mapping[str, object] = field(default_factory=dict)
+    crossing: bool = True
+    edgeless: bool = False
+    spare: bool = False
+    cheaper: tuple[tuple[float, Mapping[str, object]], ...] = ((1.0, {}),)
+
+
+class MethodGradientReader(Protocol):
+    """How somebody who sees one client's message reads a gradient in it.
+
+    Attributes:
+        names_words: the first layer reads rows as they are, so that its gradient names words.
+    """
+
+    @property
+    def names_words(self) -> bool: ...
+    def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """The gradient that a message shows.
+
+        Args:
+            sent: the message, by the names of its parts.
+            model: what was broadcast in its round.
+
+        Returns:
+            float64 [p]; None where the message shows none.
+        """
+
+    def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(gradient of the first layer's weights [out, k], map [k, num_features] back to words).
+
+        Args:
+            gradient: float64 [p], of all parameters.
+        """
+
+    def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
+        """float64 [c], the gradient of the last layer's bias.
+
+        At parameters zero it is the mean of (probability − label) over nodes.
+
+        Args:
+            gradient: float64 [p], of all parameters.
+            num_nodes: over how many nodes it is a mean.
+        """
+
+
+MethodConvolutions: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]  # (weights [out, in], bias [out]) of each layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offers(Generic[_P, _M, _W, _S]):
+    """What a method can do. Every field without a default must be said; a default is never the less private choice.
+
+    Attributes:
+        kind: ``classifier`` (gives nodes a class), ``embedder`` (releases embeddings of whole graphs) or ``linker`` (scores
+            pairs).
+        units: what one person's data may be under its guarantee; the first is that of its default settings.
+        situations: where it can be used; the contract tests run it in each of them.
+        ignores_budget: settings under which it adds no noise at any ε (``{}``: under all of them); None: there are none.
+        any_broadcast: the proof holds whatever model clients are sent, so the server may be active.
+        trusts_nobody: every node protects its own data before it leaves: there is no curator and no federation to compare with.
+        private_test_nodes: it answers a private test node from that node's own row.
+        partial_rounds: rounds may miss clients.
+        answers_every_round: its state predicts after any round, so a curve over rounds can be drawn.
+        reads_stand_ins: it reads generated neighbours in the place of lost ones.
+        drafts: rows that ``fedgraph new`` writes for it.
+
+        reads: of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away.
+        num_sent: how many numbers of a message masks hide in a sum.
+        tuned: the state after a client's own steps on its graph, in clear (a head start for a personal model).
+        says: what the training found, as sentences for the report.
+        prepare_together: the work of several clients, from their disjoint union and each one's first row; None where each shall
+            work alone.
+        together: the sum over those clients of what ``client`` releases.
+
+        reads_rounds: for attacks: whether (model, inbox) of every round is kept in ``State.seen``.
+        evidence: for attacks: float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
+            (``attacks.base.canaries``); None where the viewer sees too little.
+        graph_evidence: the same of whole graphs: from clients with every canary in version 0, in version 1, and which canary
+            decides each graph.
+        observe: for attacks that read the gradient in one client's message.
+        convolutions: for attacks that invert a graph convolution: what reads its layers out of a state; None for other
+            networks.
+    """
+
+    units: tuple[Unit, ...]
+    situations: tuple[MethodSituation, ...]
+    kind: OfferedMethodKind = "classifier"
+    ignores_budget: Mapping[str, object] | None = None
+    any_broadcast: bool = False
+    trusts_nobody: bool = False
+    private_test_nodes: bool = False
+    partial_rounds: bool = False
+    answers_every_round: bool = False
+    reads_stand_ins: bool = False
+    drafts: tuple[MethodDraft, ...] = ()
+    reads: Callable[[Plan[_P, _M]], MethodReads | None] | None = None
+    num_sent: Callable[[Plan[_P, _M]], int] | None = None
+    tuned: Callable[[Plan[_P, _M], State[_S], Graph, np.random.Generator], State[_S]] | None = None
+    says: Callable[[Plan[_P, _M], State[_S]], tuple[str, ...]] | None = None
+    prepare_together: Callable[[Plan[_P, _M], Subgraph, np.ndarray], _W | None] | None = None
+    together: Callable[[Plan[_P, _M], _W, Mapping[str, np.ndarray], int, PlanStreams, Desk], dict[str, Released]] | None = None
+    reads_rounds: Callable[[Plan[_P, _M]], bool] | None = None
+    evidence: Callable[[Plan[_P, _M], State[_S], Graph, np.ndarray], np.ndarray | None] | None = None
+    graph_evidence: (
+        Callable[[Plan[_P, _M], State[_S], Partition, Partition, Sequence[np.ndarray]], np.ndarray | None] | None
+    ) = None
+    observe: Callable[[Plan[_P, _M]], MethodGradientReader] | None = None
+    convolutions: Callable[[Plan[_P, _M]], Callable[[State[_S]], MethodConvolutions] | None] | None = None
+
+    def serves(self, given: _Given) -> bool:
+        """Whether one of its situations is ``given``."""
+        return any(situation.given == given for situation in self.situations)
+
+    @property
+    def never_private(self) -> bool:
+        """Whether it adds no noise under any settings: only then may its plan count what private rows hold."""
+        return self.ignores_budget is not None and not self.ignores_budget
+
+    def is_private(self, settings: Mapping[str, object]) -> bool:
+        """Whether it adds noise under ``settings`` (those of a row, as they were written)."""
+        free = self.ignores_budget
+        return free is None or any(settings.get(key) != value for key, value in free.items())
+
+
+AnyMethodOffers: TypeAlias = Offers[Any, Any, Any, Any]  # of a method that is known by its name alone

@@ -1,0 +1,303 @@
+"""What a plan may be made from: public facts and a budget; and what the setting itself assumes."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.types import Graph, GraphColumns
+
+CalibrationFact = Literal["published", "provable", "none"]
+CutEdgeFacts = Literal["dropped", "protected", "generated"]
+
+# What plans assume: where features and labels are public, and where a public graph is predicted for.
+FACTS_ATTRIBUTES_PUBLIC: tuple[Assumption, ...] = (
+    Assumption.COUNTS_PUBLIC,
+    Assumption.FEATURES_LABELS_PUBLIC,
+    Assumption.UNTUNED,
+    Assumption.SPLIT_PUBLIC,
+)
+FACTS_TESTED_IN_PUBLIC: tuple[Assumption, ...] = (
+    Assumption.COUNTS_PUBLIC,
+    Assumption.UNTUNED,
+    Assumption.SPLIT_PUBLIC,
+    Assumption.TEST_GRAPH_PUBLIC,
+)
+
+
+@dataclass(frozen=True)
+class SizeFacts:
+    """How much there is, which is public.
+
+    Attributes:
+        num_nodes: nodes over all clients.
+        num_features: columns of a feature row.
+        num_classes: classes of the labels.
+        clients: nodes of each client.
+        graphs: where a client holds several whole graphs, the nodes of each of them (its rows follow one another); else empty.
+    """
+
+    num_nodes: int
+    num_features: int
+    num_classes: int
+    clients: tuple[int, ...]
+    graphs: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def num_clients(self) -> int:
+        """How many clients there are."""
+        return len(self.clients)
+
+
+@dataclass(frozen=True, eq=False)
+class MembershipFacts:
+    """Which client holds which node, and what it knows of the edges to nodes of others.
+
+    Attributes:
+        from_edges: who holds which node was computed from edges.
+        from_labels: who holds which node was computed from labels.
+        holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
+        cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both
+            ends. ``generated``: such an edge is used, but what it leads to is stood in for by a node of the client's own.
+        nodes: ids of each client's nodes, where they are public; else empty.
+    """
+
+    from_edges: bool
+    from_labels: bool
+    holdings: sp.csr_array | None
+    cut_edges: CutEdgeFacts
+    nodes: tuple[np.ndarray, ...] = ()
+
+    @property
+    def cut_edges_shared(self) -> bool:
+        """Whether both clients know an edge between them."""
+        return self.cut_edges != "dropped"
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFactsPart:
+    """What everybody may read.
+
+    Attributes:
+        name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set).
+        graph: the test graph, or another set of nodes, where the setting makes it public; else None.
+        attributes: where only edges are private, every node's features and its label (−1 where unknown), without any edge.
+        asking: int64, ids of nodes that never train and only ask for their own answer (which these are is public).
+    """
+
+    name: str
+    graph: Graph | None = None
+    attributes: Graph | None = None
+    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class DerivedFacts:
+    """What is taken as public although it was computed from data that may be private.
+
+    Attributes:
+        split_from_edges: who trains and who tests was computed from edges.
+        split_from_labels: who trains and who tests was chosen by labels.
+        component_from_edges: which nodes there are (the largest component) was computed from edges.
+        columns_from_rows: the columns of private features, or their weights, were computed from all rows.
+        features_from_edges: features were computed from edges.
+    """
+
+    split_from_edges: bool
+    split_from_labels: bool
+    component_from_edges: bool
+    columns_from_rows: bool
+    features_from_edges: bool
+
+
+NO_DERIVED_FACTS = DerivedFacts(
+    split_from_edges=False,
+    split_from_labels=False,
+    component_from_edges=False,
+    columns_from_rows=False,
+    features_from_edges=False,
+)
+
+
+@dataclass(frozen=True)
+class AttendanceFacts:
+    """Which clients answer in a round (``federation.round_attendance``).
+
+    Attributes:
+        words: who answers, where not every client does in every round; else empty.
+        least_answers: the answers that a round needs; None for all of them.
+        asynchronous: clients send how far they moved, and they did not all begin with the same model.
+    """
+
+    words: str = ""
+    least_answers: int | None = None
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFacts:
+    """What everybody may know before the run, and all that a plan with a guarantee may be made from.
+
+    Attributes:
+        sizes: how much there is.
+        viewer: who sees what leaves a client.
+        membership: who holds which node.
+        public: what everybody may read.
+        derived: what is taken as public although it was computed from data.
+        colluders: how many participants, 1 or more, may tell a server that sees sums what they know of their own noise.
+        attendance: who answers in a round.
+        columns: columns of numbers whose range is not public; None where there is none (``column_ranks``).
+    """
+
+    sizes: SizeFacts
+    viewer: Viewer
+    membership: MembershipFacts
+    public: PublicFactsPart
+    derived: DerivedFacts
+    colluders: int
+    attendance: AttendanceFacts = AttendanceFacts()
+    columns: GraphColumns | None = None
+
+    @property
+    def cohort(self) -> int:
+        """Clients whose answers every round has."""
+        least = self.attendance.least_answers
+        return self.sizes.num_clients if least is None else least
+
+    @property
+    def num_train(self) -> int:
+        """Nodes that may train."""
+        return self.sizes.num_nodes - self.public.asking.size
+
+
+@dataclass(frozen=True, eq=False)
+class ClearFacts(PublicFacts):
+    """Public facts, and what was counted in private rows: for methods that guarantee nothing.
+
+    A plan made from these is refused unless all that it releases is ``Unprotected``.
+
+    Attributes:
+        filled: the share of the entries of all feature rows that are not zero, in [0, 1].
+    """
+
+    filled: float = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a method may spend.
+
+    Attributes:
+        epsilon: ε, above 0; ∞: no noise is asked for.
+        delta: δ, between 0 and 1.
+        calibrated_by: under which reading of the guarantee the noise is chosen.
+
+    Raises:
+        PrivacyError: ε or δ is out of range.
+    """
+
+    epsilon: float
+    delta: float
+    calibrated_by: CalibrationFact = "provable"
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise PrivacyError(f"epsilon must be > 0, found {self.epsilon}: at ε = 0 nothing may be released")
+        if not 0 < self.delta < 1:
+            raise PrivacyError(f"delta must satisfy 0 < delta < 1, found {self.delta}")
+
+    @property
+    def private(self) -> bool:
+        """Whether ε is finite, so that noise is needed."""
+        return math.isfinite(self.epsilon)
+
+
+def require_attribute_facts(method: str, facts: PublicFacts) -> Graph:
+    """Public features and labels of the nodes that are trained on and asked; ``ScenarioError`` where they are not public."""
+    if facts.public.attributes is None or facts.public.graph is not None:
+        raise ScenarioError(f"{method} needs public features and labels: set the task's protocol: transductive")
+    return facts.public.attributes
+
+
+def require_test_graph_facts(method: str, facts: PublicFacts) -> Graph:
+    """The public graph that is predicted for; ``ScenarioError`` where there is none."""
+    if facts.public.graph is None:
+        raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
+    return facts.public.graph
+
+
+def assume_public_facts(facts: PublicFacts) -> tuple[Assumption, ...]:
+    """What the setting makes public, for a method that predicts on the public graph or learns a view from it."""
+    if facts.public.graph is None:
+        return ()
+    return (Assumption.TEST_GRAPH_PUBLIC if facts.public.name == "test-graph" else Assumption.PUBLIC_NODES,)
+
+
+def assume_derived_facts(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
+    """What is taken as public although it was computed from what ``relation`` protects.
+
+    edges_private: False where a method gives all edges away (``edges-public``).
+    """
+    derived = facts.derived
+    stated = {
+        Assumption.SPLIT_FROM_EDGES: derived.split_from_edges and edges_private,
+        Assumption.SPLIT_FROM_LABELS: derived.split_from_labels and relation.protects_labels,
+        Assumption.COMPONENT_FROM_EDGES: derived.component_from_edges and edges_private,
+        Assumption.COLUMNS_PUBLIC: derived.columns_from_rows,
+        Assumption.FEATURES_FROM_EDGES: derived.features_from_edges,
+    }
+    return tuple(assumption for assumption, holds in stated.items() if holds)
+
+
+def assume_setting_facts(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
+    """What the setting itself assumes where ``relation`` is protected and edges are private: where data live, who sees what."""
+    assumed = assume_derived_facts(facts, relation, edges_private=True)
+    if facts.viewer is Viewer.CURATOR_TRUSTED:
+        return assumed
+    stated = {
+        Assumption.MEMBERSHIP_FROM_EDGES: facts.membership.from_edges,
+        Assumption.MEMBERSHIP_FROM_LABELS: facts.membership.from_labels and relation.protects_labels,
+    }
+    assumed += tuple(assumption for assumption, holds in stated.items() if holds) or (Assumption.MEMBERSHIP_GIVEN,)
+    if facts.membership.cut_edges_shared:
+        assumed += (Assumption.CUT_EDGES_SHARED,)
+    else:
+        assumed += (Assumption.SIZES_PUBLIC,) if facts.membership.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
+    if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        knowing = Assumption.ONE_COLLUDER if facts.colluders == 1 else Assumption.SEVERAL_COLLUDERS
+        assumed += (Assumption.IDEAL_SECURE_AGGREGATION, knowing)
+    return assumed
+
+
+def guarantee_from_facts(
+    facts: PublicFacts,
+    relation: Relation,
+    assumed: tuple[Assumption, ...],
+    delta: float,
+    *,
+    per_end: bool,
+    promised: int | None = None,
+    limit: int | None = None,
+    sampled_once: float | None = None,
+) -> Guarantee:
+    """What a plan counts its releases for, toward the viewer of ``facts``.
+
+    Args:
+        facts: of the run.
+        relation: the neighbouring relation.
+        assumed: what the method assumes; what the setting assumes follows after it.
+        delta: δ.
+        per_end: events price one end of an edge, and an edge costs two of them.
+        promised: maximum degree that the data promise, or None.
+        limit: number of neighbours that the platform enforces, or None.
+        sampled_once: rate of a secret one-time sample that amplifies all releases, or None.
+    """
+    stated = (*assumed, *assume_setting_facts(facts, relation))
+    colluders = facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None
+    protection = Protection(relation, facts.viewer, stated, promised, limit, colluders)
+    return Guarantee(protection, delta, facts.membership.holdings, per_end, sampled_once)

@@ -1,0 +1,254 @@
+"""DPAR's public numbers and what it plans to release: how many nodes take part, batches, steps, mentions."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.clipping.aggregated_rows import clip_aggregated_rows
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.methods.base import Budget, PublicFacts, plan_gradient_std
+from fedgraph.methods.dpar import noise as noise_of
+from fedgraph.methods.dpar.noise import DparNoiseSizes
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Event, Repeated, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, LaplaceNoise, NoiseMechanism
+from fedgraph.privacy.sensitivity import Box, ClippedSum, NonNegativeRows, SensitivityBound, Unbounded, sensitivity_kernel_name
+from fedgraph.privacy.units import Relation
+
+
+class Params(Settings):
+    """Settings; the defaults are the paper's (§4). ``auto`` depends on the calibration, as each description says."""
+
+    variant: Literal["em0", "em1", "gm", "random", "features", "none"] = Field(
+        "em0", description="how neighbours are chosen; random: public coins; features: only oneself (one-hot); none: no DP"
+    )
+    relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
+    sampled: float | Literal["auto"] = Field(
+        "auto", description="q', share of nodes taking part; auto: 0.09 (≥ 210 nodes), 1 federated"
+    )
+    num_sources: int = Field(70, ge=1, description="M, nodes whose PageRank rows are computed")
+    top: int = Field(2, ge=1, description="K, neighbours per row")
+    alpha: float = Field(0.25, gt=0, le=1, description="teleport probability, of the rows and of the inference")
+    rho: float = Field(1e-4, gt=0, description="sparsity of a PageRank row")
+    gamma: float = Field(1e-4, gt=0, description="relative slack of its optimality")
+    clip_vector: float = Field(0.01, gt=0, description="C1, L2 norm of a row (gm)")
+    clip_entry: float = Field(0.001, gt=0, description="C2, largest entry of a row (em0, em1)")
+    split: Annotated[float, Field(gt=0, lt=1)] | Literal["auto", "public"] = Field(
+        "auto", description="share of the budget for neighbours; auto: 0.5, random 0; public: what public numbers advise"
+    )
+    values_share: float = Field(0.5, gt=0, lt=1, description="share of that for noisy values (em1)")
+    column_rows: Annotated[int, Field(ge=1)] | Literal["auto", "any"] = Field(
+        "auto", description="B', rows naming a node; auto: 2 provable, any published"
+    )
+    tau: float = Field(1.0, gt=0, description="L1 norm of the columns of the chosen rows")
+    columns: Literal["clip", "normalise", "none"] = Field("clip", description="at most tau, exactly tau (as coded), or free")
+    tail: Literal["one-hot", "none"] = Field(
+        "one-hot", description="rows of sampled nodes that are no source (one-hot as coded)"
+    )
+    hidden: int = Field(32, ge=1, description="hidden units")
+    features: Literal["unit", "raw"] = Field("unit", description="feature rows scaled to norm 1, or as they are")
+    clip: float = Field(1.0, gt=0, description="C, norm of a row's gradient")
+    epochs: int = Field(200, ge=1, description="passes over the rows; steps = epochs · rows/batch")
+    batch_size: int = Field(60, ge=1, description="B, rows per step (expected; of all clients where a round is one step)")
+    batches: Literal["poisson", "fixed"] = Field("poisson", description="fresh coins each step, or fixed groups (as coded)")
+    learning_rate: float = Field(0.005, gt=0, description="step size")
+    optimiser: Literal["adam", "sgd"] = Field("adam", description="rule that follows the noisy gradients")
+    local_steps: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="steps per round; auto: all of them, 1 if federated"
+    )
+    propagation_steps: int = Field(2, ge=0, description="P, power iterations at inference")
+
+
+_IN_CLEAR = Disclose("no noise was asked for")
+_LEAST_SAMPLE = 210  # nodes: 9 % of Cora-ML, the paper's smallest sample
+_MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the noise covers"
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What the plan made of public facts.
+
+    Attributes:
+        layout: of the parameters.
+        sizes: public counts.
+        noise: the multipliers of both stages.
+    """
+
+    layout: Layout
+    sizes: DparNoiseSizes
+    noise: noise_of.DparNoise
+
+
+def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> DparNoiseSizes:
+    """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
+    central = facts.sizes.num_clients == 1
+    if params.sampled == "auto":
+        sampled = min(1.0, max(0.09, _LEAST_SAMPLE / facts.sizes.num_nodes)) if central else 1.0
+    else:
+        sampled = float(params.sampled)
+    if not 0 < sampled <= 1:
+        raise ScenarioError(f"dpar: sampled = {sampled}; allowed: a share in (0, 1], e.g. 0.09, or auto")
+    fixed = budget.calibrated_by == "published" or not budget.private or params.variant == "none"
+    taking_part = [dpar_release_sample(sampled, n) for n in facts.sizes.clients]
+    share = max(m / n for m, n in zip(taking_part, facts.sizes.clients, strict=True)) if fixed else sampled
+    candidates = min(taking_part if fixed else facts.sizes.clients)
+    if params.top > candidates:
+        raise ScenarioError(
+            f"dpar: top = {params.top} neighbours, but the smallest client has {candidates} candidate nodes; "
+            f"allowed: 1 … {candidates}"
+        )
+    sources = min(params.num_sources, max(taking_part))
+    marked = sources if fixed or sampled == 1 else min(max(facts.sizes.clients), math.ceil(sources / sampled))
+    missed = _MISSED_SHARE * budget.delta
+    cap = marked if fixed else noise_of.dpar_noise_source_cap(marked, sampled, missed)
+    rows = [min(sources, n) for n in taking_part] if params.tail == "none" else taking_part
+    mean_rows = sum(rows) / len(rows)
+    one_step = not central and params.local_steps in ("auto", 1)  # a round is one step over all clients' rows
+    in_step = sum(rows) if one_step else mean_rows
+    groups = max(1, math.ceil(in_step / params.batch_size))
+    rate = 1 / groups if params.batches == "fixed" else min(1.0, params.batch_size / in_step)
+    steps = params.epochs * groups
+    local = (steps if central else 1) if params.local_steps == "auto" else min(int(params.local_steps), steps)
+    provable = budget.private and budget.calibrated_by != "published" and params.variant != "none"
+    if params.batches == "fixed" and budget.private:
+        _require_whole_epochs(steps, local, groups, amplified=provable and central and sampled < 1)
+    most = (2 if provable else "any") if params.column_rows == "auto" else params.column_rows
+    amplified = share if central else 1.0
+    return DparNoiseSizes(
+        kind=params.variant,
+        sampled=sampled,
+        amplified=amplified,
+        fixed=fixed,
+        sources=sources,
+        marked=marked,
+        cap=max(1, cap),
+        missed=missed if cap < marked else 0.0,
+        top=params.top,
+        rate=rate,
+        groups=groups,
+        rounds=math.ceil(steps / local),
+        local_steps=local,
+        fixed_batches=params.batches == "fixed",
+        expected_batch=rate * mean_rows,
+        most_mentions=None if most == "any" else int(most) - 1,
+        touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
+        replaced=Relation(params.relation).replaces or (fixed and amplified < 1),
+        values_share=params.values_share,
+        notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), central, sampled)),
+    )
+
+
+def dpar_release_candidates(facts: PublicFacts, sizes: DparNoiseSizes) -> int:
+    """How many nodes the rows of the smallest client may name: its sample where that has a fixed size, else all its ids."""
+    return min(dpar_release_sample(sizes.sampled, n) if sizes.fixed else n for n in facts.sizes.clients)
+
+
+def dpar_release_sample(sampled: float, num_nodes: int) -> int:
+    """How many of ``num_nodes`` nodes a sample of fixed size holds: q'n, rounded, at least one."""
+    return max(1, round(sampled * num_nodes))
+
+
+def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) -> None:
+    """Fixed groups are priced by visits, so epochs must be whole; and a group is a rank among the rows that take part, which
+    with secret coins would tell who else was sampled."""
+    if amplified:
+        raise ScenarioError(
+            "dpar: batches: fixed groups the sampled rows by rank, which a secret sample by coins must not show "
+            "(calibrated_by: provable); allowed: batches: poisson, or sampled: 1"
+        )
+    if math.ceil(steps / local) * local % groups:
+        raise ScenarioError(
+            f"dpar: batches: fixed needs whole epochs of {groups} steps, found rounds of {local} steps for {steps} steps in "
+            f"all; allowed: a local_steps that divides {steps}, or batches: poisson"
+        )
+
+
+def _remarks(
+    params: Params, sources: int, marked: int, most: int | str, nodes: int, central: bool, sampled: float
+) -> list[str]:
+    found = []
+    if sources < params.num_sources:
+        found.append(
+            f"M = {params.num_sources} sources were asked for, but only {sources} nodes take part: all of them are sources"
+        )
+    if most != "any" and (int(most) - 1) * nodes < marked * params.top:
+        found.append(
+            f"B' = {most}: other rows may name {nodes} nodes {(int(most) - 1) * nodes} times, {marked * params.top} names are "
+            "chosen; a row whose names are all cut falls back on its own node"
+        )
+    if params.variant in noise_of.DPAR_NOISE_FREE:
+        found.append("which rows are added up is public and costs nothing; the gradient steps get (1 − split) of the budget")
+    if not central and sampled < 1:
+        found.append("clients know which of their nodes were sampled, so the sample amplifies nothing")
+    return found
+
+
+def weak_dpar_releases(found: DparNoiseSizes, multiplier: float) -> list[str]:
+    """A sentence for the report where the noise drowns every possible gradient; else none.
+
+    Args:
+        found: public numbers.
+        multiplier: noise std / C of a step.
+    """
+    if multiplier <= found.expected_batch:
+        return []
+    return [
+        f"budget too small for useful noise: each step adds std {multiplier:.3g}·C per coordinate to a sum whose norm is "
+        f"at most {found.expected_batch:.3g}·C on average; expect chance-level accuracy"
+    ]
+
+
+def dpar_neighbour_releases(
+    params: Params, sizes: DparNoiseSizes, found: noise_of.DparNoise, private: bool
+) -> tuple[PlannedRelease, ...]:
+    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
+    if params.variant in noise_of.DPAR_NOISE_FREE:
+        return ()
+    if params.variant == "none":
+        return (
+            _planned("neighbours", NonNegativeRows(1.0, max(1, sizes.cap)), _IN_CLEAR, Unprotected("rows used as they are")),
+        )
+    first: NoiseMechanism
+    bound: SensitivityBound = Box(0.0, params.clip_entry)
+    if params.variant == "gm":
+        bound = NonNegativeRows(params.clip_vector, sizes.cap)
+        first = GaussianNoise(params.clip_vector * (found.choice or 1.0))
+    else:
+        first = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
+    clear = Unprotected("no noise was asked for")
+    planned = [
+        _planned(
+            "neighbours",
+            bound,
+            first if private else _IN_CLEAR,
+            noise_of.dpar_noise_choices(sizes, found) if private else clear,
+        )
+    ]
+    if params.variant == "em1":
+        second: NoiseMechanism = LaplaceNoise(params.clip_entry * found.values) if private else _IN_CLEAR
+        planned.append(_planned("weights", bound, second, noise_of.dpar_noise_values(sizes, found) if private else clear))
+    return tuple(planned)
+
+
+def dpar_training_release(
+    params: Params, facts: PublicFacts, sizes: DparNoiseSizes, found: noise_of.DparNoise, private: bool
+) -> tuple[PlannedRelease, int]:
+    """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
+    rounds = range(sizes.rounds)
+    if not private:
+        event: Event = Repeated(Unprotected("gradients without noise"), sizes.local_steps)
+        return PlannedRelease("model", Unbounded(), _IN_CLEAR, event, rounds), 1
+    std, min_clients = params.clip * found.sgd, 1
+    if sizes.local_steps == 1:
+        std, min_clients = plan_gradient_std(found.sgd, params.clip, facts)
+    event = Repeated(noise_of.dpar_noise_step(sizes, found.sgd), sizes.local_steps)
+    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_aggregated_rows))
+    return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients
+
+
+def _planned(path: str, bound: SensitivityBound, mechanism: NoiseMechanism, event: Event) -> PlannedRelease:
+    return PlannedRelease(path, bound, mechanism, event, range(1))

@@ -1,0 +1,316 @@
+"""The local training of a client: full-batch steps of the shared model on its own graphs (Jin & Chen, Algorithm 3); and what
+the server makes of a round's messages: the next parameters, and each client's embedding as it reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import PrivacyError
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers import gin, shared_gnn
+from fedgraph.learning.layers.layouts import put_layout_on_device
+from fedgraph.learning.optimisers.descents import descend_by_adam, descend_with_momentum
+from fedgraph.methods.base import Plan, PlanInbox
+from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder, encoder_part, histogram_for_encoder
+from fedgraph.methods.local_dp.params import Params
+from fedgraph.methods.local_dp.updates import UpdateAttendance
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.mechanisms import blocks
+from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
+from fedgraph.privacy.sensitivity import L2Ball
+from fedgraph.types import Graph, Subgraph
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What the plan made of settings and public facts.
+
+    Attributes:
+        network: the shared model.
+        projection: public, of the features before it, [d, k]; or None.
+        public: the graph that it trains on where it trains on public nodes alone; else None.
+        attendance: who takes part in which round.
+        sent: as ``methods.base.method_kinds.EmbedderMethodMade`` says.
+        sizes: as ``methods.base.method_kinds.EmbedderMethodMade`` says.
+        encoding: how rows are encoded.
+        pooled: how a graph is sent as one vector; None where every node has a row.
+        personal: a client embeds with the model that it has trained once more.
+        graph_epsilons: as ``methods.base.method_kinds.EmbedderMethodMade`` says.
+    """
+
+    network: shared_gnn.SharedGnn
+    projection: np.ndarray | None
+    public: Graph | None
+    attendance: UpdateAttendance
+    sent: tuple[PlannedRelease, ...]
+    sizes: tuple[tuple[int, ...], ...]
+    encoding: EncoderSettings
+    pooled: PooledEncoder | None
+    personal: bool
+    graph_epsilons: list[list[float]]
+
+
+Planned: TypeAlias = Plan[Params, Made]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One graph, ready for the network.
+
+    Attributes:
+        inputs: its arrays.
+        network: over the features in use.
+        where: int64, where the parameters of that network are among all.
+    """
+
+    inputs: shared_gnn.SharedGnnInputs
+    network: shared_gnn.SharedGnn
+    where: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Work(_Part):
+    """All that a client holds, as one graph.
+
+    Attributes:
+        weight: in the average; in (0, 1].
+        batches: draws some of the graphs for each step; None where steps see all of them.
+        graphs: each of its graphs apart (``dp_sgd``), else empty.
+    """
+
+    weight: float
+    batches: shared_gnn.SharedGnnBatches | None = None
+    graphs: tuple[_Part, ...] = ()
+
+
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """Raises ``PrivacyError`` where a graph breaks the promised degree: the price would not be true."""
+    promised, found = plan.guarantee.protection.promised_degree, int(subgraph.graph.degrees.max())
+    if promised is not None and found > promised:
+        raise PrivacyError(
+            f"client {subgraph.client} holds a node with {found} neighbours, but the promised degree is {promised}: a row then "
+            f"depends on more nodes than are priced; allowed: a promised_degree of at least {found}, or none"
+        )
+    several = plan.facts.sizes.graphs
+    graph = _viewed(plan, subgraph.graph)
+    sizes = several[subgraph.client] if several else None
+    made = _part(plan, graph, sizes)
+    weight = (
+        len(several[subgraph.client]) / sum(map(len, several))
+        if several
+        else subgraph.graph.num_nodes / sum(plan.facts.sizes.clients)
+    )
+    apart: tuple[_Part, ...] = ()
+    if plan.params.training == "dp_sgd":
+        rows = np.split(np.arange(graph.num_nodes), np.cumsum(sizes or (graph.num_nodes,))[:-1])
+        apart = tuple(_part(plan, graph.induced(own), (own.size,) if several else None) for own in rows)
+    batches = shared_gnn.SharedGnnBatches(graph.adjacency, sizes) if plan.params.batch_size is not None and sizes else None
+    return Work(made.inputs, made.network, made.where, weight, batches, apart)
+
+
+def _part(plan: Planned, graph: Graph, sizes: tuple[int, ...] | None) -> _Part:
+    inputs = shared_gnn.prepare_shared_gnn_inputs(plan.made.network, graph, sizes)
+    return _Part(inputs, *shared_gnn.select_shared_gnn_inputs(plan.made.network, inputs))
+
+
+def _viewed(plan: Planned, graph: Graph) -> Graph:
+    """The graph with its feature rows through the public projection, where there is one."""
+    matrix = plan.made.projection
+    return graph if matrix is None else replace(graph, features=sp.csr_array(graph.features @ matrix))
+
+
+def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
+    """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
+    if isinstance(work.inputs, gin.GinInputs) and (work.network.norm == "batch" or work.batches is not None):
+        return _trained_in_batches(params, work, work.inputs, before)
+    if params.optimiser == "adam":
+        return descend_by_adam(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, 0.0)
+    return local_training_with_momentum(params, work, before, torch.zeros_like(before))[0]
+
+
+def local_training_with_momentum(
+    params: Params, work: Work, before: torch.Tensor, velocity: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(parameters, velocity) after ``local_epochs`` steps of plain descent, whose velocity is the server's at first (MFL)."""
+    how = (params.local_epochs, params.learning_rate, params.client_momentum)
+    return descend_with_momentum(before, velocity, _gradient(params, work, before), *how)
+
+
+def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+    def gradient(vector: torch.Tensor) -> torch.Tensor:
+        found = shared_gnn.shared_gnn_gradient(work.network, vector, work.inputs)
+        return found + params.proximal * (vector - before) if params.proximal else found
+
+    return gradient
+
+
+def _trained_in_batches(params: Params, work: Work, whole: gin.GinInputs, before: torch.Tensor) -> torch.Tensor:
+    """As ``train_locally``, a step for each batch of graphs; running statistics of batch norm follow the batches."""
+    layout, vector = work.network.layout, before
+    assert isinstance(layout, gin.GinLayout)
+    first = torch.zeros_like(vector)
+    second = torch.zeros_like(vector)
+    step = 0
+    for epoch in range(params.local_epochs):
+        parts = [whole]
+        if work.batches is not None and params.batch_size is not None:
+            parts = work.batches.inputs(whole, params.batch_size, epoch)
+        for part in parts:
+            seen: list[torch.Tensor] = []
+            found = gin.gin_gradient(layout, vector, part, seen)
+            found = found + params.proximal * (vector - before) if params.proximal else found
+            step += 1
+            if params.optimiser == "adam":
+                first, second = 0.9 * first + 0.1 * found, 0.999 * second + 0.001 * found * found
+                found = (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+            vector = gin.update_gin_statistics(layout, vector - params.learning_rate * found, seen)
+    return vector
+
+
+def local_training_update(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+    """float32 [parameters]: how local training changes the model, zero where the client has nothing; not yet clipped."""
+    before = put_layout_on_device(parameters[work.where])
+    update = np.zeros_like(parameters)
+    update[work.where] = (train_locally(params, work, before) - before).cpu().numpy()
+    return update
+
+
+def clip_local_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+    """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
+    total = np.zeros_like(parameters)
+    for graph in work.graphs:
+        total[graph.where] += clip_local_gradient(params, graph, parameters)
+    return total
+
+
+def clip_local_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
+    """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
+    found = (
+        shared_gnn.shared_gnn_gradient(graph.network, put_layout_on_device(parameters[graph.where]), graph.inputs).cpu().numpy()
+    )
+    return L2Ball(params.clip).enforce(found)
+
+
+def local_training_embedding(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
+    """What is handed to the desk in a retrieval round: rows, or one vector of the graph. parameters: the broadcast model's."""
+    pooled, params = plan.made.pooled, plan.params
+    if pooled is not None and params.release == "labels":
+        return pooled.value(histogram_for_encoder(work.inputs.labels.cpu().numpy(), pooled.width))
+    before = put_layout_on_device(parameters[work.where])
+    now = train_locally(params, work, before) if plan.made.personal else before
+    rows = shared_gnn.embed_by_shared_gnn(work.network, now, work.inputs, params.embedding)
+    return rows if pooled is None else pooled.value(rows.mean(axis=0))
+
+
+def local_training_on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarray:
+    """The parameters after full-batch training on the public labelled nodes, which no client holds."""
+    part = _part(plan, _viewed(plan, public), None)
+    start, how = put_layout_on_device(parameters[part.where]), plan.params
+    found = descend_by_adam(
+        start, lambda v: shared_gnn.shared_gnn_gradient(part.network, v, part.inputs), how.public_steps, how.public_rate, 0.0
+    )
+    after = parameters.copy()
+    after[part.where] = found.cpu().numpy()
+    return after
+
+
+def local_training_step(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarray:
+    """The change of the parameters: the mean noisy update (or minus the mean noisy gradient, over graphs), with momentum."""
+    params = plan.params
+    training = plan.made.attendance.training[inbox.round]
+    if params.training == "dp_sgd":
+        count, rate = sum(len(plan.made.sizes[c]) for c in training), -params.learning_rate
+    else:
+        count, rate = len(training), params.server_rate
+    return params.momentum * velocity + np.float32(rate / count) * inbox.sums["model"]
+
+
+def merge_local_training(
+    plan: Planned,
+    model: Mapping[str, np.ndarray],
+    training: tuple[int, ...],
+    changes: list[np.ndarray],
+    where: Mapping[int, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
+    size = model["parameters"].size
+    if not plan.params.client_momentum:
+        return {"parameters": _merged_parameters(plan, model["parameters"], training, changes, where)}
+    both = {client: np.concatenate([where[client], size + where[client]]) for client in training}
+    after = _merged_parameters(plan, np.concatenate([model["parameters"], model["velocity"]]), training, changes, both)
+    return {"parameters": after[:size], "velocity": after[size:]}
+
+
+def _merged_parameters(
+    plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
+) -> np.ndarray:
+    """The parameters after a round: FedAvg's weighted average over those who trained, or a robust mean in its place.
+
+    Args:
+        before: float32 [p], or with momentum at clients [2p], parameters and velocity.
+        training: who trained.
+        changes: of each of them, float32, weighted by its share of all clients.
+        where: per client, which entries of ``before`` it changes.
+    """
+    counts = np.array([len(s) if plan.facts.sizes.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
+    missing = len(training) < plan.facts.sizes.num_clients
+    scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
+    parameters = before.copy()
+    if plan.params.aggregate != "mean":
+        weights = counts[list(training)] / counts.sum()
+        single = [change / weight for change, weight in zip(changes, weights, strict=True)]
+        held, change = _robust_mean(single, [where[c] for c in training], weights, plan.params)
+        parameters[held] += (change / weights.sum()).astype(np.float32)
+        return parameters
+    for client, change in zip(training, changes, strict=True):
+        parameters[where[client]] += change if scale is None else change * scale
+    return parameters
+
+
+def _robust_mean(
+    changes: list[np.ndarray], where: list[np.ndarray], weights: np.ndarray, params: Params
+) -> tuple[np.ndarray, np.ndarray]:
+    """Per entry the median, or the trimmed mean, of the clients that have it (Yin, Chen, Ramchandran & Bartlett 2018).
+
+    It is scaled by these clients' joint weight, as in FedAvg, where the others change nothing.
+
+    Args:
+        changes: of each client, float, not weighted.
+        where: of each client, int64, the entries that it changes.
+        weights: float [clients], public shares of all clients.
+        params: say which mean.
+
+    Returns: the entries that some client has, int64 [k], and their change, float64 [k].
+    """
+    held, position = np.unique(np.concatenate(where), return_inverse=True)
+    rows, starts = np.full((len(where), held.size), np.nan), np.cumsum([0, *map(len, where)])
+    for row, change, first in zip(rows, changes, starts, strict=False):
+        row[position[first : first + change.size]] = change
+    total, count = (weights[:, None] * ~np.isnan(rows)).sum(axis=0), (~np.isnan(rows)).sum(axis=0)
+    if params.aggregate == "median":
+        centre = np.nanmedian(rows, axis=0)
+    else:
+        rows, cut = np.sort(rows, axis=0), (params.trim * count).astype(np.int64)  # NaN is last
+        place = np.arange(len(rows))[:, None]
+        centre = np.mean(rows, axis=0, where=(place >= cut) & (place < count - cut))
+    return held, centre * total
+
+
+def read_local_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
+    pooled = plan.made.pooled
+    if pooled is not None:
+        return pooled.read(received)
+    return _rectified(plan, client, received) if plan.params.rectify else received
+
+
+def _rectified(plan: Planned, client: int, rows: np.ndarray) -> np.ndarray:
+    mechanism = plan.made.sent[client].mechanism
+    parts = blocks.split_blocks(rows, plan.made.sizes[client])
+    made = [encoder_part(mechanism, i) for i in range(len(parts))]
+    return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])

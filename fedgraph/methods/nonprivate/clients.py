@@ -1,0 +1,203 @@
+"""What clients compute between two rounds, one alone or all of a block at once, and what they send of it.
+
+A message is one float64 vector: parameters [p] and Adam's moments [2p, or none with plain descent], both times the number of
+labelled nodes; that number; then right answers, summed loss and number of validation nodes of the broadcast model; and how many
+of the clients have a validation mask of the split. Every part adds up over clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.learning import own_models
+from fedgraph.learning.baselines import fitting, many_gcns
+from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
+from fedgraph.methods.nonprivate import phases
+from fedgraph.methods.nonprivate.params import Candidate, Planned
+from fedgraph.types import Graph
+
+if TYPE_CHECKING:
+    from fedgraph.learning.baselines.networks import Network
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """The graph of one client, or the disjoint union of several. What is computed from it is kept while it is needed.
+
+    Attributes:
+        graph: of the client or clients.
+        starts: int64 [k + 1], each one's first row, and n.
+        rows: how feature rows are scaled.
+        networks: candidate → network, built when first needed (its parameters are always broadcast).
+        divided: of the latest run's seed, phase and fold, the labels that train and those that validate.
+        thinned: of the latest run's seed and fold, the graph on which nodes validate.
+        heard: of the latest labels that train, rows with the labels of neighbours.
+    """
+
+    graph: Graph
+    starts: np.ndarray
+    rows: fitting.FittingScaling
+    networks: dict[int, Network] = field(default_factory=dict)
+    divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    thinned: dict[tuple[int, int], Work] = field(default_factory=dict)
+    heard: dict[bytes, fitting.FittingInputs] = field(default_factory=dict)
+
+    @cached_property
+    def inputs(self) -> fitting.FittingInputs:
+        return fitting.prepare_fitting_inputs(self.graph, self.rows)
+
+    def read_by(self, candidate: Candidate, training: np.ndarray) -> fitting.FittingInputs:
+        """Its inputs. training: int64 [n], the labels that it may read of neighbours, −1 elsewhere."""
+        if not candidate.hears:
+            return self.inputs
+        if (key := training.tobytes()) not in self.heard:
+            self.heard.clear()
+            self.heard[key] = fitting.prepare_fitting_inputs(self.graph, self.rows, training)
+        return self.heard[key]
+
+    @cached_property
+    def clients(self) -> many_gcns.ManyGcnsClients:
+        return many_gcns.prepare_many_gcns(self.graph, self.starts)
+
+
+def nonprivate_client_message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
+    """What the clients ``numbers`` send together."""
+    place = phases.PhasePlace.of(model)
+    if not place.going:
+        return np.zeros(1)
+    key = (place.seed, place.refits, place.fold)
+    if key not in work.divided:
+        work.divided.clear()
+        labels = work.graph.labels
+        work.divided[key] = labels, np.full_like(labels, -1)
+        if not place.refits:
+            sizes = zip(numbers, np.diff(work.starts), strict=True)
+            drawn = [np.random.default_rng([place.seed, number]).random(size) for number, size in sizes]
+            work.divided[key] = phases.divide_phase_labels(work.graph, plan.made.validation, np.concatenate(drawn), place.fold)
+    training, validation = work.divided[key]
+    judged = np.zeros(3)
+    if (validation >= 0).any() and not plan.facts.attendance.asynchronous:  # an older model says nothing of the newest one
+        like_asked = _like_asked(plan, work, validation, place, numbers)
+        judged = phases.count_phase_validation(
+            _asked(plan, like_asked, place.candidate, model["parameters"], training), validation
+        )
+    vector, moments, weight = _trained(plan, work, model, training, numbers)
+    if plan.facts.attendance.asynchronous:
+        vector = vector - weight * model["parameters"]
+        moments = moments - weight * model["moments"]
+    masked = 0.0 if work.graph.validation is None else float(len(numbers))
+    return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
+
+
+def nonprivate_clients_together(plan: Planned) -> bool:
+    """Whether the clients of a block are trained in one call: every candidate is a plain GCN, on a CPU."""
+    return all(_compiled(plan, index) for index in range(len(plan.made.candidates)))
+
+
+def scores(
+    plan: Planned, candidate: Candidate, network: Network, parameters: np.ndarray, graph: Graph, given: fitting.FittingInputs
+) -> np.ndarray:
+    """[n, c] of ``graph``, spread over its edges where the candidate says so."""
+    return _spread(plan, candidate, fitting.score_after_fitting(network, parameters, given), graph)
+
+
+def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
+    """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
+    candidate, shape = plan.made.candidates[index], phases.phase_shape(plan, index)
+    network, seed = fitting.build_network_for_fitting(shape, 0), int(rng.integers(2**31))
+
+    def given(labels: np.ndarray) -> fitting.FittingInputs:
+        return fitting.prepare_fitting_inputs(graph, plan.params.features, labels if candidate.hears else None)
+
+    def descended(labels: np.ndarray, steps: int) -> list[np.ndarray]:
+        known = given(labels)
+        at = fitting.FittingProgress(shared, np.zeros((2, shared.size), np.float32))
+        kept = [shared]
+        for first in range(0, steps, own_models.OWN_MODEL_EVERY):
+            how = fitting.FittingSteps(own_models.OWN_MODEL_EVERY, first, candidate.rate, candidate.decay)
+            at = fitting.continue_fitting(
+                network, known, labels, at, how, lambda step: phases.phase_step_seed(seed, index, step)
+            )
+            kept.append(at.vector)
+        return kept
+
+    known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may hear all others
+    return own_models.choose_own_model_steps(
+        descended, lambda weights: fitting.score_after_fitting(network, weights, known), shared, graph.labels, rng
+    )
+
+
+def _compiled(plan: Planned, index: int) -> bool:
+    return plan.params.features == "unit" and many_gcns.can_train_many_gcns(
+        phases.phase_shape(plan, index), plan.facts.sizes.num_clients
+    )
+
+
+def _asked(plan: Planned, work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
+    candidate = plan.made.candidates[index]
+    if _compiled(plan, index):
+        found = many_gcns.score_many_gcns(phases.phase_shape(plan, index), parameters, work.clients)
+        return _spread(plan, candidate, found, work.graph)
+    given = work.read_by(candidate, training)
+    return scores(plan, candidate, _network(plan, work, index), parameters, work.graph, given)
+
+
+def _trained(
+    plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, numbers: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """(parameters, moments, labelled nodes) summed over clients, the first two times the third; float64."""
+    params, place = plan.params, phases.PhasePlace.of(model)
+    candidate = plan.made.candidates[place.candidate]
+    shape = phases.phase_shape(plan, place.candidate)
+    adam = params.client_optimiser == "adam"
+    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
+    before = fitting.FittingProgress(model["parameters"], model["moments"])
+
+    if _compiled(plan, place.candidate):
+        seeds = np.zeros((len(numbers), how.count), dtype=np.int64)
+        if shape.dropout or shape.input_dropout:
+            steps = range(how.first + 1, how.first + how.count + 1)
+            seeds = np.array([[place.step_seed(number, step) for step in steps] for number in numbers], dtype=np.int64)
+        return many_gcns.train_many_gcns(shape, work.clients, training, before, how, seeds)
+    (number,) = numbers
+    network, given = _network(plan, work, place.candidate), work.read_by(candidate, training)
+    after = fitting.continue_fitting(network, given, training, before, how, lambda step: place.step_seed(number, step))
+    weight = float((training >= 0).sum())
+    return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
+
+
+def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: phases.PhasePlace, numbers: Sequence[int]) -> Work:
+    """The graph on which validation nodes are judged: with as few edges per node as the graph that will be asked.
+
+    Where the test graph is a graph of its own, most neighbours of its nodes are missing from it. So are they here: edges stay
+    between validation nodes and so many others, drawn once, that as many nodes have edges as the test graph has.
+    """
+    if plan.made.share == 1:
+        return work
+    if (key := (place.seed, place.fold)) not in work.thinned:
+        sizes = zip(numbers, np.diff(work.starts), strict=True)
+        drawn = np.concatenate([np.random.default_rng([place.seed, number, 1]).random(size) for number, size in sizes])
+        kept = sp.diags_array(((drawn < plan.made.share) | (validation >= 0)).astype(work.graph.adjacency.dtype))
+        thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
+        thin.eliminate_zeros()
+        work.thinned.clear()
+        work.thinned[key] = Work(replace(work.graph, adjacency=thin), work.starts, work.rows, work.networks)
+    return work.thinned[key]
+
+
+def _network(plan: Planned, work: Work, index: int) -> Network:
+    if index not in work.networks:
+        work.networks[index] = fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0)
+    return work.networks[index]
+
+
+def _spread(plan: Planned, candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
+    if candidate.alpha < 1:
+        return walk_by_personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
+    return found

@@ -1,0 +1,258 @@
+"""The abstract interpreter's state: what a program sets on its objects, the options of its command line, the files it reads."""
+
+import ast
+import math
+import posixpath
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from fedgraph.errors import PricingError
+from fedgraph.pricing import parsers
+from fedgraph.pricing import python_values as py
+from fedgraph.pricing.parsers import parse_fact_name
+from fedgraph.pricing.python_values import (
+    CallValue,
+    FunctionValue,
+    ItemsValue,
+    TableValue,
+    UnresolvedValue,
+    Value,
+    lift_over_values,
+    plain_value,
+    same_value,
+    value_elements,
+    value_truth,
+)
+
+PlainFunction: TypeAlias = Callable[..., Value]
+_ROOTS: Mapping[str, PlainFunction] = {
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "exp": math.exp,
+    "ceil": math.ceil,
+    "floor": math.floor,
+}
+PURE_FUNCTIONS: Mapping[str, PlainFunction] = {
+    "float": float, "int": int, "str": str, "bool": bool, "abs": abs, "round": round, "max": max, "min": min,
+    **{f"math.{n}": f for n, f in (*_ROOTS.items(), ("log2", math.log2), ("log10", math.log10), ("pow", math.pow))},
+    **{f"numpy.{n}": f for n, f in _ROOTS.items()}, "os.path.join": posixpath.join,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class AttributesView:
+    """The attributes of an object as a dictionary (``vars``, ``__dict__``)."""
+
+    owner: Value
+
+
+@dataclass(frozen=True, eq=False)
+class LoopPass:
+    """A loop over something.
+
+    Attributes:
+        over: What it goes over.
+        times: How often the loops around it make it.
+        steps: Calls of optimizers inside it.
+        reached: False where it stands in a function that nothing calls.
+        depth: How many branches and loops it stands in.
+    """
+
+    over: Value
+    times: Value
+    steps: tuple[CallValue, ...]
+    reached: bool
+    depth: int
+
+    def steps_of(self, taken: Callable[[Value], bool]) -> Value:
+        """How often it steps with a taken optimizer each time; of branches that exclude each other, the one that steps more."""
+        mine = [step for step in self.steps if taken(step.owner)]
+        if any(kind == "loop" for step in mine for kind, _ in step.stack[self.depth + 1 :]):
+            return UnresolvedValue("as often as a loop inside it runs")
+        stacks = Counter(step.stack for step in mine)
+        most: dict[object, int] = {}
+        for stack, count in stacks.items():
+            place = tuple((kind, words.removeprefix("not ")) for kind, words in stack)
+            most[place] = max(most.get(place, 0), count)
+        return max(1, sum(most.values()))
+
+
+class PythonState:
+    """The state of a program that is followed.
+
+    Args:
+        root: The folder of the program. Files outside of it are not read.
+        read: Gives the text of one of its files.
+        given: Answers to options of its command line, by normal name.
+        config: The run configuration of a Flower app; None where there is none.
+    """
+
+    def __init__(
+        self, root: Path, read: Callable[[Path], str], given: Mapping[str, Value], config: Mapping[str, Value] | None
+    ) -> None:
+        self.root, self.read, self.given, self.config = root, read, given, config
+        self.calls: list[CallValue] = []
+        self.stack: py.ValueStack = ()
+        self.reached, self.again, self.steps = True, False, 0
+        self.flags, self.environment = TableValue(), TableValue()
+        self.waiting: list[FunctionValue] = []
+        self.used: set[str] = set()
+        self.options: dict[str, Value] = {}
+        self.lengths: list[Value] = []
+        self.looped: list[Value] = []
+        self.iterated: list[LoopPass] = []
+        self.times: Value = 1
+        self.argv = False  # whether the program changes its own command line
+        self.definitions: list[FunctionValue] = []
+        self.classes: list[py.ClassValue] = []
+        self.skipped: dict[str, None] = {}
+        self.replaced: dict[str, int] = {}  # functions of libraries that the program exchanges, and the line of it
+        self.main: py.ScopeValue | None = None
+        self.repeated: set[ast.AST] = set()  # functions that somebody else calls again and again
+
+    @contextmanager
+    def under(self, kind: Literal["branch", "loop"], words: str) -> Iterator[None]:
+        """What is followed inside depends on a branch or a loop, too."""
+        before = self.stack
+        self.stack = (*before, (kind, words))
+        try:
+            yield
+        finally:
+            self.stack = before
+
+    def looped_since(self, born: py.ValueStack) -> bool:
+        """Whether a loop is gone through that something born there does not stand in."""
+        return any(kind == "loop" for kind, _ in self.stack[len(born) :])
+
+    def weak(self, before: Value, value: Value, missing: bool, born: py.ValueStack, node: str | ast.AST) -> Value:
+        """What a place holds after an assignment that may not be made, or is made again and again."""
+        if self.stack == born or missing or same_value(before, value):
+            return value
+        if self.again and self.looped_since(born) and not isinstance(value, (CallValue, py.PartValue)):
+            return UnresolvedValue(f"{node if isinstance(node, str) else ast.unparse(node)}, which changes in a loop")
+        return py.join_values(before, value)
+
+    def set_name(self, held: dict[str, Value], key: str, value: Value, born: py.ValueStack) -> None:
+        held[key] = self.weak(held.get(key), value, key not in held, born, key)
+
+    def set_attribute(self, owner: Value, name: str, value: Value, node: ast.AST) -> None:
+        for each in py.value_candidates(plain_value(owner)):
+            match each:
+                case py.NameValue(dotted="sys") if name == "argv":
+                    self.argv = True
+                case py.NameValue(dotted=dotted) if dotted.endswith("FLAGS"):
+                    self.set_name(self.flags, name, value, ())
+                case TableValue():
+                    self.set_name(each, name, value, each.born)
+                case py.ParserValue():
+                    self.set_name(each.options, name, value, each.options.born)
+                case CallValue() | py.PartValue():
+                    before = each.attributes.get(name, UnresolvedValue(f"{name} before line {_line_of(node)}"))
+                    each.attributes[name] = self.weak(before, value, False, each.born, name)
+                    each.set_at[name] = _line_of(node)
+                case py.NameValue(dotted=dotted) if not py.is_plain_value(plain_value(value)):
+                    self.replaced.setdefault(f"{dotted}.{name}", _line_of(node))
+                case py.ScopeValue():
+                    self.set_name(each.local, name, value, each.born)
+                case py.ClassValue(scope=scope):
+                    self.set_name(scope.local, name, value, scope.born)
+
+    def set_all(self, owner: Value, held: Value, node: ast.AST) -> None:
+        """Attributes set from a dictionary; ``?`` where it is not known."""
+        known = held if isinstance(held, TableValue) and held.whole else {"?": UnresolvedValue(node)}
+        for key, value in known.items():
+            self.set_attribute(owner, key, value, node)
+
+    def assumed(self, name: str, default: Value, said: str, node: ast.AST) -> Value:
+        """A default that somebody may change from outside, or what the user says it is."""
+        if (key := parse_fact_name(name)) in self.given:
+            self.used.add(key)
+            return self.given[key]
+        if isinstance(plain_value(default), UnresolvedValue):
+            return default
+        return py.AssumedValue(default, (f"{said} = {plain_value(default)!r}, its default (line {_line_of(node)})",))
+
+    def loaded(self, source: Value) -> Value:
+        """The data of a YAML, JSON, TOML or HOCON file of the program's folder, as ``open`` or ``Path`` names it.
+
+        Returns:
+            The data as the program holds them; ``NotImplemented`` where there is no such file, or it cannot be read.
+        """
+        inner = plain_value(source)
+        for _ in range(4):
+            if isinstance(inner, CallValue) and inner.name in ("open", "read", "read_text"):
+                inner = plain_value(inner.get("file", 0) if inner.owner is None else inner.owner)
+            elif isinstance(inner, CallValue) and inner.name == "Path":
+                inner = plain_value(inner.get("path", 0))
+        path = self.root / inner if isinstance(inner, str) and len(inner) < 500 and "\0" not in inner else self.root
+        if (
+            path.suffix not in parsers.PARSED_SUFFIXES
+            or not path.is_file()
+            or not path.resolve().is_relative_to(self.root.resolve())
+        ):
+            return NotImplemented
+        try:
+            return _as_held(parsers.parse_file(path, path.suffix, self.read(path))[0], self.stack)
+        except PricingError:
+            return NotImplemented
+
+    def parser(
+        self, parser: py.ParserValue, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
+    ) -> Value:
+        if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
+            return parser
+        defaults: dict[str, Value] = {}
+        if name == "set_defaults":
+            defaults = {key: self.assumed(key, value, f"--{key}", node) for key, value in keywords.items()}
+        elif name == "add_argument" and "**" not in keywords:
+            defaults = self.argument(args, keywords, node)
+        elif name in ("parse_args", "parse_known_args"):
+            parsed = TableValue(parser.options, self.stack)
+            for held in map(plain_value, (*args, *keywords.values())):  # words or a namespace in place of the command line
+                words = [plain_value(v) for v in value_elements(held) or ()]
+                if isinstance(held, TableValue) and held.whole:
+                    parsed |= held
+                elif value_elements(held) is not None and all(isinstance(word, str) for word in words):
+                    parsed |= parsers.parse_command_line([str(word) for word in words])
+                elif held is not None:
+                    self.argv = True
+            options = TableValue({name: UnresolvedValue(node, name) for name in parsed}) if self.argv else parsed
+            return options if name == "parse_args" else ItemsValue((options, ItemsValue()))
+        elif name != "add_argument":
+            return UnresolvedValue(node)
+        for key, value in defaults.items():
+            self.options[key] = value
+            self.set_name(parser.options, key, value, parser.options.born)
+        return None
+
+    def argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> dict[str, Value]:
+        """An option of a parser, and its default."""
+        flags = [flag for a in args if isinstance(flag := plain_value(a), str)]
+        long = [flag for flag in flags if flag.startswith("--")] or flags
+        named = plain_value(keywords.get("dest")) or (long[0].lstrip("-").replace("-", "_") if long else None)
+        if not isinstance(named, str):
+            return {}
+        action, kind = plain_value(keywords.get("action")), keywords.get("type")
+        default = keywords.get("default", {"store_true": False, "store_false": True}.get(str(action)))
+        needed = value_truth(keywords.get("required")) is True or (bool(long) and not long[0].startswith("-"))
+        if isinstance(kind, py.NameValue) and kind.dotted in PURE_FUNCTIONS and isinstance(plain_value(default), str):
+            default = lift_over_values(node, PURE_FUNCTIONS[kind.dotted], default)
+        default = UnresolvedValue(f"--{named}, which has no default") if needed and default is None else default
+        return {named: self.assumed(named, default, f"--{named.replace('_', '-')}", node)}
+
+
+def _as_held(data: object, born: py.ValueStack) -> Value:
+    """Plain data (of a YAML or JSON file) as a program holds it."""
+    if isinstance(data, dict):
+        return TableValue({str(key): _as_held(value, born) for key, value in data.items()}, born)
+    if isinstance(data, list):
+        return ItemsValue((_as_held(value, born) for value in data), born)
+    return data
+
+
+def _line_of(node: ast.AST) -> int:
+    return node.lineno if isinstance(node, (ast.expr, ast.stmt)) else 0

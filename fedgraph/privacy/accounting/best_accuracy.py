@@ -1,0 +1,84 @@
+"""The accuracy that no classifier of a differentially private release can exceed.
+
+Two classes with priors π ≥ 1 − π, and one ε-DP release of the object (whatever is public about it, such as its size, is
+given). By Kairouz, Oh & Viswanath (2015, Theorem 2.1) every ε-DP release is a post-processing of binary randomised response, so
+
+    accuracy ≤ max(π, e^ε / (1 + e^ε)),        k balanced classes: e^ε / (e^ε + k − 1)
+
+(the second: from p_c(y) ≤ e^ε p_c'(y), the largest of k posteriors of equal priors is at most e^ε/(e^ε + k − 1)).
+
+**Guarantee.** An upper bound for any computation on one graph's release, trained on any other graphs, under the
+unit ``graph`` of the release. It says nothing about what the shared model or the public size shows.
+
+**Edge cases.** ε = 0 → the prior (k classes: 1/k); ε = ∞ → 1; negative ε or NaN → ``PrivacyError``.
+
+>>> round(best_accuracy(1 / 18), 3)
+0.514
+>>> round(needed_epsilon(0.7957), 2)
+1.36
+"""
+
+import math
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.fields import ArrayField
+
+
+def best_accuracy(epsilon: float, num_classes: int = 2) -> float:
+    """The best accuracy after an ε-DP release of an object of one of k balanced classes: e^ε/(e^ε + k − 1), in [1/k, 1].
+
+    Args:
+        epsilon: ε ≥ 0.
+        num_classes: k ≥ 2.
+
+    Raises:
+        PrivacyError: ε negative or NaN, or fewer than two classes.
+    """
+    if not epsilon >= 0 or num_classes < 2:
+        raise PrivacyError(f"need ε ≥ 0 and at least two classes, found {epsilon} and {num_classes}")
+    return 1.0 / (1.0 + (num_classes - 1) * math.exp(-epsilon))
+
+
+def epsilon_for_accuracy(accuracy: float, num_classes: int = 2) -> float:
+    """The least ε at which balanced classes can be told apart with an accuracy; 0 at or below chance, ∞ at 1.
+
+    Args:
+        accuracy: in [0, 1].
+        num_classes: k ≥ 2.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
+    if not 0 <= accuracy <= 1 or num_classes < 2:
+        raise PrivacyError(f"need an accuracy in [0, 1] and at least two classes, found {accuracy} and {num_classes}")
+    if accuracy * num_classes <= 1:
+        return 0.0
+    return math.inf if accuracy == 1 else math.log((num_classes - 1) * accuracy / (1 - accuracy))
+
+
+def best_accuracy_given_public(public: ArrayField, labels: ArrayField, epsilons: ArrayField) -> float:
+    """Accuracy of an oracle that knows the class shares at every value of the public statistic, and sees the release.
+
+    For two classes: the mean over graphs of max(π, e^ε/(1 + e^ε)), π the share of the larger class among graphs of the same
+    public value. The shares are those of the collection itself: optimistic for small groups.
+
+    Args:
+        public: int [graphs], e.g. sizes.
+        labels: int [graphs].
+        epsilons: float [graphs], ε of each graph's release.
+
+    Raises:
+        PrivacyError: vectors of other lengths, empty ones, or more than two classes (for which the bound is another).
+    """
+    if public.shape != labels.shape or public.shape != epsilons.shape or public.size == 0:
+        raise PrivacyError("public statistic, labels and epsilons must be three equally long, non-empty vectors")
+    if np.unique(labels).size > 2:
+        raise PrivacyError(f"the bound for unequal priors is for two classes, found {np.unique(labels).size}")
+    reached = 0.0
+    for value in np.unique(public):
+        own = public == value
+        share = float(np.unique(labels[own], return_counts=True)[1].max()) / float(own.sum())
+        reached += sum(max(share, best_accuracy(float(e))) for e in epsilons[own])
+    return reached / public.size

@@ -1,0 +1,115 @@
+"""How much a released value speaks for one input against another: the log-likelihood ratio of every mechanism.
+
+    log P(released | one) − log P(released | zero)
+
+No test of the two inputs is better (Neyman & Pearson), so this is what an attacker computes who knows both. Entries and bits
+are independent, so their ratios add up. The coins that choose which bits are sent do not depend on the input and cancel.
+
+**Edge cases.** A value sent in clear has no ratio; the sign of what is returned says which input is nearer. A mechanism
+without a rule here → ``PrivacyError``.
+"""
+
+import math
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.mechanisms.blocks import PerBlock, split_blocks
+from fedgraph.privacy.mechanisms.noise import (
+    Disclose,
+    GaussianNoise,
+    KaryResponse,
+    LaplaceNoise,
+    MultiBitEncoder,
+    NoiseMechanism,
+)
+
+
+def likelihood_ratio(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
+    """log P(released | one) − log P(released | zero) of one release.
+
+    Args:
+        mechanism: what released it.
+        released: what was sent.
+        one: one of the two inputs after their bound, of the same shape.
+        zero: the other.
+
+    Raises:
+        PrivacyError: the mechanism has no likelihood ratio here.
+
+    >>> round(log_ratio(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
+    4.0
+    """
+    if isinstance(mechanism, GaussianNoise | Disclose):
+        variance = mechanism.std**2 if isinstance(mechanism, GaussianNoise) else 1.0
+        return float((np.square(released - zero).sum() - np.square(released - one).sum()) / (2 * variance))
+    if isinstance(mechanism, LaplaceNoise):
+        return float((np.abs(released - zero).sum() - np.abs(released - one).sum()) / mechanism.scale)
+    if isinstance(mechanism, KaryResponse):
+        return mechanism.epsilon * float(np.count_nonzero(released == one) - np.count_nonzero(released == zero))
+    if isinstance(mechanism, MultiBitEncoder):
+        return _of_bits(mechanism, released, one, zero)
+    raise PrivacyError(f"there is no likelihood ratio here for {mechanism.words}")
+
+
+def block_likelihood_ratios(
+    mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray, sizes: tuple[int, ...]
+) -> list[float]:
+    """The ratio of each block of rows.
+
+    Args:
+        mechanism: what released them; ``PerBlock``, or one that is applied to every row alike. Of one block alone it may be
+            any.
+        released: what was sent, [rows, h].
+        one: one of the two inputs after their bound, of the same shape.
+        zero: the other.
+        sizes: rows of each block.
+
+    Raises:
+        PrivacyError: a mechanism has no likelihood ratio here.
+    """
+    if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
+        return [likelihood_ratio(mechanism, released, one, zero)]
+    parts = mechanism.parts if isinstance(mechanism, PerBlock) else (mechanism,) * len(sizes)
+    blocks = zip(*(split_blocks(m, sizes) for m in (released, one, zero)), strict=True)
+    return [likelihood_ratio(part, *three) for part, three in zip(parts, blocks, strict=True)]
+
+
+def coin_likelihood_ratios(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """What Gaussian values say of m coins x = ±1 that all show in them, Σ_j h_j x_j + N(0, s² I).
+
+    x̂ = (G + I)⁻¹ y is the linear estimate of least mean square error, which takes off what coins have along one another.
+    Returned is 2 x̂_j / [(G + I)⁻¹]_jj. For one coin alone that is the exact log-likelihood ratio of +1 against −1. No coin:
+    nothing.
+
+    Args:
+        gram: G = HᵀH/s² [m, m]; it is overwritten.
+        along: y = Hᵀr/s² [m], r being what was seen.
+
+    Returns:
+        float64 [m].
+
+    Raises:
+        PrivacyError: products that are not finite, or not those of real vectors.
+
+    >>> of_coins(np.array([[4.0]]), np.array([3.0])).tolist()
+    [6.0]
+    """
+    if not along.size:
+        return np.zeros(0)
+    gram[np.diag_indices_from(gram)] += 1.0
+    factor, failed = lapack.dpotrf(np.asfortranarray(gram, dtype=np.float64), lower=1, overwrite_a=1)
+    inverse, failed_too = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    found = 2.0 * blas.dsymv(1.0, inverse, along.astype(np.float64), lower=1) / np.diag(inverse)
+    if failed or failed_too or not np.isfinite(found).all():
+        raise PrivacyError("coins cannot be read: products of what they change are not finite, or not those of real vectors")
+    return np.asarray(found)
+
+
+def _of_bits(mechanism: MultiBitEncoder, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
+    strength, chosen = math.tanh(mechanism.epsilon_per_bit / 2), released != 0
+    unit = [(np.clip(x, mechanism.low, mechanism.high) - mechanism.low) / (mechanism.high - mechanism.low) for x in (one, zero)]
+    likely = [np.where(released > 0, (1 - strength) / 2 + x * strength, (1 + strength) / 2 - x * strength) for x in unit]
+    with np.errstate(divide="ignore"):
+        return float((np.log(likely[0][chosen]) - np.log(likely[1][chosen])).sum())

@@ -1,0 +1,287 @@
+"""The privacy sheet: one page about one row, for whoever has to sign it, and the same as a draft for the public registry.
+
+    fedgraph sheet RUN [ROW] [--out DIR]
+
+The order is that of the pyramid of NIST SP 800-226: ε and the unit of privacy on top; mechanisms, utility, implementation and
+side channels below; data and trust at the ground, since each layer holds only as well as those under it. The words stand in
+``templates/sheet.html`` and ``templates/deployment.yaml`` (a record of opendp/deployments-registry-data). Everything is read
+from the run, and the price is computed anew from the ledger lines in its cells: it
+signs nothing that it only reads. What a simulation cannot know
+stays a marked blank, never invented.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.store import store_atomically
+from fedgraph.errors import DataError, PrivacyError
+from fedgraph.privacy.explain import explain_event
+from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
+from fedgraph.privacy.settle import settle_account
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Protection, Viewer
+from fedgraph.report import answer, attack_bounds, page
+from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
+from fedgraph.report.report_rows import ReportRow, bound_report_row, format_row_mean
+from fedgraph.report.saved_run import SavedRun
+from fedgraph.report.scores import SCORE_METRICS, find_score_ceiling, find_score_trust, name_score_anchor
+from fedgraph.report.statement import list_statement_caveats
+
+_Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
+_BLANK = "[BLANK: to be filled in by whoever publishes]"
+_NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
+_MOST_KINDS = 8  # of releases that are listed
+_DIGITS = 6  # significant ones of a registered ε
+_MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
+
+_STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
+
+
+@dataclass(frozen=True)
+class PrivacySheet:
+    """The privacy sheet of one row.
+
+    Attributes:
+        anchor: Of the row.
+        html: The page.
+        record: The draft for the registry; None where nothing is guaranteed, so there is nothing to register.
+    """
+
+    anchor: str
+    html: str
+    record: _Told | None
+
+
+def make_privacy_sheet(run: SavedRun, row: ReportRow | None = None) -> PrivacySheet:
+    """The sheet of one row; its price is computed anew from the ledger lines in its cells.
+
+    Args:
+        run: The run.
+        row: The row; None: the answer at the least ε and the least trust that has one.
+
+    Raises:
+        DataError: No row is the answer, the row states no protection, or a cell states another price than its ledger.
+    """
+    chosen = _answer(run) if row is None else row
+    if chosen.head.protection is None:
+        raise DataError(f"{run.folder}: {name_score_anchor(chosen)} states no protection, so there is nothing to sign")
+    _require_price(run, chosen)
+    told = _told(run, chosen)
+    made = _record(chosen, told) if math.isfinite(chosen.provable) else None
+    return PrivacySheet(name_score_anchor(chosen), page.load_page_template("sheet.html").render(told), made)
+
+
+def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
+    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``. Nothing is left half-written.
+
+    Args:
+        made: The sheet.
+        out: The folder, which is made where it is missing.
+        force: Whether files with another content are replaced.
+
+    Returns:
+        The files.
+
+    Raises:
+        DataError: A file is already there with another content, or cannot be written.
+    """
+    stem = made.anchor.replace("-", "_")
+    files = {out / f"privacy_sheet_{stem}.html": made.html}
+    if made.record is not None:
+        files[out / f"deployment_{stem}.yaml"] = _as_yaml(made.record)
+    for file, content in files.items():
+        if not force and file.exists() and file.read_text(encoding="utf-8") != content:
+            raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for file, content in files.items():
+            store_atomically(file, content.encode())
+    except OSError as error:
+        raise DataError(f"{out}: cannot be written: {error.strerror or error}") from error
+    return list(files)
+
+
+def _as_yaml(record: _Told) -> str:
+    """The file. Texts of several lines are literal blocks, and no line is folded: the registry refuses folded text."""
+    head = fill_phrase("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
+    return head + yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
+
+
+def _round_up(value: float) -> float:
+    """A registered ε: six significant digits, never below the proven one.
+
+    Args:
+        value: At least 0 and finite.
+
+    Raises:
+        ValueError: ``value`` is ∞, which nobody registers.
+    """
+    if not math.isfinite(value):
+        raise ValueError(f"ε = {value} is no finite ε, so there is no record of it")
+    scale = 10.0 ** (_DIGITS - math.ceil(math.log10(value))) if value > 0 else 1.0
+    rounded = math.ceil(value * scale) / scale
+    return rounded if rounded >= value else math.nextafter(value, math.inf)
+
+
+def _answer(run: SavedRun) -> ReportRow:
+    found = [b for b in answer.find_answer(run.rows).best if b.score is not None and b.score.private]
+    if not found:
+        raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
+    least = min(found, key=lambda b: (b.budget, b.trust.rank)).score
+    assert least is not None
+    return least.row
+
+
+def _told(run: SavedRun, row: ReportRow) -> _Told:
+    """All that the two templates read."""
+    held, head, unit, environment = row.protection, row.head, row.protection.unit.value, run.environment
+    conditions = [held.sentence(a) for a in held.assumptions]
+    verdict = f"ε = {phrase_upper_bound(row.provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
+    if math.isinf(row.provable):
+        verdict = f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
+    floating_point, by_seed, _ = list_statement_caveats(secret=False)
+    seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
+    if str(environment.seed) == "secret":
+        seed = "the seed came from the operating system and was not written"
+    # Path, mechanism and number of releases of the first seed's run, from its ledger lines.
+    counts: dict[tuple[str, str], int] = {}
+    for line in map(json.loads, row.head.ledger):
+        if line.get("kind") == "release":
+            key = (str(line["path"]), str(line["mechanism"]))
+            counts[key] = counts.get(key, 0) + int(line.get("count", 1))
+    found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
+    left = len(found) - _MOST_KINDS + 1
+    return {
+        "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": find_score_trust(row),
+        "name": f"{row.name} · {head.world.words}",
+        "anchor": name_score_anchor(row),
+        "holds": math.isfinite(row.provable),
+        "of_paths": "; ".join(f"{path}: {phrase_upper_bound(row.path(path), 4)}" for path in head.paths),
+        "allowed": _delta_words(row, head.facts.train_nodes),
+        "measured": _measured(row),
+        "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
+        "shares": list(_shares(row, held)),
+        "utility": list(_utility(run, row)),
+        "notes": list(dict.fromkeys(note for e in row.entries for note in e.notes)),
+        "unprotected": [sentence for sentence in conditions if "public" in sentence],
+        "side_channels": [floating_point, seed, f"not protected here. In deployment: {_BLANK}"],
+        "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
+        "source": next((f" ({d.source})" for d in environment.data if d.name == head.dataset), ""),
+        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrase_number, "rounded_up": phrase_upper_bound,
+    }  # fmt: skip
+
+
+def _require_price(run: SavedRun, row: ReportRow) -> None:
+    """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
+    for entry in row.entries:
+        name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
+        try:
+            account, lines = _ledger_of(entry)
+            costs = {"": settle_account(account, lines).epsilon} | {
+                path: settle_account(account, lines, path).epsilon for path in entry.paths
+            }
+        except (ValueError, KeyError, TypeError, PrivacyError) as error:
+            raise DataError(f"{name} holds no ledger that can be priced ({' '.join(str(error).split())[:200]})") from error
+        if (account.protection, account.delta) != (entry.protection, entry.delta) or {line.path for line in lines} != {
+            *entry.paths
+        }:
+            raise DataError(f"{name} states another guarantee than its ledger; it was edited, and nothing was written")
+        for path, cost in costs.items():
+            stated = entry.paths[path] if path else entry.epsilon_provable
+            if not math.isclose(stated, cost, rel_tol=1e-6):
+                of = f" of the path {path!r}" if path else ""
+                raise DataError(f"{name} states ε = {stated:.4g}{of}, and its ledger costs ε = {cost:.4g}; it was edited")
+
+
+def _ledger_of(entry: CellEntry) -> tuple[LedgerAccount, list[LedgerLine]]:
+    """The account of the cell and its releases. ``ValueError`` and the like where it has none."""
+    first, *others = (json.loads(line) for line in entry.ledger)
+    return LedgerAccount.from_dict(first), [LedgerLine.from_dict(line) for line in others]
+
+
+def _shares(row: ReportRow, protection: Protection) -> Iterator[tuple[str, str]]:
+    """Sensitivity, noise of one client, and what is added up where, of each kind of release."""
+    yield "What is added up where", fill_phrase("added_up", protection.viewer.value)
+    secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    colluders = (protection.colluders or 1) if secure else 0
+    for line in {(line.path, line.mechanism): line for line in _ledger_of(row.head)[1]}.values():
+        found = _STD.search(line.mechanism)
+        multiplier = vars(line.event).get("noise_multiplier")
+        if found is None or not isinstance(multiplier, float) or not multiplier:
+            yield f"Sensitivity on the path {line.path}", f"in the price: {explain_event(line.event)}"
+            continue
+        share, clients = float(found[1]), row.head.facts.clients or 1
+        hiding = clients - colluders if secure else 1
+        total = share * math.sqrt(hiding)
+        behind = f"; the shares of {hiding} of {clients} clients hide one person: {total:.4g}" if secure else ""
+        yield (
+            f"Sensitivity on the path {line.path}",
+            f"Δ₂ = {total / multiplier:.4g}: noise of standard deviation {share:.4g} at each client{behind}; "
+            f"noise / Δ₂ = {multiplier:.4g}",
+        )
+
+
+def _delta_words(row: ReportRow, people: int) -> str:
+    """What δ allows, where it is not far below one over the number of people (0: unknown) who trained; else empty."""
+    delta, one = row.head.delta or 0.0, row.head.facts.one
+    if delta * people < 0.01:
+        return ""
+    many, allowed = "people" if one == "node" else f"{one}s", "publishes one of them, drawn at random, in full"
+    if delta * people < 1 - 1e-9:
+        allowed = f"publishes one of them in full with probability {delta * people:.2g}"
+    return fill_phrase("sheet", "delta", delta=delta, people=people, many=many, allowed=allowed)
+
+
+def _measured(row: ReportRow) -> str:
+    """The lower bound of an attack, and what it rests on."""
+    found = attack_bounds.describe_attack_bound(row).removeprefix("measured by an attack").lstrip(" :")
+    if row.measured is None or row.attack.estimator != "curve":
+        return found
+    plain = bound_report_row(tuple(row.attacked), row.head.delta or 0.0, "counting")
+    return found + fill_phrase("sheet", "curves", plain=phrase_number(math.floor(plain * 100) / 100, 2))
+
+
+def _utility(run: SavedRun, row: ReportRow) -> Iterator[tuple[str, str]]:
+    seeds = len(row.entries)
+    over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
+    for name in dict.fromkeys(m for e in row.entries for m in e.metrics if not m.startswith("attack_")):
+        yield SCORE_METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
+        over = ""
+    top = find_score_ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
+    if top is not None:
+        yield "Without privacy", f"{SCORE_METRICS[top.metric]} {format_row_mean(top.row, top.metric)} ({top.name})"
+
+
+def _record(row: ReportRow, told: _Told) -> _Told:
+    """The record, a draft of the highest tier. Its slug is name, curators and year in lower case, as the registry makes it."""
+    name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {row.protection.unit.value} level"
+    more = {
+        "name": name,
+        "classifier": "accuracy" in row.head.metrics and find_score_trust(row) is not Trust.NOBODY,
+        "attacked": attack_bounds.describe_attack_bound(row) if row.measured is not None else "No attack was run.",
+        "model": _MODELS.get(row.protection.viewer, "Federated"),
+        "dashed": lambda items: [f"- {item}" for item in items],
+    }
+    deployment = yaml.safe_load(page.load_page_template("deployment.yaml", escaped=False).render(told | more))
+    deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": _round_up(row.provable), "delta": row.head.delta or 0.0}
+    slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
+    return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as literal blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _text)

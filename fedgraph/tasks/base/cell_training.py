@@ -1,0 +1,230 @@
+"""One method trained in one world: its rounds, their price, and what the cell leaves behind.
+
+A guarantee that rests on a promised degree says nothing about graphs that break the promise: ``privacy.settle`` then prices
+the run at ε = ∞, and says how far the data are from the promise and what ε would be if they kept it.
+"""
+
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph import seeds
+from fedgraph.cells.cell import Cell, CellContext, CellOutcome
+from fedgraph.cells.task_facts import SettingChoiceFacts, TaskFacts
+from fedgraph.documents.settings import Spec
+from fedgraph.errors import ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.federation.messages import Masks
+from fedgraph.federation.round_attendance import Attendance
+from fedgraph.methods.base import Budget, Plan, PublicFacts, column_ranks, method_kinds
+from fedgraph.partition import base
+from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
+from fedgraph.privacy.mechanisms.noise import Disclose
+from fedgraph.privacy.settle import Guarantee, Promise, Settlement, settle
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Assumption, Protection, Unit
+from fedgraph.types import Graph, Partition
+from fedgraph.worlds import protocols
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import world_of_trust
+
+
+def look_up_training_promises(made: Plan, partition: Partition) -> Guarantee:
+    """The plan's guarantee with every promise beside what the data are.
+
+    Degrees are those of each client's graph as it is given, before any cut.
+    """
+    promised = made.guarantee.protection.promised_degree
+    if promised is None:
+        return made.guarantee
+    degrees = np.concatenate([s.graph.degrees for s in partition.subgraphs])
+    above = int((degrees > promised).sum())
+    found = Promise(Assumption.PROMISED_DEGREE, promised, int(degrees.max(initial=0)), above, degrees.size)
+    return replace(made.guarantee, promises=(found,))
+
+
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """A plan that was carried out, and its price.
+
+    Attributes:
+        plan: What was declared beforehand.
+        outcome: The final state, and every release.
+        guarantee: The plan's guarantee, with every promise looked up in the data.
+        settled: What the releases cost under that guarantee.
+    """
+
+    plan: Plan
+    outcome: rounds.RoundsOutcome
+    guarantee: Guarantee
+    settled: Settlement
+
+    def as_outcome(
+        self,
+        cell: Cell,
+        metrics: dict[str, float],
+        facts: TaskFacts,
+        *,
+        notes: tuple[str, ...] | None = None,
+        measured: float | None = None,
+        artefacts: Mapping[str, np.ndarray] | None = None,
+        timed: bool = True,
+    ) -> CellOutcome:
+        """What the cell leaves. notes: in the place of the plan's and the rounds'. measured: ε that an attack proves."""
+        return CellOutcome(
+            metrics=metrics,
+            facts=facts,
+            account=self.settled.account(cell.key, self.guarantee),
+            releases=self.outcome.releases,
+            epsilon_published=self.plan.epsilon_published,
+            epsilon_provable=self.settled.epsilon,
+            epsilon_measured=measured,
+            theorem=self.settled.theorem,
+            paths=self.settled.path_epsilons(),
+            notes=(*self.plan.notes, *self.outcome.notes) if notes is None else notes,
+            artefacts=dict(artefacts or {}),
+            timed=timed,
+        )
+
+
+def settle_cell_training(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
+    """The price of what was released, every promise looked up in ``partition``."""
+    guarantee = look_up_training_promises(made, partition)
+    return _Settled(made, outcome, guarantee, settle(guarantee, outcome.releases))
+
+
+def price_without_training(
+    cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: TaskFacts, *, from_sizes: bool
+) -> CellOutcome:
+    """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
+    return CellOutcome(
+        metrics=metrics,
+        facts=facts,
+        account=LedgerAccount(cell.key, protection, delta),
+        releases=(),
+        epsilon_published=None,
+        epsilon_provable=0.0 if from_sizes else np.inf,
+        theorem="nothing was released beyond the public sizes" if from_sizes else "computed on raw data",
+        paths={},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedCell(_Settled):
+    """A method that was trained in one world, and its price.
+
+    Attributes:
+        world: Where the method trained, with columns on one scale.
+        choice: How its settings were found, where they were chosen privately.
+    """
+
+    world: DealtWorld
+    choice: SettingChoiceFacts | None = None
+
+    @property
+    def question(self) -> Graph:
+        """The graph that the method's ``predict`` receives, with what its viewer may use
+        (``worlds.protocols.protocol_question``).
+        """
+        return protocols.protocol_question(self.world.setting, self.plan, lambda: self.settled.epsilon)
+
+
+def training_partition_key(partition: Spec) -> Hashable:
+    """Names the rule by which nodes are dealt: equal settings of a partition have equal keys."""
+    return tuple(sorted((key, repr(value)) for key, value in partition.items()))
+
+
+def deal_training_clients(held: Graph, partition: Spec, cell: Cell, context: CellContext) -> Partition:
+    """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
+    offers, settings = base.chosen_partition(partition)
+    found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, cell.seed))
+    if not found.disjoint:
+        raise ScenarioError(f"{cell.task} needs disjoint clients; partition {partition['partition']!r} overlaps")
+    return found
+
+
+def require_training_answers(
+    setting: protocols.ProtocolSetting, method: method_kinds.ClassifierMethod, cell: Cell, protocol: str
+) -> None:
+    """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
+    if not (setting.test_graph_public or setting.public_attributes is not None or method.OFFERS.private_test_nodes):
+        raise ScenarioError(
+            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
+            f"protocol: {protocol}): write public: test-graph with protocol: inductive, or choose features"
+        )
+
+
+def plan_cell_training(
+    method: method_kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.ProtocolSetting
+) -> Plan:
+    """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
+    made = column_ranks.plan_with_column_ranks(functools.partial(method.plan, settings, facts), facts, budget)
+    return replace(made, notes=(*made.notes, *setting.said))
+
+
+def train_cell_clients_alone(
+    names: Sequence[str], cell: Cell, context: CellContext, train_one: Callable[[int], TrainedCell]
+) -> tuple[list[TrainedCell], TrainedCell, list[float]]:
+    """Every client for itself, one after another. train_one: number of a client → its training, as the only client.
+
+    Returns:
+        each training; all of them as one; ε of each client's dearest unit. What one person has is at one client, so the
+        dearest client is the price of all. Owners of edges (entity level) may have some at every client, and pay for all.
+    """
+    each: list[TrainedCell] = []
+    lines: list[LedgerLine] = []
+    for client in range(len(names)):
+        done = train_one(client)
+        owners = done.guarantee.protection.unit is Unit.ENTITY
+        at = ((0, 0),) if owners else ((client, client),)
+        lines += [replace(line, cell=cell.key, clients=at) for line in done.outcome.releases]
+        each.append(done)
+        context.progress("clients alone", client + 1, len(names))
+    settled = settle(done.guarantee, lines)
+    prices = [settled.epsilon if owners else one.settled.epsilon for one in each]
+    settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
+    return each, replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines))), prices
+
+
+def train_cell(
+    world: DealtWorld,
+    key: Hashable,
+    made: Plan,
+    cell: Cell,
+    context: CellContext,
+    who: Sequence[str | int] = (),
+    *,
+    attendance: Attendance | None = None,
+    masks: Masks | None = None,
+    keep: frozenset[int] = frozenset(),
+) -> TrainedCell:
+    """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
+
+    attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
+    keep: after which rounds, counted from 1, the state is kept (``federation.rounds``). One client without noise begins as a
+    curator does, so both end with the same model.
+    """
+    shared = context.runtime.share(("partition", context.label, key), world.partition)
+    common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
+    path = (*cell.path, *who)
+    progress = (context.prefixes, context.on_round)
+    counted: tuple[LedgerLine, ...] = ()
+    first = column_ranks.plan_column_ranks(made)
+    if first is not None:
+        ranked = rounds.run_rounds(context.runtime, shared, first, context.root, path, common, *progress)
+        world, counted = world.scaled(ranked.state.memory), ranked.releases
+        shared = context.runtime.share(("partition", context.label, key, "scaled", *path), world.partition)
+    noisy = any(not isinstance(release.mechanism, Disclose) for release in made.schedule.releases)
+    one = made.facts.sizes.num_clients == 1 and not noisy and not who
+    starts = replace(cell, world=world_of_trust(Trust.CURATOR)).path if one else None
+    outcome = rounds.run_rounds(
+        context.runtime, shared, made, context.root, path, common, *progress,
+        attendance=attendance, masks=masks, starts=starts, keep=keep,
+    )  # fmt: skip
+    if first is not None:
+        context.runtime.forget(shared)
+    outcome = replace(outcome, releases=(*counted, *outcome.releases))
+    return TrainedCell(**vars(settle_cell_training(made, world.partition, outcome)), world=world)

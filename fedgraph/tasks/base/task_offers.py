@@ -1,0 +1,187 @@
+"""What a task says of itself beside its functions, how a task is found by its name, and what an entry of ``methods`` says.
+
+An entry says of its row, beside the settings of its method, its label, its budgets, and the like. Each task describes these
+keys by one model, ``ROW``, derived from ``TaskRowKeys``. The reader checks them, the schema lists them, and the method itself
+never sees them. Example: in ``{method: gcon, label: GCON, epsilons: [1]}`` the row's own keys are ``label`` and ``epsilons``.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
+
+from pydantic import AfterValidator, Field, ValidationError, field_validator
+
+from fedgraph import plugins
+from fedgraph.cells.cell import Cell, CellContext, CellOutcome, require_distinct_cells
+from fedgraph.documents.settings import Settings, Spec
+from fedgraph.methods.base import Plan
+from fedgraph.privacy.settle import Guarantee
+from fedgraph.tasks.base.cell_training import TrainedCell
+from fedgraph.types import Graph, Partition
+from fedgraph.worlds.protocols import ProtocolSetting
+
+_MOST_CHOICES = 200
+
+
+class TaskRowKeys(Settings):
+    """The keys that every task understands."""
+
+    label: str | None = Field(None, description="name of the row in tables")
+
+
+class TaskRowSelect(Settings):
+    """Settings of a method that are chosen privately. In each trial every combination of ``over`` is as likely as any other."""
+
+    over: dict[str, list[bool | int | float | str]] = Field(min_length=1, description="setting of the method: values")
+    among: float = Field(20, ge=1, le=1000, description="the mean number of trials")
+    by: Literal["accuracy"] = Field("accuracy", description="what the noisy score counts: right answers")
+    shape: float = Field(0, ge=0, le=10, description="η of the law of the number of trials: 0 logarithmic, 1 geometric")
+
+    @field_validator("over")
+    @classmethod
+    def _some(cls, over: dict[str, list[bool | int | float | str]]) -> dict[str, list[bool | int | float | str]]:
+        """At most ``_MOST_CHOICES`` combinations, each planned and priced before anything is trained."""
+        combinations = math.prod(map(len, over.values()))
+        if not 1 <= combinations <= _MOST_CHOICES:
+            raise ValueError(f"over has {combinations} combinations; allowed: 1 to {_MOST_CHOICES}")
+        return over
+
+    @property
+    def choices(self) -> list[Spec]:
+        """Every combination."""
+        return [dict(zip(self.over, values, strict=True)) for values in itertools.product(*self.over.values())]
+
+
+def distinct_task_values(what: str) -> AfterValidator:
+    """Of a list in a scenario: refused where two are equal."""
+
+    def checked(values: list[Any]) -> list[Any]:
+        require_distinct_cells(what, values)
+        return values
+
+    return AfterValidator(checked)
+
+
+def check_task_row_keys(row: type[TaskRowKeys]) -> Callable[[Spec], Spec]:
+    """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
+
+    def checked(entry: Spec) -> Spec:
+        for name in row.model_fields:
+            if (former := row.says(name).formerly) and former in entry:
+                raise ValueError(f"the key {former!r} is called {name!r} now: write {name}: …")
+        given = {k: v for k, v in entry.items() if k in row.model_fields and k != "label"}  # the reader checks every label
+        try:
+            row.model_validate(given)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            message = problem["msg"].removeprefix("Value error, ")
+            raise ValueError(f"{problem['loc'][0]} of this row is {problem['input']!r}; {message}") from None
+        if none := [k for k, v in given.items() if v is None]:
+            raise ValueError(f"{none[0]} of this row has no value; write one, or leave the key away")
+        return entry
+
+    return checked
+
+
+def without_task_row_keys(entry: Spec, row: type[TaskRowKeys]) -> Spec:
+    """The keys of an entry that are its method's, without the method's name."""
+    return {k: v for k, v in entry.items() if k != "method" and k not in row.model_fields}
+
+
+P = TypeVar("P")  # the task's settings
+NestedTaskPlugin: TypeAlias = tuple[tuple[str | int, ...], str, Spec]  # (place in the settings, room of plugins, its settings)
+
+
+@dataclass(frozen=True)
+class TaskModels(Generic[P]):
+    """How a task's rows become models that are used, and what a budget is charged for a cell.
+
+    Attributes:
+        params: The model of the task's settings.
+        everybody: From the settings, a graph and a graph of public people (or None) to the setting in which all train.
+        spends: From a cell to its plan and its guarantee, with every promise looked up in the data.
+        give_setting: Lets a cell train on a setting in the place of a split of its own.
+        train: Trains a cell, and prices it. Nothing is tested.
+    """
+
+    params: type[P]
+    everybody: Callable[[P, Graph, Graph | None], ProtocolSetting]
+    spends: Callable[[P, Cell, CellContext], tuple[Plan, Guarantee]]
+    give_setting: Callable[[P, Cell, CellContext, ProtocolSetting], None]
+    train: Callable[[P, Cell, CellContext], TrainedCell]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOffers(Generic[P]):
+    """What a task says of itself: ``TASK: TaskOffers[Params] = TaskOffers(…)`` at the end of its module.
+
+    Attributes:
+        needs_data: Whether it runs on each data set; else it runs once and reads none.
+        row_keys: The model of those keys of an entry of ``methods`` that are the task's and not the method's. None: the task
+            has no such entries.
+        one_method: Whether ``method: {…}`` is understood as a list of one.
+        refuses: From the settings and the name of a method to why it cannot serve here (kind, protocol, trust): one sentence
+            for the scenario's line, or None.
+        alone: Whether one worker can do a whole cell, so that cells may run side by side. None: never.
+        models: How its rows are fitted and charged. None: they cannot be.
+        clients: Who holds what in a cell, for rows that are deployed (``export``). None: they cannot be.
+    """
+
+    needs_data: bool = True
+    row_keys: type[TaskRowKeys] | None = None
+    one_method: bool = False
+    refuses: Callable[[P, str], str | None] | None = None
+    alone: Callable[[P, Cell], bool] | None = None
+    models: TaskModels[P] | None = None
+    clients: Callable[[P, Cell, CellContext], Partition] | None = None
+
+
+class Task(Protocol):
+    """The module of a task; its functions are described in ``tasks.base``."""
+
+    TASK: TaskOffers[Any]
+    Params: type[Settings]
+
+    def plugins_of(self, params: Any) -> Sequence[NestedTaskPlugin]: ...
+    def cells(self, params: Any, context: CellContext) -> Sequence[Cell]: ...
+    def plan(self, params: Any, cell: Cell, context: CellContext) -> Plan | None: ...
+    def run(self, params: Any, cell: Cell, context: CellContext) -> CellOutcome: ...
+
+
+def task_without_plugins(params: object) -> list[NestedTaskPlugin]:
+    """``plugins_of`` of a task without nested plugins."""
+    return []
+
+
+def nest_task_methods(methods: Sequence[Spec], row: type[TaskRowKeys]) -> list[NestedTaskPlugin]:
+    """The entries of ``methods`` as nested plugins: without the keys that are the task's, but for the label."""
+    given = [{k: v for k, v in m.items() if k not in row.model_fields or k == "label"} for m in methods]
+    return [(("methods", index), "methods", m) for index, m in enumerate(given)]
+
+
+def nest_task_attacks(named: Sequence[Spec]) -> list[NestedTaskPlugin]:
+    """Attacks by name as nested plugins, for the reader of scenarios.
+
+    Args:
+        named: The entries of ``attack.named``; their labels are left out.
+    """
+    given = [{k: v for k, v in attack.items() if k != "label"} for attack in named]
+    return [(("attack", "named", index), "attacks", attack) for index, attack in enumerate(given)]
+
+
+def task_without_plan(params: object, cell: Cell, context: CellContext) -> None:
+    """``plan`` of a task that releases nothing."""
+
+
+def load_task(kind: str) -> Task:
+    """A task by its name.
+
+    Args:
+        kind: The name of its file or folder in ``fedgraph/tasks``.
+
+    Raises:
+        ScenarioError: There is no such task.
+    """
+    return cast(Task, plugins.load("tasks", kind))

@@ -1,0 +1,138 @@
+"""What a trained model gave: embeddings in the collection's order, what its release can show at most, and accuracies: its own,
+those of a support vector machine on distances between graphs, and of votes of the nearest neighbours.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph.cells.task_facts import GraphClassificationFacts
+from fedgraph.comparison import classify
+from fedgraph.comparison.classify import ClassifySplit
+from fedgraph.methods.base import Plan, State, method_kinds
+from fedgraph.methods.base.method_kinds import EmbedderMethodMade, EmbedderMethodMemory
+from fedgraph.privacy.accounting import best_accuracy
+from fedgraph.privacy.mechanisms import blocks
+from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.tasks.base.measures import measure_named_classes
+from fedgraph.tasks.graph_classification.settings import Params
+from fedgraph.types import GraphCollection
+
+
+def order_classified_graphs(
+    received: list[np.ndarray | None], dealt: collections.DealtCollection, width: int
+) -> list[np.ndarray]:
+    """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
+    found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
+    at = 0
+    for rows, sizes in zip(received, dealt.sizes, strict=True):
+        rows = np.full((sum(sizes), width), 0.5) if rows is None else rows
+        for part in blocks.split_blocks(rows, sizes):
+            found[int(dealt.order[at])] = part
+            at += 1
+    return found
+
+
+def measure_classified_graphs(
+    made: Plan[Any, EmbedderMethodMade],
+    state: State[EmbedderMethodMemory],
+    dealt: collections.DealtCollection,
+    collection: GraphCollection,
+    split: ClassifySplit,
+    tuned: bool,
+) -> dict[str, float]:
+    """``model``: test accuracy of the shared model itself, on the graphs in clear.
+
+    tuned: also ``model_on_training``, the accuracy on the graphs it was trained on; and where the server kept copies of the
+    model, test accuracies of the copy that is best on validation graphs (``model_by_validation``, the first of equals) and of
+    the one that is best on the test graphs themselves (``model_tuned_on_test``: no result, it shows what that would print).
+    """
+
+    def right(parameters: np.ndarray) -> np.ndarray:
+        return np.asarray(_answers(made, parameters, dealt) == collection.labels)
+
+    last = right(state.model["parameters"])
+    found = {"model": float(last[split.test].mean())}
+    if not tuned:
+        return found
+    found["model_on_training"] = float(last[split.train].mean())
+    if kept := [right(parameters) for parameters in state.memory.kept]:
+        by_validation = max(kept, key=lambda r: float(r[split.validation].mean()))
+        found["model_by_validation"] = float(by_validation[split.test].mean())
+        found["model_tuned_on_test"] = max(float(r[split.test].mean()) for r in kept)
+    return found
+
+
+def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt: collections.DealtCollection) -> np.ndarray:
+    """int64 [graphs]: the class that the model names, in the collection's order."""
+    method = method_kinds.load_embedder_method(made.method)
+    clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
+    named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]
+    found = np.empty(dealt.order.size, dtype=np.int64)
+    found[dealt.order] = np.concatenate(named)
+    return found
+
+
+def classified_graph_facts(
+    collection: GraphCollection, dealt: collections.DealtCollection, split: ClassifySplit
+) -> GraphClassificationFacts:
+    """What the tables show beside every row: the clients, the graphs, and the sizes of the split."""
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    return GraphClassificationFacts(
+        clients=dealt.partition.num_clients,
+        partition=dealt.partition.description,
+        cut_edges=0,
+        graphs=int(sizes.size),
+        tested=int(split.test.size),
+        least_class=int(np.unique(collection.labels, return_counts=True)[1].min()),
+        mean_nodes=float(sizes.mean()),
+        smallest=int(sizes.min()),
+        majority=float(np.bincount(collection.labels).max() / sizes.size),
+        folds=(int(split.train.size), int(split.validation.size), int(split.test.size)),
+    )
+
+
+def bound_classified_graphs(
+    facts: GraphClassificationFacts,
+    made: Plan[Any, EmbedderMethodMade],
+    dealt: collections.DealtCollection,
+    collection: GraphCollection,
+) -> GraphClassificationFacts:
+    """The facts with the ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
+    if collection.num_classes != 2 or not made.made.graph_epsilons:
+        return facts
+    epsilons = np.empty(dealt.order.size)
+    epsilons[dealt.order] = np.concatenate([np.array(e) for e in made.made.graph_epsilons])
+    if not np.isfinite(epsilons).all():
+        return facts
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    least, median, largest = (float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0)))
+    return replace(
+        facts,
+        graph_epsilon=(least, median, largest),
+        bayes_balanced=float(np.mean([best_accuracy.best_accuracy(float(e)) for e in epsilons])),
+        bayes_given_size=best_accuracy.best_accuracy_given_public(sizes, collection.labels, epsilons),
+    )
+
+
+def judge_classified_graphs(
+    distances: np.ndarray, labels: np.ndarray, split: classify.ClassifySplit, rng: np.random.Generator, how: Params
+) -> dict[str, float]:
+    """``accuracy`` and ``_macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.
+
+    Without validation rows inner folds choose.
+    """
+    nearest = {k: classify.classify_by_nearest(distances, labels, (split,), k) for k in how.neighbours}
+    votes = {f"knn{k}": found.mean for k, found in nearest.items()}
+    if how.only_nearest is not None:
+        return measure_named_classes(nearest[how.neighbours[0]].named[0], labels[split.test]) | votes
+    found = classify.classify_by_svm(distances, labels, (split,), rng, how.handling)
+    metrics = measure_named_classes(found.named[0], labels[split.test])
+    metrics["most_negative_eigenvalue"] = float(found.most_negative[0])
+    if how.tuned_on_test:
+        known = np.sort(np.concatenate([split.train, split.validation]))
+        picked = classify.ClassifySplit(known, split.test, split.test)
+        found = classify.classify_by_svm(distances, labels, (picked,), rng, how.handling)
+        metrics["tuned_on_test"] = found.chosen[0]["validation"]
+    return metrics | votes

@@ -1,0 +1,261 @@
+"""Settings chosen privately: the best of K trainings by a noisy score, K secret; what choosing costs is in the ledger.
+
+A fifth of the labelled people do not train and judge: each is asked alone, from its own row without an edge, so one person
+changes the number of right answers by at most 1. Noise of the strength of one training hides it. Whoever trains pays for the
+trainings, whoever judges for the scores, and nobody for both. ``accounting.selection`` prices the best of them all, and
+``Desk.choose`` draws K, bounds and noises every score, and lets the best out.
+
+**Guarantee.** Unit and relation of the row, toward whoever is shown the chosen model, its settings and its score. K, the other
+trials and how long all of it took must stay secret. **Edge cases.** At edge level labels are public, and a score costs nothing.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from pydantic import ValidationError
+
+from fedgraph import seeds
+from fedgraph.cells.task_facts import SettingChoiceFacts
+from fedgraph.documents.settings import Spec
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.methods.base import MethodReads, Plan, PlanSchedule, PlanSums, method_kinds
+from fedgraph.privacy.accounting import calibrate, selection
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Event, Gaussian, Selected
+from fedgraph.privacy.ledger import merge_ledger_lines
+from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
+from fedgraph.privacy.sensitivity import Rows, sensitivity_l2
+from fedgraph.privacy.settle import settle, settled_client_events
+from fedgraph.privacy.units import Assumption, Protection, Unit
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks.base import Cell, CellContext
+from fedgraph.tasks.base.cell_training import TrainedCell
+from fedgraph.tasks.base.node_settings import NodeRowKeys, Params
+from fedgraph.tasks.base.task_offers import TaskRowSelect, without_task_row_keys
+from fedgraph.types import Graph
+from fedgraph.worlds.protocols import ProtocolSetting, graph_without_edges
+
+_JUDGES, MOST_JUDGES = 0.2, 1000  # of the labelled people, and how many at most
+_HALVINGS = 9  # of the interval of the ε of one training
+_CHEAPEST = 30.0  # how many times smaller than the whole it may be
+_PATH = "choice"
+
+
+@dataclass(frozen=True, eq=False)
+class _Judges:
+    """Who judges.
+
+    Attributes:
+        graph: The training graph as it was before judges left it, with their labels.
+        rows: int64 [judges], their rows in it.
+        alone: Whether each is asked alone, from its own row without an edge. Else (where labels and features are public) they
+            stay in the training graph, without their labels.
+    """
+
+    graph: Graph
+    rows: np.ndarray
+    alone: bool
+
+    def right(self, fitted: TrainedCell) -> np.ndarray:
+        """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
+        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.world.setting
+        predict = method_kinds.load_classifier_method(plan.method).predict
+        if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
+            said = predict(plan, state, graph_without_edges(setting.held))[self.rows].argmax(axis=1)
+        else:
+            ranks, graph = setting.ranks, self.graph
+            scaled = graph if ranks is None else ranks.scaled(replace(graph, columns=ranks.columns))
+            asked = (replace(scaled.induced(np.array([row])), labels=np.array([-1])) for row in self.rows)
+            said = np.array([int(np.asarray(predict(plan, state, one)).argmax()) for one in asked])
+        return np.asarray((said == self.graph.labels[self.rows])[:, None], dtype=np.float64)
+
+
+def split_chosen_settings_judges(
+    setting: ProtocolSetting, protocol: str, rng: np.random.Generator
+) -> tuple[ProtocolSetting, _Judges]:
+    """(what trains, who judges). rng: a public coin, so that who judges is public, as who trains is."""
+    held = setting.held
+    labelled = np.flatnonzero(held.labels >= 0)
+    rows = np.sort(rng.permutation(labelled)[: min(MOST_JUDGES, max(1, round(_JUDGES * labelled.size)))])
+    judges = _Judges(held, rows, alone=protocol != "transductive")
+    if not judges.alone:
+        labels = held.labels.copy()
+        labels[rows] = -1
+        rest, left = np.arange(held.num_nodes), replace(held, labels=labels)
+    else:
+        rest = np.setdiff1d(np.arange(held.num_nodes), rows)
+        left = held.induced(rest)
+    same = setting.asked is held
+    return replace(
+        setting,
+        held=left,
+        asked=left if same else setting.asked,
+        truth=setting.truth[rest] if same else setting.truth,
+        num_train=setting.num_train - rows.size,
+        public_attributes=None if setting.public_attributes is None else graph_without_edges(left),
+        asking=np.searchsorted(rest, setting.asking),
+    ), judges  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Priced:
+    """What a choice will release.
+
+    Attributes:
+        epsilon: The ε of one training, and of one score.
+        plan: The plan of the whole choice: one release, whose event prices all trials and their scores.
+    """
+
+    epsilon: float
+    plan: Plan
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenSettings:
+    """One choice of settings of a cell.
+
+    Attributes:
+        select: What is chosen among, and the law of the number of trials.
+        params: The task's settings; their δ is a number.
+        cell: The cell.
+        context: The cell's context. Trainings have contexts of their own.
+        setting: What trains.
+        judges: Who judges.
+        plan_one: The plan of one training with given settings.
+        train_one: One training with given settings.
+        give: Lets a training have its setting.
+    """
+
+    select: TaskRowSelect
+    params: Params
+    cell: Cell
+    context: CellContext
+    setting: ProtocolSetting
+    judges: _Judges
+    plan_one: Callable[[Params, Cell, CellContext], Plan]
+    train_one: Callable[[Params, Cell, CellContext], TrainedCell]
+    give: Callable[[Params, Cell, CellContext, ProtocolSetting], None]
+
+    @cached_property
+    def rows(self) -> tuple[Params, ...]:
+        """The task's settings with each combination. ``ScenarioError`` for a setting that the method does not have."""
+        return tuple(map(self._with, self.select.choices))
+
+    def _with(self, choice: Spec) -> Params:
+        entry = self.cell.entry
+        assert entry is not None
+        spec = {**{k: v for k, v in self.params.methods[entry].items() if k != "select"}, **choice}
+        try:
+            method_kinds.load_method(spec["method"]).Params(**without_task_row_keys(spec, NodeRowKeys))
+        except ValidationError as error:
+            problem = error.errors()[0]
+            raise ScenarioError(f"select.over: {choice}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
+        methods = [spec if number == entry else other for number, other in enumerate(self.params.methods)]
+        return self.params.model_copy(update={"methods": methods})
+
+    def trial_context(self, engine: SerialRuntime) -> CellContext:
+        """Of trainings whose rounds nobody counts: how many there were is a secret."""
+        mine = CellContext(self.context.label, self.context.dataset, self.context.data, self.context.root, 1, engine)
+        self.give(self.params, self.cell, mine, self.setting)
+        return mine
+
+    @property
+    def priced(self) -> _Priced:
+        """The trainings of the largest ε whose best costs at most the cell's. ``PrivacyError`` where there is none."""
+        return self.context.cached(("choice", self.cell.path), self._affordable)
+
+    def _affordable(self) -> _Priced:
+        with SerialRuntime() as engine:
+            planned = functools.partial(self._planned, self.trial_context(engine))
+            low, high = self.cell.epsilon / _CHEAPEST, self.cell.epsilon
+            best = planned(low)
+            if best.plan.provable().epsilon > self.cell.epsilon:
+                raise PrivacyError(f"ε = {high:g} does not pay for a choice; allowed: fewer trials (among), or a larger ε")
+            for _ in range(_HALVINGS):
+                tried = planned(middle := math.sqrt(low * high))
+                if tried.plan.provable().epsilon <= self.cell.epsilon:
+                    low, best = middle, tried
+                else:
+                    high = middle
+        return best
+
+    def _planned(self, context: CellContext, epsilon: float) -> _Priced:
+        plans = [self.plan_one(params, replace(self.cell, epsilon=epsilon), context) for params in self.rows]
+        first, protection = plans[0], _protection(plans)
+        bound, mechanism = Rows(1.0, self.judges.rows.size), _require_priced(plans)
+        score: tuple[Event, ...] = ()
+        if protection.unit is not Unit.EDGE:
+            multiplier = calibrate.calibrate_gaussian(1, epsilon, first.guarantee.delta)
+            mechanism = GaussianNoise(multiplier * sensitivity_l2(bound, protection.relation))
+            score = (Gaussian(multiplier),)
+        trainings = (event for p in plans for event in settled_client_events(p.guarantee, p.schedule.releases).values())
+        stop = selection.stop_for_selection(self.select.shape, self.select.among)
+        event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
+        schedule = PlanSchedule(1, (PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)
+        guarantee = replace(first.guarantee, protection=protection, sampled_once=None)  # inside the trials
+        made = replace(first, guarantee=guarantee, schedule=schedule, sums=PlanSums(), epsilon_published=None)
+        return _Priced(epsilon, made)
+
+    def train(self) -> TrainedCell:
+        """K trials, each with noise of its own; the one of the highest noisy score, at the price of all."""
+        priced, cell, root = self.priced, self.cell, self.context.root
+        picks = seeds.secret_seeded_generator(root, "candidates", *cell.path)
+        door = Desk(cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_seeded_generator(root, "choice", *cell.path))
+
+        def trial(number: int) -> tuple[tuple[int, TrainedCell], np.ndarray]:
+            which = int(picks.integers(len(self.rows)))
+            one = replace(cell, task=f"{cell.task}/trial {number}", epsilon=priced.epsilon)  # no label holds a slash
+            with SerialRuntime() as engine:
+                fitted = self.train_one(self.rows[which], one, self.trial_context(engine))
+            return (which, fitted), self.judges.right(fitted)
+
+        (which, best), score = door.choose(_PATH, trial)
+        lines = merge_ledger_lines(door.entries)
+        guarantee = replace(priced.plan.guarantee, promises=best.guarantee.promises)
+        outcome = replace(best.outcome, releases=lines)
+        choices, judges = self.select.choices, self.judges.rows.size
+        share = score.value.item() / judges
+        choice = SettingChoiceFacts(choices[which], share, judges, priced.epsilon, len(choices), self.select.among)
+        plan = replace(best.plan, epsilon_published=None)
+        settled = settle(guarantee, lines)
+        return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, settled=settled, choice=choice)
+
+
+def _protection(plans: list[Plan]) -> Protection:
+    """Of all trainings together: what any of them assumes, but for the search, which is counted."""
+    every = [plan.guarantee.protection for plan in plans]
+    assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not Assumption.UNTUNED)
+    found = {replace(one, assumptions=(*assumed, Assumption.TRIALS_SECRET)) for one in every}
+    if len(found) > 1 or len({plan.guarantee.delta for plan in plans}) > 1:
+        raise PrivacyError(f"{plans[0].method}: settings with other units, relations, promises or δ are not chosen among")
+    return found.pop()
+
+
+def _require_priced(plans: list[Plan]) -> NoiseMechanism:
+    """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
+    for made in plans:
+        guarantee, reads = made.guarantee, method_kinds.load_method(made.method).OFFERS.reads
+        if guarantee.holdings is not None or guarantee.per_end:
+            raise PrivacyError(f"{made.method}: a choice is priced where everything of a person is at one client")
+        if reads is not None and all(isinstance(r.mechanism, MaskedResponse) for r in made.schedule.releases):
+            raise PrivacyError(
+                f"{made.method}: its answers follow from neighbours' labels alone, and who judges is asked without an edge, "
+                "which would tell of its other end: no score tells settings apart; choose among settings with rows: true"
+            )
+        if guarantee.protection.unit is Unit.EDGE and (reads is None or reads(made) is not MethodReads.NOTHING):
+            raise PrivacyError(f"{made.method}: its score would read private edges, which nobody priced")
+    return Disclose("a score that reads what is released and public")
+
+
+def describe_chosen_settings(choice: SettingChoiceFacts, epsilon: float) -> str:
+    """For the report. epsilon: of all of it."""
+    return (
+        f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({choice.among:g} on average, "
+        f"{choice.combinations} combinations) by a noisy score, {100 * choice.score:.1f} % right of {choice.judges:,} people "
+        f"who did not train. A training or a score alone has ε = {choice.epsilon:.3g}; choosing brings it to {epsilon:.3g}."
+    )
