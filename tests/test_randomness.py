@@ -16,32 +16,32 @@ from tests.test_architecture import ROOT, modules, tree
 
 # What asks the operating system.
 SYSTEM = {
-    "seeds/__init__.py root": "the root of a run with a secret seed",
+    "seeds/__init__.py root_seed": "the root of a run with a secret seed",
     "export/site.py Site": "the root of a deployed site",
-    "models/answers.py Roster.of": "the key of a model's roster",
+    "models/answers.py AnswerRoster.of": "the key of a model's roster",
     "runs/charged.py ChargedRun.charge": "the name of a run in a budget",
-    "runtime/ray/doors.py Door.__init__": "the key of a socket",
+    "runtime/ray/doors.py ActorDoor.__init__": "the key of a socket",
 }
 
 # What makes a generator of a seed of its own. None of them decides who is in a sample that is priced, and none makes noise.
 STREAMS, PUBLIC, AFTER, CLEAR = "the streams", "public values or coins", "what was released", "no guarantee"
 SEEDED = {
-    "seeds/__init__.py sequence": STREAMS,
-    "seeds/__init__.py secret_generator": STREAMS,
-    "seeds/__init__.py generator": STREAMS,
-    "attacks/base/attack_scene.py first_state": STREAMS,
+    "seeds/__init__.py seed_sequence": STREAMS,
+    "seeds/__init__.py secret_seeded_generator": STREAMS,
+    "seeds/__init__.py seeded_generator": STREAMS,
+    "attacks/base/attack_scene.py start_scene_model": STREAMS,
     "tasks/graph_starts.py _explore": STREAMS,
     "export/project.py _dimensions": PUBLIC,
-    "learning/layers/shared_gnn.py Batches.inputs": PUBLIC,
-    "learning/links.py random_rows": PUBLIC,
-    "learning/pair_scorer.py Learner.step": PUBLIC,
-    "learning/projection.py public_basis": PUBLIC,
+    "learning/layers/shared_gnn.py SharedGnnBatches.inputs": PUBLIC,
+    "learning/links.py random_link_rows": PUBLIC,
+    "learning/pair_scorer.py PairScorer.step": PUBLIC,
+    "learning/projection.py public_projection_basis": PUBLIC,
     "learning/projection.py _pairs": PUBLIC,
     "methods/link_hops.py _random": PUBLIC,
     "methods/link_owners.py _random": PUBLIC,
     "methods/progap_node.py start": PUBLIC,
-    "partition/louvain.py communities": PUBLIC,
-    "learning/propagation/mean_field.py look_alikes": AFTER,
+    "partition/louvain.py _communities": PUBLIC,
+    "learning/propagation/mean_field.py mean_field_look_alikes": AFTER,
     "methods/blink.py _learnt": AFTER,
     "methods/dpdgc.py _learnt": AFTER,
     "methods/gap_edge.py _after_hop": AFTER,
@@ -50,18 +50,18 @@ SEEDED = {
     "methods/progap_edge.py _grown": AFTER,
     "methods/progap_node.py server": AFTER,
     "methods/sage_edge.py server": AFTER,
-    "learning/links.py fit_encoder": CLEAR,
-    "methods/nonprivate/clients.py message": CLEAR,
+    "learning/links.py fit_link_encoder": CLEAR,
+    "methods/nonprivate/clients.py nonprivate_client_message": CLEAR,
     "methods/nonprivate/clients.py _like_asked": CLEAR,
-    "methods/nonprivate/phases.py step_seed": CLEAR,
+    "methods/nonprivate/phases.py phase_step_seed": CLEAR,
 }
 
 # What draws from torch's one generator, which it seeds first and leaves as it was.
 OF_TORCH = {
     "learning/layers/torch_matrices.py seed_torch",
-    "learning/links.py fit_encoder",
-    "learning/baselines/fitting.py build",
-    "learning/baselines/fitting.py trained",
+    "learning/links.py fit_link_encoder",
+    "learning/baselines/fitting.py build_for_fitting",
+    "learning/baselines/fitting.py continue_fitting",
     "learning/baselines/many_gcns.py _masks",
     "learning/baselines/networks.py _dropped",
 }

@@ -274,7 +274,7 @@ def response_lower_bound(num_values: int) -> ClosedFormBound:
 
 
 def bits_lower_bound(num_bits: int) -> ClosedFormBound:
-    """Scores are the number of +1 among ``_num_bits`` independent bits, each +1 with p₁ under P and p₀ under Q.
+    """Scores are the number of +1 among ``num_bits`` independent bits, each +1 with p₁ under P and p₀ under Q.
 
     All bits +1 is one outcome, with likelihood ratio (p₁/p₀)^m; p₁ and p₀ are Clopper-Pearson limits, α/2 each.
     """

@@ -48,7 +48,7 @@ def _generate_accounts(model: _AccountsParams, name: str, seed: int) -> Graph:
         seed: of its random stream.
 
     Returns:
-        A graph whose ``owner`` is the bank of each account; ``adjacency_of_owners`` name who pays and who is paid.
+        A graph whose ``owner`` is the bank of each account; ``edge_owners`` name who pays and who is paid.
     """
     rng = seeds.seeded_generator(seed, "accounts", model.people)
     shops, firms = max(_SEGMENTS * _REGIONS, model.people // 5), max(_REGIONS, model.people // 15)

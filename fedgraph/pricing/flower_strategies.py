@@ -6,7 +6,7 @@ what the strategy returns, not what it remembers. Of FedAvgM the state is linear
 (``_momentum_gain``); of the others (FedAdam, FedYogi, medians, trimmed means, Krum) no bound is proven here, and the price is
 ∞.
 
-``accountant=RdpAccountant(PrivacyConfig(target_delta, population_size, …))`` composes one Gaussian of ``calibrate_noise`` a
+``accountant=RdpAccountant(PrivacyConfig(target_delta, population_size, …))`` composes one Gaussian of ``noise_multiplier`` a
 round, without amplification, under add/remove of a client, in Rényi orders. It refuses unequal weights, other numbers of
 replies than ``num_sampled_clients`` and strategies that do not average, so that one client weighs exactly one share. Where
 ``max_epsilon`` would be passed, the run ends. Its ε is computed in the same orders (ε(α) = αT/(2z²), converted as its library

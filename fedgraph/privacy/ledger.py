@@ -102,7 +102,7 @@ class LedgerLine:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LedgerLine:
-        """Inverse of ``event_to_dict``.
+        """Inverse of ``to_dict``.
 
         Raises:
             PrivacyError: ranges that are not in ascending order, or a count that is not that of clients, rounds and times.

@@ -255,10 +255,10 @@ class Protection:
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> Protection:
-        """Inverse of ``event_to_dict``.
+        """Inverse of ``to_dict``.
 
         Args:
-            data: a mapping that ``event_to_dict`` made; ``unit``, ``degree_limit`` and ``colluders`` may be missing.
+            data: a mapping that ``to_dict`` made; ``unit``, ``degree_limit`` and ``colluders`` may be missing.
 
         Returns:
             The protection, checked as when it is built.

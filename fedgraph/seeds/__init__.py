@@ -117,7 +117,7 @@ def public_seed(seed: int | str) -> int:
 
 
 def seed_sequence(root: int, *path: str | int | float) -> np.random.SeedSequence:
-    """The ``SeedSequence`` named by ``path`` under ``root_seed`` (a non-negative integer)."""
+    """The ``SeedSequence`` named by ``path`` under ``root`` (a non-negative integer)."""
     if root < 0:
         raise ValueError(f"a root seed must be a non-negative integer, found {root}")
     key = np.frombuffer(hashlib.sha256(_name(path).encode()).digest(), dtype=np.uint32)
@@ -126,7 +126,7 @@ def seed_sequence(root: int, *path: str | int | float) -> np.random.SeedSequence
 
 @lru_cache(maxsize=16)
 def _words(root: int) -> np.ndarray:
-    """``root_seed`` as numpy writes it before a spawn key: words of 32 bits, the lowest first, at least four."""
+    """``root`` as numpy writes it before a spawn key: words of 32 bits, the lowest first, at least four."""
     count = max(4, -(-root.bit_length() // 32))
     return np.array([(root >> (32 * place)) & 0xFFFFFFFF for place in range(count)], dtype=np.uint32)
 

@@ -104,7 +104,7 @@ class World:
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> World:
-        """Inverse of ``event_to_dict``.
+        """Inverse of ``to_dict``.
 
         Raises:
             KeyError: a part is missing.

@@ -141,7 +141,7 @@ def test_every_call_of_a_round_comes_through_the_socket(ray_engine: Runtime) -> 
 
 def callers(items: range) -> list[str]:
     """Names of the functions of ``Door`` on the way to this call."""
-    return [f.name for f in traceback.extract_stack() if Path(f.filename).name == "direct.py"]
+    return [f.name for f in traceback.extract_stack() if Path(f.filename).name == "doors.py"]
 
 
 def test_the_server_computes(engine: Runtime) -> None:

@@ -143,6 +143,6 @@ def defaults(path: Path) -> list[str]:
 def test_no_default_is_the_less_private_choice() -> None:
     rooms = Path(fedgraph.__file__).parent
     files = [p for room in ("privacy", "partition", "worlds") for p in (rooms / room).rglob("*.py")]
-    files += [rooms / "methods" / "base" / name for name in ("facts.py", "plan.py")] + [rooms / "types.py"]
+    files += [rooms / "methods" / "base" / name for name in ("public_facts.py", "plan.py")] + [rooms / "types.py"]
     there = [found for path in files for found in defaults(path)]
     assert not there, "give these no default, or say in SAFE why it is the more private choice:\n" + "\n".join(there)

@@ -2,7 +2,7 @@
 
 The gnn-benchmark ``.npz`` (Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018) has the keys ``adj_data,
 adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and ``labels``; PPNP writes ``adj_matrix.data`` and so on.
-Members that hold pickled objects (``owner_part_classes`` in some files) are never touched: numpy reads a member only when
+Members that hold pickled objects (``class_names`` in some files) are never touched: numpy reads a member only when
 asked, and refuses pickles.
 """
 

@@ -71,7 +71,7 @@ class PublishedCounts:
     classes: int
 
     def check(self, graph: Graph, lost: float = 0.0) -> Graph:
-        """``published_graph`` itself; ``DataError`` when it is not the published one. lost: share of the edges that may be
+        """``graph`` itself; ``DataError`` when it is not the published one. lost: share of the edges that may be
         missing.
         """
         found = PublishedCounts(

@@ -44,7 +44,7 @@ def graph_from_object(
         name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
         columns: what becomes of the columns of a pandas table (``columns.OwnTableRules``); of other data only
-            ``adjacency_of_edges`` counts.
+            ``from_edges`` counts.
         labelled: whether some label must be known. If not, labels are not read, and a table of nodes needs none.
 
     Returns:

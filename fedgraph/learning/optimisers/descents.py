@@ -78,7 +78,7 @@ class StatefulDescent:
     Attributes:
         vector: float32 [p]; what is given is copied.
         rate: Step size.
-        rule: ``descend_by_adam`` (Kingma & Ba 2015) or ``sgd``.
+        rule: ``adam`` (Kingma & Ba 2015) or ``sgd``.
         first: Adam's first moment estimates, [p]; empty ones begin as zeros.
         second: Adam's second moment estimates, [p]; empty ones begin as zeros.
         steps: How many gradients have been seen.

@@ -94,7 +94,7 @@ def measure_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 
 
 def measure_named_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """``accuracy``, ``_macro_f1`` and ``majority_share`` (see ``measure_scores``) where each row is given a class and no
+    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``measure_scores``) where each row is given a class and no
     scores.
 
     named, truth: int64 [n], n ≥ 1, every truth known (≥ 0).

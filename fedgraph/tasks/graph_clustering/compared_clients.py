@@ -165,7 +165,7 @@ def _minima_variation(
 
 
 def classify_compared_clients(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
-    """Mean accuracy over five folds, where the labels of the other four are known: ``classify_compared_clients`` of a support
+    """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support
     vector machine on exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs
     of a class with fewer members than folds are left out.
     """

@@ -123,7 +123,7 @@ class ClusteringRow:
         variant: The name of the row's cells: label, comparison, encoder and rule, as far as they are not the usual ones.
         index: The place of its entry in ``methods``.
         encoder: What a finite ε is read by.
-        rule: How ε is meant: ``1/n`` for a graph of n nodes, or ``read_graph_epsilon``, a number.
+        rule: How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number.
         how: How releases are compared.
         epsilon: A number > 0, or ``1/n``.
         named: The label of the entry, or empty.

@@ -55,7 +55,7 @@ def graph_epsilon_in_clear(epsilon: float | str) -> bool:
 
 
 def _label(method: Spec) -> str:
-    """The name of a model's rows: its ``_label``, else its ``model``."""
+    """The name of a model's rows: its ``label``, else its ``model``."""
     return str(method.get("label", method.get("model", "gcn")))
 
 
@@ -118,7 +118,7 @@ class CodedGraphRow:
 
     @property
     def rule(self) -> str:
-        """How ε is meant: ``1/n`` for a graph of n nodes, or ``read_graph_epsilon``, a number."""
+        """How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number."""
         return "1/n" if isinstance(self.epsilon, str) else "epsilon"
 
     @property
