@@ -23,7 +23,7 @@ from benchmarks.main_job import pss_bytes
 
 TABLE = ["scenarios/dpar_table1.yaml", "--seeds", "1", "--set", "datasets.1.enabled=false", "--set", "datasets.2.enabled=false"]
 RUN = "import sys; from fedgraph import run; from fedgraph.runs import schedule; {}; sys.exit(run.main(sys.argv[1:]))"
-WAYS = {"one after another": "schedule.is_alone = lambda stage, cell: False", "side by side": "pass"}
+WAYS = {"one after another": "schedule.is_scheduled_alone = lambda stage, cell: False", "side by side": "pass"}
 
 
 def processor_seconds(session: int, seen: dict[str, float]) -> None:

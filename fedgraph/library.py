@@ -210,13 +210,11 @@ def _of_whole_graphs(
     return tasks + ([{**common, "task": "graph_clustering", "methods": blind}] if blind else [])
 
 
-def _usual(edgeless: bool) -> list[str]:
+def _usual(edgeless: bool, usual: Sequence[str] = ("features", "gap_node", "nonprivate")) -> list[str]:
     """What is compared where nobody names methods. edgeless: only what can train on rows without edges."""
-    return [
-        name
-        for name in ("features", "gap_node", "nonprivate")
-        if not edgeless or any(d.edgeless for d in method_kinds.load_method(name).OFFERS.drafts)
-    ]
+    if not edgeless:
+        return list(usual)
+    return [name for name in usual if any(d.edgeless for d in method_kinds.load_method(name).OFFERS.drafts)]
 
 
 def _passing_folder() -> Path:

@@ -106,7 +106,7 @@ def _needed_mass(found: OneRunCount, least: InverseCurve, tail: float) -> float:
 def refuted_curve_mu(found: OneRunCount, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest μ that ``found`` refutes: with probability ≥ 1 − alpha a mechanism with a Gaussian curve has no smaller μ.
 
-    >>> round(mu_lower(Count(1000, 1000, 800)), 2)
+    >>> round(refuted_curve_mu(Count(1000, 1000, 800)), 2)
     0.58
     """
     return _largest(lambda mu: curve_refuted(found, inverse_gaussian_curve(mu), alpha), _MU_MOST)

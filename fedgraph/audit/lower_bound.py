@@ -142,7 +142,7 @@ def delta_lower_bound(chosen_on: LowerBoundScores, counted_on: LowerBoundScores,
 def lower_bound_ceiling(runs: int, delta: float, alpha: float) -> float:
     """The largest ε that ``epsilon_lower_bound`` can report on ``runs`` runs per world: all of P in A, none of Q.
 
-    >>> round(ceiling(1000, 0.0, 0.05), 2)
+    >>> round(lower_bound_ceiling(1000, 0.0, 0.05), 2)
     5.6
     """
     low, high = float(_at_least(runs, runs, alpha / 2)), float(_at_most(0, runs, alpha / 2))

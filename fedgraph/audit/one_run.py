@@ -84,7 +84,7 @@ def one_run_p_value(found: OneRunCount, epsilon: float, delta: float) -> float:
 def one_run_epsilon(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest ε that ``found`` refutes: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
 
-    >>> round(epsilon_lower(Count(1000, 1000, 800), 0.0), 3)
+    >>> round(one_run_epsilon(OneRunCount(1000, 1000, 800), 0.0), 3)
     1.254
     """
     check_one_run_alpha(alpha)

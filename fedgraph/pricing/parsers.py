@@ -269,7 +269,7 @@ def parse_command_line(words: list[str]) -> dict[str, ParsedTree]:
 def parse_scalar(text: str) -> ParsedTree:
     """A word as a number, True, False, None or itself.
 
-    >>> scalar("1e-5"), scalar("7"), scalar("True"), scalar("gap")
+    >>> parse_scalar("1e-5"), parse_scalar("7"), parse_scalar("True"), parse_scalar("gap")
     (1e-05, 7, True, 'gap')
     """
     text = text.strip().strip("\"'")

@@ -82,7 +82,7 @@ def explain_ledger(ledger: Ledger, cell: str | None = None) -> str:
 def _in_words(cell: str) -> str:
     """The name of a cell as people write its parts, which the ledger keeps apart by ``%2F`` (``ledger.ledger_account_name``).
 
-    >>> in_words("mine/own%2Fcsv/features")
+    >>> _in_words("mine/own%2Fcsv/features")
     'mine · own/csv · features'
     """
     return cell.replace("/", " · ").replace("%2F", "/").replace("%25", "%")
@@ -91,7 +91,7 @@ def _in_words(cell: str) -> str:
 def _spans(numbers: Iterable[int]) -> str:
     """Whole numbers as ranges.
 
-    >>> spans([0, 1, 2, 5, 7, 8])
+    >>> _spans([0, 1, 2, 5, 7, 8])
     '0–2, 5, 7–8'
     """
     return _ranges(ledger_spans(numbers))

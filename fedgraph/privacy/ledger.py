@@ -119,7 +119,7 @@ class LedgerLine:
 def ledger_spans(numbers: Iterable[int]) -> LedgerSpans:
     """Whole numbers as ranges.
 
-    >>> spans_of([0, 1, 2, 5, 7, 8])
+    >>> ledger_spans([0, 1, 2, 5, 7, 8])
     ((0, 2), (5, 5), (7, 8))
     """
     out: list[tuple[int, int]] = []
@@ -223,7 +223,7 @@ def ledger_account_name(path: Sequence[str | int | float]) -> str:
     Returns:
         The name.
 
-    >>> account_name(("a/b", "c")), account_name(("a", "b/c"))
+    >>> ledger_account_name(("a/b", "c")), ledger_account_name(("a", "b/c"))
     ('a%2Fb/c', 'a/b%2Fc')
     """
     return "/".join(str(part).replace("%", "%25").replace("/", "%2F") for part in path)

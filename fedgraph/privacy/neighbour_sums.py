@@ -171,7 +171,7 @@ class NeighbourDegreeCap:
             replaces: whether a node is replaced (two removals), not zeroed.
             rows_released: whether anybody but its owner sees a node's row.
 
-        >>> round(DegreeCap(6401, 10, 3200).sensitivity_l2(), 2), round(DegreeCap(401).sensitivity_l2(), 2)
+        >>> round(NeighbourDegreeCap(6401, 10, 3200).sensitivity_l2(), 2), round(NeighbourDegreeCap(401).sensitivity_l2(), 2)
         (13.75, 20.0)
         """
         exact = math.sqrt(float(self.changes(rows_released)[0].max()))
@@ -305,9 +305,9 @@ def neighbour_sum_sensitivity(relation: Relation, degree: int | None = None, row
     Raises:
         PrivacyError: node level without D, or a relation that is neither of edges nor of nodes.
 
-    >>> sensitivity(Relation.EDGE_DIRECTED), round(sensitivity(Relation.EDGE_UNDIRECTED) ** 2, 12)
+    >>> neighbour_sum_sensitivity(Relation.EDGE_DIRECTED), round(neighbour_sum_sensitivity(Relation.EDGE_UNDIRECTED) ** 2, 12)
     (1.0, 2.0)
-    >>> sensitivity(Relation.NODE_ZERO_OUT, degree=9, rows_released=False)
+    >>> neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT, degree=9, rows_released=False)
     3.0
     """
     if relation is Relation.EDGE_DIRECTED:

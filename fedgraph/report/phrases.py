@@ -82,7 +82,7 @@ def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:
 def phrase_average(count: int, what: str = "seed", error: str = "deviation") -> str:
     """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
 
-    >>> averaged_over(1), averaged_over(3, "fold")
+    >>> phrase_average(1), phrase_average(3, "fold")
     ('one seed', 'mean ± standard deviation over 3 folds')
     """
     return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"

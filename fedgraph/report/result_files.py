@@ -85,7 +85,7 @@ def format_result_csv(rows: Sequence[Mapping[str, ColumnValue]]) -> str:
 def format_result_json(head: Mapping[str, object], tables: Mapping[str, Sequence[object]]) -> str:
     """One JSON object: ``head``, then each table with one entry per line, so that many rows stay small and can be compared.
 
-    >>> print(as_json({"scenario": "x"}, {"rows": [{"epsilon": 1.0}]}), end="")
+    >>> print(format_result_json({"scenario": "x"}, {"rows": [{"epsilon": 1.0}]}), end="")
     {
      "scenario": "x",
      "rows": [

@@ -56,8 +56,8 @@ def load(folder: Path, **changes: str | None) -> None:
         ),
         ({"node_attributes": "1\n2\n3\n"}, "PROTEINS_node_attributes.txt: 3 lines; allowed: 4"),
         ({"graph_labels": None}, "PROTEINS/raw lacks PROTEINS_graph_labels.txt; searched:"),
-        ({}, "is not the published collection: found Counts(graphs=2, nodes=4, edges=2, features=4, class_sizes=(1, 1))"),
-        ({"A": FILES["A"].replace("\n", "\r\n") + "\n\n"}, "is not the published collection: found Counts(graphs=2, nodes=4"),
+        ({}, "is not the published collection: found TuCounts(graphs=2, nodes=4, edges=2, features=4, class_sizes=(1, 1))"),
+        ({"A": FILES["A"].replace("\n", "\r\n") + "\n\n"}, "is not the published collection: found TuCounts(graphs=2, nodes=4"),
     ],
 )
 def test_broken_files_are_named_with_their_line(tmp_path: Path, changes: dict[str, str | None], said: str) -> None:

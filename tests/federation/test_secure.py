@@ -16,7 +16,7 @@ from scipy.stats import hypergeom
 from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure, UnboundedValueError
 from fedgraph.federation import client as one_client
-from fedgraph.federation import messages, rounds
+from fedgraph.federation import messages, rounds, server
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Masks
 from fedgraph.federation.round_attendance import Participation, draw_round_attendance
 from fedgraph.federation.secure import keys, masked_round, masking, unmasking
@@ -88,7 +88,7 @@ WAYS = {
 def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     clients, settings = WAYS[way]
     job, partition = job_of(library, clients, settings, steps=2)
-    model = unmasking.begin_at_server(job).model
+    model = server.begin_at_server(job).model
     every = range(len(messages.cut_message_blocks(clients)))
     dropped, bits = 0, masked_round.masked_round_mechanism(job).bits
     for round_ in range(job.plan.schedule.rounds):
@@ -127,7 +127,7 @@ def test_a_few_clients_with_many_nodes_fit_into_the_sum_without_noise(library: G
 def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:
     """Eight bits of one message, from wherever, are uniform, though its numbers are small; another round's differ."""
     job, partition = job_of(library, 20, Participation(secure_aggregation="masks"), model="mlp", projection="none", steps=3)
-    model = unmasking.begin_at_server(job).model
+    model = server.begin_at_server(job).model
     every = range(len(messages.cut_message_blocks(20)))
     sent = []
     for round_ in range(2):

@@ -30,10 +30,10 @@ METHOD = f'''
 import dataclasses
 
 import fedgraph.methods.features as model
-from fedgraph.methods.base import Draft, Situation
+from fedgraph.methods.base import MethodDraft, MethodSituation
 
 globals().update({{name: value for name, value in vars(model).items() if not name.startswith("__")}})
-DRAFTS = tuple(Draft(data, "node", {{"label": "My own"}}, "it is mine") for data in ("graph", "federation"))
+DRAFTS = tuple(MethodDraft(data, "node", {{"label": "My own"}}, "it is mine") for data in ("graph", "federation"))
 OFFERS = dataclasses.replace(model.OFFERS, drafts=DRAFTS, ignores_budget={{"model": "mlp"}})
 
 

@@ -383,13 +383,13 @@ def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, mo
 
         def kept(*given: Any) -> Any:
             mask = honest(*given)
-            drawn.append(float(given[2]) if name == "mentioned" else float(given[1]))
-            assert name != "fixed_mask" or mask.sum() == given[1]
+            drawn.append(float(given[2]) if name == "_mentioned" else float(given[1]))
+            assert name != "draw_fixed_descent_mask" or mask.sum() == given[1]
             return mask
 
         monkeypatch.setattr(method, name, kept)
 
-    for name in ("poisson_mask", "fixed_mask", "mentioned"):
+    for name in ("draw_poisson_descent_mask", "draw_fixed_descent_mask", "_mentioned"):
         keep(name)
     checked = 0
     for release in plan.schedule.releases:

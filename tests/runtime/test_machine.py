@@ -44,7 +44,7 @@ def test_an_address_where_somebody_else_listens(monkeypatch: pytest.MonkeyPatch)
 def impatient(tmp_path: Path) -> Path:
     """A folder with the watchdog's file, in which every pause is shorter."""
     text = Path(watchdog.__file__).read_text(encoding="utf-8")
-    for pause in ("SECONDS_BETWEEN_LOOKS", "SECONDS_TO_END_ALONE"):
+    for pause in ("_SECONDS_BETWEEN_LOOKS", "_SECONDS_TO_END_ALONE"):
         text, found = re.subn(rf"^{pause} = [0-9.]+$", f"{pause} = 0.2", text, flags=re.M)
         assert found == 1
     (tmp_path / "watchdog.py").write_text(text, encoding="utf-8")
@@ -57,7 +57,7 @@ def test_the_watchdog_ends_what_a_killed_driver_left(impatient: Path) -> None:
         [
             sys.executable,
             "-c",
-            f"import time, watchdog; w = watchdog.start(); {child}; time.sleep(600)",
+            f"import time, watchdog; w = watchdog.start_watchdog(); {child}; time.sleep(600)",
         ],
         stdout=subprocess.PIPE,
         text=True,
@@ -88,7 +88,7 @@ def test_the_watchdog_touches_nothing_else(impatient: Path) -> None:
     code = """
 import subprocess, sys, time, watchdog
 own = subprocess.Popen(["sleep", "600"])
-dog = watchdog.start()
+dog = watchdog.start_watchdog()
 if sys.argv[1] == "dismissed":
     own = subprocess.Popen(["sleep", "600"])
     watchdog.dismiss_watchdog(dog)

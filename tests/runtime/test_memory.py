@@ -14,9 +14,9 @@ from fedgraph.runtime import process
 FAULTS = """
 import resource, sys
 import numpy as np
-from fedgraph.runtime.process import keep_freed
+from fedgraph.runtime.process import keep_process_memory
 if "kept" in sys.argv:
-    keep_freed()
+    keep_process_memory()
 one = np.ones(6_000_000)
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -47,13 +47,13 @@ import numpy as np
 from fedgraph.runtime import process
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
-process.keep_freed()
+process.keep_process_memory()
 blocks = [np.ones(size) for size in [5_000_000, 1000] * 16]
 large = blocks[::2]
 del blocks[::2]
 del large
 before = resident()
-process.give_back()
+process.give_back_process_memory()
 print(before - resident())
 """
 

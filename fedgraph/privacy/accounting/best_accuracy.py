@@ -14,7 +14,7 @@ unit ``graph`` of the release. It says nothing about what the shared model or th
 
 >>> round(best_accuracy(1 / 18), 3)
 0.514
->>> round(needed_epsilon(0.7957), 2)
+>>> round(epsilon_for_accuracy(0.7957), 2)
 1.36
 """
 

@@ -74,7 +74,7 @@ def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[AccountantPr
     Returns:
         (its price, the clients of its two ends)
 
-    >>> ends({0: Gaussian(1.0), 1: Gaussian(2.0)}, 1e-5)[1]
+    >>> compose_ends({0: Gaussian(1.0), 1: Gaussian(2.0)}, 1e-5)[1]
     (0, 0)
     """
     first = {event: client for client, event in reversed(list(spent.items()))}
@@ -129,7 +129,7 @@ def compose_overlapping_secure(
         PrivacyError: no nodes, noise that is not > 0, or a sensitivity that is negative or not finite.
 
     >>> five = sp.csr_array(np.ones((5, 1)))
-    >>> overlapping_secure(five, 10.0, 1, 1e-5).price == price(Gaussian(2.0), 1e-5)
+    >>> compose_overlapping_secure(five, 10.0, 1, 1e-5).price == price(Gaussian(2.0), 1e-5)
     True
     """
     if not noise_std > 0 or rounds < 0:

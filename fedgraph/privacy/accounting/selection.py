@@ -50,7 +50,7 @@ def mean_selection_trials(shape: float, stop: float) -> float:
         shape: η ≥ 0.
         stop: γ in (0, 1].
 
-    >>> mean_trials(1.0, 0.05)
+    >>> mean_selection_trials(1.0, 0.05)
     20.0
     """
     if stop == 1:

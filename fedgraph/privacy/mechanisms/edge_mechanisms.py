@@ -78,7 +78,7 @@ class EdgeCells:
     Raises:
         PrivacyError: ids that are not strictly increasing, or out of range.
 
-    >>> two = [Cells(4, (0, 3)), Cells(4, (1, 2))]
+    >>> two = [EdgeCells(4, (0, 3)), EdgeCells(4, (1, 2))]
     >>> [c.count for c in two], two[1].edges(np.arange(3)).tolist()
     ([3, 3], [[1, 2], [1, 3], [2, 3]])
     """

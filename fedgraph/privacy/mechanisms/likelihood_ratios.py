@@ -38,7 +38,7 @@ def likelihood_ratio(mechanism: NoiseMechanism, released: np.ndarray, one: np.nd
     Raises:
         PrivacyError: the mechanism has no likelihood ratio here.
 
-    >>> round(log_ratio(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
+    >>> round(likelihood_ratio(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
     4.0
     """
     if isinstance(mechanism, GaussianNoise | Disclose):
@@ -93,7 +93,7 @@ def coin_likelihood_ratios(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
     Raises:
         PrivacyError: products that are not finite, or not those of real vectors.
 
-    >>> of_coins(np.array([[4.0]]), np.array([3.0])).tolist()
+    >>> coin_likelihood_ratios(np.array([[4.0]]), np.array([3.0])).tolist()
     [6.0]
     """
     if not along.size:

@@ -98,10 +98,10 @@ def _breaks() -> dict[str, streams.StreamBreak]:
         return honest(root, *(path[: path.index("masks") + 2] if "masks" in path else path))
 
     return {
-        "letter keys from public seed 0": (seeds, "secret_generator", public_for("letters")),
-        "mask keys from public seed 0": (seeds, "secret_generator", public_for("masks")),
-        "one mask key for all rounds": (seeds, "secret_generator", one_for_all_rounds),
-        "masks forgotten": (one_client, "mask_message", lambda job, client, round_, released, board: released),
+        "letter keys from public seed 0": (seeds, "secret_seeded_generator", public_for("letters")),
+        "mask keys from public seed 0": (seeds, "secret_seeded_generator", public_for("masks")),
+        "one mask key for all rounds": (seeds, "secret_seeded_generator", one_for_all_rounds),
+        "masks forgotten": (one_client, "apply_masking", lambda job, client, round_, released, board: released),
     }
 
 
