@@ -115,7 +115,12 @@ def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.
         folder.mkdir()
     (killed / "owner").touch()
     (killed / "key").touch()
-    code = "from fedgraph.learning import public_cache\nwith public_cache.open_public_cache(): print(public_cache.public_cache_folder(), flush=True); input()"
+    code = """
+from fedgraph.learning import public_cache
+with public_cache.open_public_cache():
+    print(public_cache.public_cache_folder(), flush=True)
+    input()
+"""
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}
     ) as other:
