@@ -40,8 +40,8 @@ NEEDS = (
 VIEWER = Viewer.CURATOR_TRUSTED
 GAME: coin_game.CoinGameKind = "edges"
 
-STEPS, RATE, DECAY = 100, 0.01, 5e-4  # of models of the attacker's own
-ROWS, PART, OTHER = (2, 4, 6, 7), (3, 5, 6, 7), (1, 4, 5, 7)
+STEPS, RATE, _DECAY = 100, 0.01, 5e-4  # of models of the attacker's own
+ROWS, _PART, _OTHER = (2, 4, 6, 7), (3, 5, 6, 7), (1, 4, 5, 7)
 
 
 class Params(Settings):
@@ -61,13 +61,13 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     answers = scene.shown(scene.target)
     own = _Described(np.exp(answers), known, params.number in ROWS, scene.rng)
     examples: list[tuple[np.ndarray, np.ndarray]] = []
-    if params.number in PART:
+    if params.number in _PART:
         inside = np.column_stack(known.adjacency.nonzero())
         inside = inside[inside[:, 0] < inside[:, 1]]
         there = inside[scene.rng.permutation(len(inside))[: max(2, round(params.part * len(inside)))]]
         away = coin_game.draw_coin_game_strangers(scene.game.partition, known, len(there), scene.rng)
         examples.append((own.of(np.concatenate([there, away])), np.arange(len(there) + len(away)) < len(there)))
-    if params.number in OTHER:
+    if params.number in _OTHER:
         examples.append(_elsewhere(params, scene))
     strangers = scene.game.strangers
     if examples:
@@ -162,7 +162,7 @@ def _answers_of_own(graph: Graph, model: str, seed: int) -> np.ndarray:
     shape = NetworkShape(model, graph.num_features, graph.num_classes, 32)
     given = fitting.prepare_fitting_inputs(graph)
     network = fitting.build_network_for_fitting(shape, seed)
-    how = fitting.FittingSteps(STEPS, 0, RATE, DECAY)
+    how = fitting.FittingSteps(STEPS, 0, RATE, _DECAY)
     after = fitting.continue_fitting(
         network, given, graph.labels, fitting.start_fitting(shape, seed), how, lambda step: seed + step
     )

@@ -25,7 +25,7 @@ So a curve is refuted with confidence 1 − α where τ = α already needs more 
 point of it**: "these releases are μ-GDP" is wrong, for any μ up to the one found. A mechanism that is (ε, δ)-DP at one δ
 without being μ-GDP is not accused. ``refuted_gaussian_curve`` turns the refuted μ into the ε that μ-GDP has at δ.
 
-**Curves.** ``inverse_gaussian_curve(μ)``: g(x) = Φ(Φ⁻¹(x) + μ), for compositions of Gaussian releases, where it is exact.
+**Curves.** ``_inverse_gaussian_curve(μ)``: g(x) = Φ(Φ⁻¹(x) + μ), for compositions of Gaussian releases, where it is exact.
 ``approximate(ε, δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else.
 
 **Guarantee.** Under any mechanism with the stated curve, refuted with probability at most α, for any scores, any m and any
@@ -39,8 +39,8 @@ outside (0, 1) → ``PrivacyError``.
 | name | what it says | holds for |
 |---|---|---|
 | ``counting`` | (ε, δ)-DP is refuted below this ε (``one_run``) | coins of one run, or of several |
-| ``counting-tight`` | the same, by more constraints (``curve.inverse_approximate_curve``) | coins of one run, or of several |
-| ``curve`` | all smaller μ-GDP curves are refuted; shown as ε at δ (``curve.inverse_gaussian_curve``) | compositions of
+| ``counting-tight`` | the same, by more constraints (``curve._inverse_approximate_curve``) | coins of one run, or of several |
+| ``curve`` | all smaller μ-GDP curves are refuted; shown as ε at δ (``curve._inverse_gaussian_curve``) | compositions of
 Gaussian releases |
 
 Choose one estimator before looking at the scores; taking the largest of several needs a share of α for each
@@ -62,14 +62,14 @@ InverseCurve = Callable[[float], float]  # R → the least H with g(H) ≥ R
 _MU_MOST = 60.0  # no audit in one run comes near
 
 
-def inverse_gaussian_curve(mu: float) -> InverseCurve:
+def _inverse_gaussian_curve(mu: float) -> InverseCurve:
     """g⁻¹ of μ-GDP: Φ(Φ⁻¹(R) − μ). Raises ``PrivacyError`` for μ < 0 or NaN."""
     if not mu >= 0:
         raise PrivacyError(f"a Gaussian parameter μ is a number ≥ 0, found {mu}")
     return lambda right: 1.0 if right >= 1 else (0.0 if right <= 0 else float(ndtr(ndtri(right) - mu)))
 
 
-def inverse_approximate_curve(epsilon: float, delta: float) -> InverseCurve:
+def _inverse_approximate_curve(epsilon: float, delta: float) -> InverseCurve:
     """g⁻¹ of (ε, δ)-DP: max(0, (R − δ) e^{−ε}, 1 − δ − e^ε (1 − R)).
 
     Raises ``PrivacyError`` for ε < 0, NaN, δ outside [0, 1).
@@ -103,23 +103,23 @@ def _needed_mass(found: OneRunCount, least: InverseCurve, tail: float) -> float:
     return mass
 
 
-def refuted_curve_mu(found: OneRunCount, alpha: float = ONE_RUN_ALPHA) -> float:
+def _refuted_curve_mu(found: OneRunCount, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest μ that ``found`` refutes: with probability ≥ 1 − alpha a mechanism with a Gaussian curve has no smaller μ.
 
-    >>> round(refuted_curve_mu(Count(1000, 1000, 800)), 2)
+    >>> round(_refuted_curve_mu(OneRunCount(1000, 1000, 800)), 2)
     0.58
     """
-    return _largest(lambda mu: curve_refuted(found, inverse_gaussian_curve(mu), alpha), _MU_MOST)
+    return _largest(lambda mu: curve_refuted(found, _inverse_gaussian_curve(mu), alpha), _MU_MOST)
 
 
 def refuted_gaussian_curve(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The ε at ``delta`` of the largest refuted μ: for releases that are compositions of Gaussian ones."""
-    return gaussian_mechanism.epsilon(refuted_curve_mu(found, alpha), delta)
+    return gaussian_mechanism.epsilon(_refuted_curve_mu(found, alpha), delta)
 
 
 def curve_epsilon_lower(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest ε such that (ε, δ)-DP is refuted, for any mechanism."""
-    return _largest(lambda epsilon: curve_refuted(found, inverse_approximate_curve(epsilon, delta), alpha), 100.0)
+    return _largest(lambda epsilon: curve_refuted(found, _inverse_approximate_curve(epsilon, delta), alpha), 100.0)
 
 
 def _largest(is_refuted: Callable[[float], bool], most: float) -> float:

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 HELP = "train a row of a run once, on everybody, and write it as a model"
-ACCEPT = "--i-know-that-nothing-is-protected"
+_ACCEPT = "--i-know-that-nothing-is-protected"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", type=float, metavar="ε", help="in the place of the row's")
     parser.add_argument("--delta", type=float, metavar="δ", help="in the place of the row's (with --budget: of the budget's)")
     parser.add_argument("--select", type=Path, metavar="YAML", help="choose settings privately: over, among, by")
-    parser.add_argument(ACCEPT, action="store_true", dest="nothing_protected", help="needed where ε is ∞")
+    parser.add_argument(_ACCEPT, action="store_true", dest="nothing_protected", help="needed where ε is ∞")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -48,7 +48,7 @@ _YEARS = tuple(range(2004, 2010))
 _LARGEST_CODE = 100_000
 _FOLDER = "facebook100/raw"
 
-FACEBOOK100_CAMPUSES = published.published_campuses()
+_FACEBOOK100_CAMPUSES = published.published_campuses()
 
 
 class _CampusParams(Settings):
@@ -71,10 +71,10 @@ class _FederationParams(_CampusParams):
 
 
 DATASETS: dict[str, type[_CampusParams]] = {
-    **{name.casefold(): _CampusParams for name in FACEBOOK100_CAMPUSES},
+    **{name.casefold(): _CampusParams for name in _FACEBOOK100_CAMPUSES},
     "federation": _FederationParams,
 }
-_SPELT = {name.casefold(): name for name in FACEBOOK100_CAMPUSES}
+_SPELT = {name.casefold(): name for name in _FACEBOOK100_CAMPUSES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
     """A campus, or the federation of all; see :func:`fedgraph.data.load`.
 
     Args:
-        dataset: a name of ``FACEBOOK100_CAMPUSES`` in lower case, or ``federation``.
+        dataset: a name of ``_FACEBOOK100_CAMPUSES`` in lower case, or ``federation``.
         request: its parameters are those of ``_CampusParams`` or ``_FederationParams``.
 
     Raises:
@@ -217,9 +217,9 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
     found = []
     for name in campuses:
         if name.casefold() not in _SPELT:
-            hint = plugins.suggest_plugin_name(name, list(FACEBOOK100_CAMPUSES))
+            hint = plugins.suggest_plugin_name(name, list(_FACEBOOK100_CAMPUSES))
             raise ScenarioError(
-                f"data set 'facebook100/federation': unknown campus {name!r}{hint}; allowed: {', '.join(FACEBOOK100_CAMPUSES)}"
+                f"data set 'facebook100/federation': unknown campus {name!r}{hint}; allowed: {', '.join(_FACEBOOK100_CAMPUSES)}"
             )
         found.append(_SPELT[name.casefold()])
     twice = next((n for n in found if found.count(n) > 1), None)

@@ -13,7 +13,7 @@ from fedgraph.data.base.files import RawFiles
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
-EDGES, ROWS, CLASSES, ROLES = "adj_full.npz", "feats.npy", "class_map.json", "role.json"
+EDGES, ROWS, CLASSES, _ROLES = "adj_full.npz", "feats.npy", "class_map.json", "role.json"
 
 DATASETS = published.published_records("graphsaint")
 
@@ -43,9 +43,9 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
 
 
 def _role(raw: RawFiles, key: str, num_nodes: int) -> np.ndarray:
-    given = number_files.read_number_json(raw, ROLES).get(key)
+    given = number_files.read_number_json(raw, _ROLES).get(key)
     if not isinstance(given, list) or not all(type(v) is int and 0 <= v < num_nodes for v in given):
-        raise DataError(f"{raw.folder / ROLES}: {key!r} must be a list of nodes 0 … {num_nodes - 1}")
+        raise DataError(f"{raw.folder / _ROLES}: {key!r} must be a list of nodes 0 … {num_nodes - 1}")
     return np.array(given, dtype=np.int64)
 
 

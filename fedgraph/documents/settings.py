@@ -4,7 +4,7 @@ Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. H
 
 - ``true`` and ``false`` are never numbers;
 - NaN is never a value, and infinity only where the field says so (``InfiniteSetting``);
-- a count has a largest value: its field's own (``le``), else that of its name in ``MOST``, else ``MOST_SETTING_COUNT``;
+- a count has a largest value: its field's own (``le``), else that of its name in ``_MOST``, else ``_MOST_SETTING_COUNT``;
 - a finite number lies between ``_LEAST_NUMBER`` and ``_MOST_NUMBER`` in size, or is 0;
 - a list names nothing twice.
 
@@ -27,14 +27,14 @@ from pydantic_core import ErrorDetails
 from fedgraph import plugins
 from fedgraph.documents.sources import SHOWN, SourceLocation, YamlSource, shorten_source_value
 
-Spec: TypeAlias = dict[str, Any]  # a plugin as a scenario writes it: its name, and its settings before they are read
+SettingsSpec: TypeAlias = dict[str, Any]  # a plugin as a scenario writes it: its name, and its settings before they are read
 
-MOST_SETTING_COUNT = 1_000_000
+_MOST_SETTING_COUNT = 1_000_000
 _MOST_NUMBER = 1e12
 _LEAST_NUMBER = 1e-100
 
 # Counts that memory or time grows with at once: a value above these is a slip of the keyboard.
-MOST = {
+_MOST = {
     "hidden": 16_384, "layers": 100, "hops": 100, "feature_hops": 1_000, "label_hops": 1_000, "max_degree": 100_000,
     "seeds": 10_000, "seeds_of": 10_000, "folds": 1_000, "workers": 4_096, "gpus_per_worker": 1_024,
     "rounds": 20_000, "local_epochs": 10_000, "epochs": 100_000, "steps": 100_000, "propagation_steps": 10_000,
@@ -114,7 +114,7 @@ class Settings(BaseModel):
         bounded = any(hasattr(m, "le") or hasattr(m, "lt") for m in field.metadata)
         for number in _leaves(value):
             if isinstance(number, (int, float)) and not isinstance(number, bool):
-                _check(number, says.infinite, None if bounded else MOST.get(name))
+                _check(number, says.infinite, None if bounded else _MOST.get(name))
         if isinstance(value, (list, tuple)):
             for index, entry in enumerate(value):
                 if entry in value[:index]:
@@ -131,7 +131,7 @@ def _check(number: int | float, infinite: bool, most: float | None) -> None:
         if not (infinite and number > 0):
             raise ValueError("an infinite number is not allowed here; allowed: finite numbers")
         return
-    limit = most if most is not None else MOST_SETTING_COUNT if isinstance(number, int) else _MOST_NUMBER
+    limit = most if most is not None else _MOST_SETTING_COUNT if isinstance(number, int) else _MOST_NUMBER
     if abs(number) > limit:
         raise ValueError(f"too large; allowed: at most {limit:,.12g}")
     if 0 < abs(number) < _LEAST_NUMBER:

@@ -18,8 +18,8 @@ from fedgraph.errors import ScenarioError
 
 SourceLocation = tuple[str | int, ...]
 
-MOST_BYTES = 1_000_000
-MOST_SOURCE_DEPTH = 30  # lists and mappings inside each other
+_MOST_BYTES = 1_000_000
+_MOST_SOURCE_DEPTH = 30  # lists and mappings inside each other
 _MOST_VALUES = 50_000  # after every alias is written out
 SHOWN = 120  # characters of a text that a message repeats
 
@@ -112,8 +112,8 @@ class YamlSource:
                 )
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
-                if depth > MOST_SOURCE_DEPTH:
-                    raise self._at(line, f"more than {MOST_SOURCE_DEPTH} lists and mappings inside each other")
+                if depth > _MOST_SOURCE_DEPTH:
+                    raise self._at(line, f"more than {_MOST_SOURCE_DEPTH} lists and mappings inside each other")
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
 
@@ -126,8 +126,8 @@ class YamlSource:
             raise self._at(line, f"more than {_MOST_VALUES:,} values once every alias is written out")
         if any(node is other for other in above):
             raise self._at(line, "an alias that contains itself")
-        if len(above) > MOST_SOURCE_DEPTH:
-            raise self._at(line, f"more than {MOST_SOURCE_DEPTH} lists and mappings inside each other")
+        if len(above) > _MOST_SOURCE_DEPTH:
+            raise self._at(line, f"more than {_MOST_SOURCE_DEPTH} lists and mappings inside each other")
         inside = (*above, node)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, inside)
@@ -181,18 +181,20 @@ def read_source_text(path: Path, allowed: str) -> str:
         The text, without a byte order mark.
 
     Raises:
-        ScenarioError: One line, where it is no ordinary file, cannot be read, is larger than ``MOST_BYTES``, or is not UTF-8.
+        ScenarioError: One line, where it is no ordinary file, cannot be read, is larger than ``_MOST_BYTES``, or is not UTF-8.
     """
     try:
         if path.exists() and not path.is_file():
             raise ScenarioError(f"{path}: not an ordinary file; allowed: {allowed}")
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         said = error.strerror if isinstance(error, OSError) else None
         raise ScenarioError(f"{path}: cannot be read: {said or error}") from error
-    if len(content) > MOST_BYTES:
-        raise ScenarioError(f"{path}:1: larger than {MOST_BYTES:,} bytes; allowed: {allowed}, at most {MOST_BYTES:,} are read")
+    if len(content) > _MOST_BYTES:
+        raise ScenarioError(
+            f"{path}:1: larger than {_MOST_BYTES:,} bytes; allowed: {allowed}, at most {_MOST_BYTES:,} are read"
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -222,7 +224,7 @@ def assign_source_key(data: object, key: str, value: object, error: Callable[[st
         ScenarioError: It is no dotted key, or the data have no such place.
     """
     *path, last = key.split(".")
-    if not all((*path, last)) or len(path) > MOST_SOURCE_DEPTH:
+    if not all((*path, last)) or len(path) > _MOST_SOURCE_DEPTH:
         raise error(f"{shorten_source_value(key)} is not a dotted key such as tasks.0.epsilons")
     at = data
     where: SourceLocation = ()

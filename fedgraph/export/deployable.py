@@ -61,7 +61,7 @@ class _PlannedSum:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class DeployableManifest:
     """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release.
 
     Attributes:

@@ -26,7 +26,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.export import site
 from fedgraph.export.deployable import (
     DEPLOYABLE_PATH,
-    Manifest,
+    DeployableManifest,
     deployable_training,
     list_deployable_sums,
     require_deployable_plan,
@@ -203,7 +203,7 @@ def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
         (folder / place).write_text(text, encoding="utf-8")
 
 
-def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> Manifest:
+def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> DeployableManifest:
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
     secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
@@ -212,7 +212,7 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> Ma
     named = {"run": found.run.title, "row": name_score_anchor(found.row), "method": head.method, "variant": head.variant}
     whole = math.isclose(found.epsilon, head.epsilon_provable)
     named |= {"dataset": head.dataset, "trust": head.world.words, "part": "all of it" if whole else "training, on its path"}
-    return Manifest(
+    return DeployableManifest(
         framework=framework,
         row=named,
         protection=_carried_out(plan.guarantee.protection).to_dict(),

@@ -167,7 +167,7 @@ def _releases(params: Params, facts: base.PublicFacts, split: _Split, client: in
     n, now = facts.sizes.clients[client], range(1)
     cells, degrees = EdgeTriangle(n), NeighbourCounts(n)
     if np.isinf(split.answer):
-        return (PlannedRelease("answers", cells, *base.NO_NOISE, now, per_round=split.answers, client=client),)
+        return (PlannedRelease("answers", cells, *base.PLAN_WITHOUT_NOISE, now, per_round=split.answers, client=client),)
     flips = EdgeRand(split.answer, n, int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL))
     said = RandomizedResponse(split.answer, 2)
     noise, price = LaplaceNoise(1 / split.degree), Laplace(1 / (_ENDS * split.degree))

@@ -130,7 +130,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
     relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
     bounds = (EndsClippedSum(params.clip, n, sensitivity_kernel_name(clip_per_sample)), EndsSimplexRows(n))
-    noised: tuple[tuple[NoiseMechanism, Event], ...] = (base.NO_NOISE,) * 2
+    noised: tuple[tuple[NoiseMechanism, Event], ...] = (base.PLAN_WITHOUT_NOISE,) * 2
     published, min_clients = None, 1
     if budget.private and steps:
         whole = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)

@@ -112,7 +112,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     base.require_test_graph_facts("heter_poisson", facts)
     others = [max(n - 1, 0) if params.cap == "all" else min(params.degree, n) for n in facts.sizes.clients]
     rates = tuple(min(1.0, params.mentions / max(m, 1)) for m in others)
-    mechanism, free = base.NO_NOISE
+    mechanism, free = base.PLAN_WITHOUT_NOISE
     events = [free] * len(others)
     claimed, min_clients = None, 1
     if budget.private:

@@ -165,7 +165,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[_Priced, _Priced, int]:
     """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
     if not budget.private:
-        return base.NO_NOISE, base.NO_NOISE, 1
+        return base.PLAN_WITHOUT_NOISE, base.PLAN_WITHOUT_NOISE, 1
     whole = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
     share = params.supervision_share if params.hops else 1.0
     of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
@@ -185,7 +185,7 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
         last_event = step(of_last)
     std, min_clients = base.plan_gradient_std(of_last, change, facts)
     hop_std = base.plan_gradient_std(of_hop, neighbour_sums.neighbour_sum_sensitivity(Relation.EDGE_UNDIRECTED), facts)[0]
-    hop_noise = (GaussianNoise(hop_std), hop_event) if params.hops else base.NO_NOISE
+    hop_noise = (GaussianNoise(hop_std), hop_event) if params.hops else base.PLAN_WITHOUT_NOISE
     return hop_noise, (GaussianNoise(std), last_event), min_clients
 
 

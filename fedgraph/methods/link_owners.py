@@ -119,7 +119,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     bound = OwnedRows(params.limit, 1 + scale.centre.size)
     owned = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
     relation = Relation.EDGE_UNDIRECTED if facts.membership.cut_edges_shared else owned  # then no edge is read
-    noise = base.NO_NOISE
+    noise = base.PLAN_WITHOUT_NOISE
     min_clients, whole = 1, 0.0
     if budget.private:
         multiplier = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)

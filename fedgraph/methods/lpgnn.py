@@ -117,8 +117,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
     bound, categories = Box(params.low, params.high), Box(0, facts.sizes.num_classes - 1)
-    of_features = PlannedRelease("features", bound, *base.NO_NOISE, range(1))
-    of_labels = PlannedRelease("labels", categories, *base.NO_NOISE, range(1))
+    of_features = PlannedRelease("features", bound, *base.PLAN_WITHOUT_NOISE, range(1))
+    of_labels = PlannedRelease("labels", categories, *base.PLAN_WITHOUT_NOISE, range(1))
     keep = 1.0
     if budget.private:
         share = params.feature_share if params.features == "encoded" else 0.0

@@ -104,7 +104,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if public is None:
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
     relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(_ONE_ANSWER, Relation.NODE_ZERO_OUT)
-    mechanism, event = base.NO_NOISE
+    mechanism, event = base.PLAN_WITHOUT_NOISE
     queries = min(params.queries, public.num_nodes)
     published = None
     min_clients = 1

@@ -112,7 +112,7 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
     if facts.membership.cut_edges_shared:
         size = facts.sizes.num_nodes
         smaller = tuple(int(node) for node in facts.membership.nodes[client])
-    mechanism, event = base.NO_NOISE
+    mechanism, event = base.PLAN_WITHOUT_NOISE
     most = int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL)
     if budget.private and params.adjacency == "edgerand":
         mechanism = EdgeRand(budget.epsilon, size, most, smaller)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import plugins
-from fedgraph.documents.settings import Settings, Spec
+from fedgraph.documents.settings import Settings, SettingsSpec
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
@@ -52,7 +52,7 @@ class _PartitionModule(Protocol):
     Params: type[Settings]
 
 
-def chosen_partition(spec: Spec) -> tuple[PartitionOffers[Any], Settings]:
+def chosen_partition(spec: SettingsSpec) -> tuple[PartitionOffers[Any], Settings]:
     """A partition and its settings.
 
     Args:

@@ -24,10 +24,10 @@ from fedgraph.pricing.python_values import CallValue, ChoiceValue, ItemsValue, N
 from fedgraph.pricing.readings import PublishedReading
 
 _HEAVIEST = "weight of the heaviest client, in equal shares"
-EARLIER = {"fraction_fit": "fraction_train", "min_fit_clients": "min_train_nodes"}  # names of apps before 1.21
+_EARLIER = {"fraction_fit": "fraction_train", "min_fit_clients": "min_train_nodes"}  # names of apps before 1.21
 _AVERAGES = ("FedAvg", "FedProx")
 _AGGREGATES = {"aggregate_train", "aggregate_fit", "aggregate", "start", "__call__"}
-ORDERS: tuple[float, ...] = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
+_ORDERS: tuple[float, ...] = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
 RELATIONS = {"poisson": "add-or-remove-one", "without-replacement": "replace-one", "no-amplification": "add-or-remove-one"}
 
 
@@ -134,7 +134,7 @@ def inner_flower_strategy(app: FlowerApp, value: Value) -> _Inner | str:
 
 def _setting(app: FlowerApp, call: CallValue, name: str, default: float, base: str) -> float | None:
     """A number of a strategy (``base``: Flower's class below it) by name or place; where it is not given, its default."""
-    value = call.attributes.get(name, call.get(name, catalogue_places(base).get(EARLIER.get(name, name))))
+    value = call.attributes.get(name, call.get(name, catalogue_places(base).get(_EARLIER.get(name, name))))
     return default if value is None else app.document.answers.number(value, name, call.line)
 
 
@@ -143,8 +143,8 @@ def flower_strategy_participation(app: FlowerApp, under: _Inner, sampled: float)
     call, nodes = under.call, app.clients
     if call is None or under.own_sampling or "**" in call.keywords or nodes is None:
         return _Part(None, None, sampled)
-    old = any(name in call.keywords for name in (*EARLIER, "min_available_clients"))
-    names = list(EARLIER) if old else list(EARLIER.values())
+    old = any(name in call.keywords for name in (*_EARLIER, "min_available_clients"))
+    names = list(_EARLIER) if old else list(_EARLIER.values())
     fraction, least = (_setting(app, call, name, default, under.name) for name, default in zip(names, (1.0, 2.0), strict=True))
     if fraction is None or least is None:
         return _Part(None, None, sampled)
@@ -169,7 +169,7 @@ class _Counted:
     people: float
 
 
-def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, ...] = ORDERS) -> float:
+def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, ...] = _ORDERS) -> float:
     """What Flower's accountant prints.
 
     Args:
@@ -211,7 +211,7 @@ def flower_strategy_accountant(
         needs = "no-amplification with add-or-remove-one"
         message = f"Flower refuses an accountant here; it needs {needs} (found {method}, {relation}), noise and FedAvg"
         raise document.error_at(call, message)
-    listed, orders = plain_value(made.get("orders")), ORDERS
+    listed, orders = plain_value(made.get("orders")), _ORDERS
     if isinstance(listed, (ItemsValue, tuple)):
         orders = tuple(float(o) for o in map(plain_value, listed) if isinstance(o, (int, float)))
     limit = document.number(config, "max_epsilon")

@@ -14,7 +14,7 @@ from fedgraph.pricing import catalogue
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.parsers import ParsedTree, parse_scalar
 
-_MOST_WHOLE, LARGEST = 10**12, 1e60
+_MOST_WHOLE, _LARGEST = 10**12, 1e60
 
 
 class Options:
@@ -52,10 +52,10 @@ class Options:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
             raise self.error(name, f"{name}: found {value!r}; a number is allowed")
-        if math.isfinite(value) and abs(value) > LARGEST:
-            raise self.error(name, f"{name}: found {value:g}; numbers up to {LARGEST:g} are priced")
-        if 0 < abs(value) < 1 / LARGEST:
-            raise self.error(name, f"{name}: found {value:g}; numbers down to {1 / LARGEST:g} (or 0) are priced")
+        if math.isfinite(value) and abs(value) > _LARGEST:
+            raise self.error(name, f"{name}: found {value:g}; numbers up to {_LARGEST:g} are priced")
+        if 0 < abs(value) < 1 / _LARGEST:
+            raise self.error(name, f"{name}: found {value:g}; numbers down to {1 / _LARGEST:g} (or 0) are priced")
         if value < least or (above and value == least):
             raise self.error(name, f"{name}: found {value}; allowed: {'>' if above else '≥'} {least:g}")
         return float(value)

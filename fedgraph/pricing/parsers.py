@@ -28,7 +28,7 @@ ParsedLines = dict[SourceLocation, int]
 def parse_file(path: Path, suffix: str, text: str) -> tuple[dict[str, ParsedTree], ParsedLines]:
     """The mapping of a file, and where its keys stand. ``PricingError`` in one line where it is damaged or a bomb."""
     if suffix == ".conf":
-        return _mapping(path, parse_hocon(path, text)), {}
+        return _mapping(path, _parse_hocon(path, text)), {}
     if suffix == ".toml":
         try:
             found = tomllib.loads(text)
@@ -199,7 +199,7 @@ class _Hocon:
         return out
 
 
-def parse_hocon(path: Path, text: str) -> dict[str, ParsedTree]:
+def _parse_hocon(path: Path, text: str) -> dict[str, ParsedTree]:
     """The mapping of a HOCON file. ``PricingError`` in one line for anything that is none."""
     reader = _Hocon(path, text)
     if reader.peek() != ("mark", "{"):

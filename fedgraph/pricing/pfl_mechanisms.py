@@ -39,9 +39,9 @@ PFL_MECHANISM_ORDER = (
 _SIMULATED = "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment"
 CENTRAL = "the server, where the mechanism is applied centrally"
 PFL_MECHANISM_UNPROTECTED = ("local metrics, unless they are privatised too", CENTRAL, _SIMULATED)
-KEPT = "the sampler {!r} keeps users apart only as long as no user is sampled twice in min_separation rounds"
+_KEPT = "the sampler {!r} keeps users apart only as long as no user is sampled twice in min_separation rounds"
 _EXACT = 200  # rounds up to which the matrix is built; beyond it the bounds above stand
-MARGIN = 1.01  # pfl's optimiser runs in single precision and stops early; its column norms differ by less than 1 % from ours
+_MARGIN = 1.01  # pfl's optimiser runs in single precision and stops early; its column norms differ by less than 1 % from ours
 _STEPS, _SMALL = 1000, 1e-3  # iterations of pfl's search, and the slope at which it ends
 _PROMISES = {
     None: "min_separation is a promise about who is sampled; nothing in this file keeps it",
@@ -120,7 +120,7 @@ class BandedPflSensitivity:
         if self.column is not None:
             return self.column
         if self.exact:
-            return MARGIN * float(np.linalg.norm(_factor(self.rounds, self.separation), axis=0).max())
+            return _MARGIN * float(np.linalg.norm(_factor(self.rounds, self.separation), axis=0).max())
         return math.sqrt(min(self._band, self.rounds))
 
     def apart(self, rounds: int) -> float:
@@ -132,7 +132,7 @@ class BandedPflSensitivity:
             best = np.zeros(len(norms) + 1)
             for i in range(len(norms) - 1, -1, -1):
                 best[i] = max(best[i + 1], norms[i] + best[min(i + self.separation, len(norms))])
-            return MARGIN * math.sqrt(float(best[0]))
+            return _MARGIN * math.sqrt(float(best[0]))
         times = math.ceil(rounds / self.separation)
         return math.sqrt(min(rounds, times * self._band, times * self.once() ** 2))
 
@@ -141,7 +141,7 @@ class BandedPflSensitivity:
         rounds = min(rounds, self.rounds)
         if self.exact:
             factor = _factor(self.rounds, self.separation)[:rounds, :rounds]
-            return MARGIN * math.sqrt(float(np.abs(factor.T @ factor).sum()))
+            return _MARGIN * math.sqrt(float(np.abs(factor.T @ factor).sum()))
         return math.sqrt(rounds * min(self._band, rounds))
 
     @property
@@ -260,7 +260,7 @@ def banded_pfl_mechanism(document: PricedDocument, said: PflMechanism, separatio
     if said.scale < 1:
         real = _banded_rows(found, std * said.scale, rate, times, delta)[0][0]
         rows.append(replace(real, why=f"a real run with noise_scale = {said.scale:g}: {real.why}"))
-    promise = _PROMISES.get(sampler, KEPT.format(sampler))
+    promise = _PROMISES.get(sampler, _KEPT.format(sampler))
     order = f"{PFL_MECHANISM_ORDER} The noise of a round is correlated with that of earlier rounds; {promise}."
     return _reading(said, rows, (std, rate, times, delta), order)
 

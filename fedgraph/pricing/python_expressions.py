@@ -22,7 +22,7 @@ from fedgraph.pricing.python_values import (
     value_truth,
 )
 
-MOST_STEPS = 400_000
+_MOST_STEPS = 400_000
 
 
 def _power(base: float, exponent: float) -> float:
@@ -44,7 +44,7 @@ class PythonExpressions(PythonObjects):
 
     def step(self, node: ast.stmt | ast.expr, scope: ScopeValue) -> None:
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        if self.steps > _MOST_STEPS:
             raise PricingError(f"{scope.path}:{node.lineno}: too much to follow; name the file that holds the privacy alone")
 
     def value(self, node: ast.expr | None, scope: ScopeValue) -> Value:

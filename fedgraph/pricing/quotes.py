@@ -22,7 +22,7 @@ WIDTH = 110
 _TITLE = 13  # columns of what stands before a sentence
 FOLDER = resources.files("fedgraph.pricing")
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-RULES = {
+_RULES = {
     "unprotected": "Nothing bounds what one unit gives away (ε = ∞).",
     "too-dear": "The provable ε lies above what was asked for.",
     "open": "A missing fact leaves the total ε open.",
@@ -164,10 +164,10 @@ def _number(value: float | int | str | None) -> ParsedTree:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def rounded_up(value: float, digits: int = 4) -> float:
+def round_up_quote(value: float, digits: int = 4) -> float:
     """``value`` to ``digits`` significant digits, never below it.
 
-    >>> rounded_up(20640.3), rounded_up(1.0)
+    >>> round_up_quote(20640.3), round_up_quote(1.0)
     (20650.0, 1.0)
     """
     if not math.isfinite(value) or value <= 0:
@@ -183,7 +183,7 @@ def quoted_epsilon(epsilon: float | None) -> str:
         return "–"
     if math.isinf(epsilon):
         return "∞"
-    up = rounded_up(epsilon)
+    up = round_up_quote(epsilon)
     return f"{up:.4g}" if up < 1e4 else f"{up:.3e}".replace("e+0", "e").replace("e+", "e")
 
 
@@ -235,7 +235,7 @@ def quotes_as_sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
     Returns:
         JSON text that ends with a line break.
     """
-    rules: list[ParsedTree] = [{"id": name, "shortDescription": {"text": words}} for name, words in RULES.items()]
+    rules: list[ParsedTree] = [{"id": name, "shortDescription": {"text": words}} for name, words in _RULES.items()]
     results: list[ParsedTree] = [result for quote in quotes for result in _results(quote, limit)]
     driver: dict[str, ParsedTree] = {"name": "fedgraph price", "rules": rules}
     run: dict[str, ParsedTree] = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}

@@ -22,7 +22,7 @@ from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, count_ledger_span
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.sensitivity import SensitivityBound
 
-Tried = TypeVar("Tried")
+TriedAtDesk = TypeVar("TriedAtDesk")
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ class Desk:
             state = walk.follow(state, self._noised(plan, bounded, self.round))
         return self._record(plan, np.array(walk.result(state)))
 
-    def choose(self, path: str, trial: Callable[[int], tuple[Tried, np.ndarray]]) -> tuple[Tried, Released]:
+    def choose(self, path: str, trial: Callable[[int], tuple[TriedAtDesk, np.ndarray]]) -> tuple[TriedAtDesk, Released]:
         """The best of a secret number of trials by their noisy scores; one ledger line stands for all of it.
 
         The law of that number, the bound of a score and its noise are the plan's. Only the best trial may leave, with its noisy
@@ -332,7 +332,7 @@ class Desk:
         plan = self._allow(path, self.round)
         if not isinstance(plan.event, Selected) or self.together:
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a choice needs Selected, by one party alone")
-        best: tuple[Tried, np.ndarray] | None = None
+        best: tuple[TriedAtDesk, np.ndarray] | None = None
         for number in range(selection.draw_selection_trials(plan.event.shape, plan.event.stop, self.rng)):
             tried, score = trial(number)
             noised = self._noised(plan, plan.bound.enforce(score), self.round)

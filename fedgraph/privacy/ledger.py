@@ -131,7 +131,7 @@ def ledger_spans(numbers: Iterable[int]) -> LedgerSpans:
     return tuple(out)
 
 
-def members_of_spans(spans: LedgerSpans) -> Iterator[int]:
+def _members_of_spans(spans: LedgerSpans) -> Iterator[int]:
     """Every number in ``spans``, ascending."""
     for first, last in spans:
         yield from range(first, last + 1)
@@ -205,7 +205,7 @@ def _union(one: LedgerSpans, two: LedgerSpans) -> LedgerSpans:
 
 def _spans_from(given: Any) -> LedgerSpans:
     found = tuple((int(first), int(last)) for first, last in given)
-    if not found or any(last < first for first, last in found) or ledger_spans(members_of_spans(found)) != found:
+    if not found or any(last < first for first, last in found) or ledger_spans(_members_of_spans(found)) != found:
         raise PrivacyError(f"not ranges of whole numbers in ascending order: {given}")
     return found
 
@@ -414,7 +414,7 @@ def spent_in_ledger(lines: Iterable[LedgerLine], path: str | None = None) -> dic
     per_client: dict[int, dict[Event, int]] = {}
     for line in lines:
         if path is None or line.path == path:
-            for client in members_of_spans(line.clients):
+            for client in _members_of_spans(line.clients):
                 events = per_client.setdefault(client, {})
                 events[line.event] = events.get(line.event, 0) + line.of_one_client
     made: dict[tuple[tuple[Event, int], ...], Event] = {}

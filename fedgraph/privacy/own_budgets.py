@@ -70,7 +70,7 @@ class OwnBudgetNoise(NoiseMechanism):
         return OwnBudgetNoise(self.std * math.sqrt(shares), self.share)
 
 
-def own_budget_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
+def _own_budget_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
     """w of a client with an ε of its own.
 
     Args:
@@ -131,7 +131,7 @@ def apply_own_budgets(
         The releases; where somebody asks, one for each client.
 
     Raises:
-        PrivacyError: a client or an ε that there is not, or as ``own_budget_share``.
+        PrivacyError: a client or an ε that there is not, or as ``_own_budget_share``.
     """
     if not own:
         return tuple(releases)
@@ -139,7 +139,7 @@ def apply_own_budgets(
     for client, epsilon in own.items():
         if not 0 <= client < num_clients or not 0 < epsilon < math.inf:
             raise PrivacyError(f"client {client} asks for ε = {epsilon}; allowed: clients 0 … {num_clients - 1}, 0 < ε < ∞")
-        shares[client] = own_budget_share([r for r in releases if r.client in (None, client)], epsilon, delta)
+        shares[client] = _own_budget_share([r for r in releases if r.client in (None, client)], epsilon, delta)
     found: list[PlannedRelease] = []
     for release in releases:
         for client in range(num_clients) if release.client is None else (release.client,):

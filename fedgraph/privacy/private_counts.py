@@ -196,7 +196,7 @@ def count_shares_below(counts: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip((rising + falling) / 2, 0.0, 1.0))
 
 
-MEETING_COUNT_RATES = (
+_MEETING_COUNT_RATES = (
     1.0,
     1 / 4,
     1 / 16,
@@ -222,7 +222,7 @@ class MeetingCounts(SensitivityBound):
 
     @property
     def rates(self) -> tuple[float, ...]:
-        return MEETING_COUNT_RATES
+        return _MEETING_COUNT_RATES
 
     @property
     def class_rates(self) -> tuple[float, ...]:
@@ -231,7 +231,7 @@ class MeetingCounts(SensitivityBound):
     @property
     def length(self) -> int:
         c = self.num_classes
-        return c + 2 * len(MEETING_COUNT_RATES) + len(self.class_rates) * c * (c + 1) // 2
+        return c + 2 * len(_MEETING_COUNT_RATES) + len(self.class_rates) * c * (c + 1) // 2
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -254,7 +254,7 @@ class MeetingCounts(SensitivityBound):
             raise PrivacyError(f"meetings of classes have no sensitivity under {relation.value}")
         twice, c = relation.replaces, self.num_classes
         return math.sqrt(
-            (2 if twice else 1) + 2 * len(MEETING_COUNT_RATES) + len(self.class_rates) * (2 * c - 1 if twice else c)
+            (2 if twice else 1) + 2 * len(_MEETING_COUNT_RATES) + len(self.class_rates) * (2 * c - 1 if twice else c)
         )
 
 

@@ -153,7 +153,7 @@ def compute_scheduled_cells(
     process.give_back_process_memory()  # reading and planning took more than what is left of them
     taken: set[Cell] = set()
     early = _in_driver(
-        [one for one in todo if is_scheduled_alone(*one) and _bytes(one[0].context.data) <= _LIGHT], is_up, console, taken
+        [one for one in todo if _is_scheduled_alone(*one) and _bytes(one[0].context.data) <= _LIGHT], is_up, console, taken
     )
     while not is_up():
         if (done := next(early, None)) is not None:
@@ -167,7 +167,7 @@ def compute_scheduled_cells(
             yield ScheduledResult(cell, *_attempted(stage.task, cell, stage.context))
             console.finish(cell)
         return
-    alone = [spread == "cells" or is_scheduled_alone(stage, cell) for stage, cell in todo]
+    alone = [spread == "cells" or _is_scheduled_alone(stage, cell) for stage, cell in todo]
     if not all(alone):
         engine.open("server", "client")
     orders = [(stage, cell, whole) for (stage, cell), whole in zip(todo, alone, strict=True)]
@@ -225,7 +225,7 @@ def describe_scheduled_rounds(engine: str, spread: _Spread) -> str:
     return "rounds run at client actors and a server actor"
 
 
-def is_scheduled_alone(stage: ScheduledStage, cell: Cell) -> bool:
+def _is_scheduled_alone(stage: ScheduledStage, cell: Cell) -> bool:
     """Whether the task says that one party does the whole cell; a cell of a task that says nothing is a federation."""
     alone = tasks.load_task(stage.task.kind).TASK.alone
     return alone is not None and alone(stage.task.params, cell)

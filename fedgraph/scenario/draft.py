@@ -22,11 +22,11 @@ from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted, w
 
 SCHEMA = "fedgraph.schema.json"
 _COMMENT_AT = 52  # column at which a short row's comment begins
-LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
-COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
+_LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
+_COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
 PAIRWISE_DRAFT_TASKS = ("compared", "clusters")  # tasks whose work grows with the pairs
 _FOLDS = 5
-_USUAL_SHARE, TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
+_USUAL_SHARE, _TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
 _QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
 _SHORT = "; what the data give without privacy is left out, for it takes most of the time here"
@@ -103,7 +103,7 @@ def draft_cost_of_pairs(cheaper: int, people: int) -> float:
     Returns:
         A factor ≥ 1: pairs of this draft over pairs of the cheapest.
     """
-    return (min(COMPARED[cheaper], people) / min(COMPARED[-1], people)) ** 2
+    return (min(_COMPARED[cheaper], people) / min(_COMPARED[-1], people)) ** 2
 
 
 def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
     labelled = 0 if data.graph is None or data.split else int((data.graph.labels >= 0).sum())
     share = None  # that trains, where the usual four fifths would leave too few to test, and another leaves enough
-    if labelled >= 2 * TESTED and (1 - _USUAL_SHARE) * labelled < TESTED:
-        share = math.floor(20 * (1 - TESTED / labelled)) / 20
+    if labelled >= 2 * _TESTED and (1 - _USUAL_SHARE) * labelled < _TESTED:
+        share = math.floor(20 * (1 - _TESTED / labelled)) / 20
     return {
         "trust": trust,
         "budgets": _numbers(sorted(wanted.epsilons, key=math.isinf) if many else wanted.epsilons),
@@ -129,7 +129,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
         "train_fraction": share,
         "dealt": "natural" if data.owners or data.federation else f"uniform, clients: {wanted.clients or 10}",
         "whole": f"{wanted.title}{WANTED_WHOLE}",
-        "folds": max(2, min(_FOLDS, data.least_class)), "most": COMPARED[size.cheaper], "least": COMPARED[-1],
+        "folds": max(2, min(_FOLDS, data.least_class)), "most": _COMPARED[size.cheaper], "least": _COMPARED[-1],
     }  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
     return {
         "edge": edge,
         "choices": choices,
-        "left_out": min(LEFT_OUT if wanted.size.spare else 1, data.clients),
+        "left_out": min(_LEFT_OUT if wanted.size.spare else 1, data.clients),
         "trust": trusted,
         "budgets": _numbers(wanted.epsilons),
         "quick_budgets": _numbers([*([max(finite)] if finite else []), *([math.inf] if without else [])]),

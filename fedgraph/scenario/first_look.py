@@ -11,11 +11,11 @@ from fedgraph.errors import DataError
 
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
-LABELS = ("label", "labels", "y", "class", "target")  # a column of features called so is what is predicted
+FIRST_LOOK_LABELS = ("label", "labels", "y", "class", "target")  # a column of features called so is what is predicted
 
 
 @dataclass(frozen=True)
-class Seen:
+class FirstLook:
     """What a first look found.
 
     Attributes:
@@ -29,7 +29,7 @@ class Seen:
     parameters: dict[str, object] = field(default_factory=dict)
 
 
-def first_look_at_data(folder: Path) -> Seen:
+def first_look_at_data(folder: Path) -> FirstLook:
     """A first look, before a person decided anything.
 
     Args:
@@ -52,7 +52,7 @@ def first_look_at_data(folder: Path) -> Seen:
         return _seen(folder, {name: [row.get(name, "") for row in rows] for name in names}, list(found.labels), [])
     features, labels = folder / "features.csv", folder / "labels.csv"
     if not features.is_file():
-        return Seen()
+        return FirstLook()
     table = csv_tables.read_csv_features(
         features.read_bytes(), str(features), FileFaults()
     )  # the reader of the folder refuses them
@@ -61,13 +61,13 @@ def first_look_at_data(folder: Path) -> Seen:
         named = list(csv_tables.csv_label_columns(labels.read_bytes(), str(labels), table.rows))
         own: list[str] = []
     else:
-        own = named = [name for name in table.names if name.casefold() in LABELS]
+        own = named = [name for name in table.names if name.casefold() in FIRST_LOOK_LABELS]
         first = {"label": named[0]} if named else {}
     seen = _seen(features, {name: [row[place] for row in table.cells] for place, name in enumerate(table.names)}, named, own)
     return replace(seen, parameters=first | seen.parameters)
 
 
-def first_look_at_federation(folder: Path) -> Seen:
+def first_look_at_federation(folder: Path) -> FirstLook:
     """A first look at the tables of a federation.
 
     Args:
@@ -88,7 +88,7 @@ def first_look_at_federation(folder: Path) -> Seen:
     return _seen(folder, columns, [], [])
 
 
-def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], own: list[str]) -> Seen:
+def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], own: list[str]) -> FirstLook:
     """place: of the tables. columns: name → cells. labels: columns that could be predicted; own: those among the features."""
     from fedgraph.data.own.columns import own_column_kinds
 
@@ -107,4 +107,4 @@ def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], 
     parameters |= {"drop": dropped} if dropped else {}
     parameters |= {"empty": "missing"} if any(gaps for _, gaps in kinds.values()) else {}
     numbers = [name for name, (kind, _) in kinds.items() if kind == "number" and name not in own]
-    return Seen(numbers, labels, parameters)
+    return FirstLook(numbers, labels, parameters)

@@ -9,7 +9,7 @@ _HERE = Path(__file__).parents[1]
 _FOLDERS = (_HERE / "scenarios", _HERE.parent / "scenarios")  # in an installed package; in a checkout
 
 
-def shipped_folder() -> Path:
+def _shipped_folder() -> Path:
     """Where the shipped scenarios lie."""
     for place in _FOLDERS:
         if place.is_dir() and any(place.glob("*.yaml")):
@@ -19,7 +19,7 @@ def shipped_folder() -> Path:
 
 def shipped_names() -> list[str]:
     """Every shipped scenario, sorted."""
-    return sorted(path.stem for path in shipped_folder().glob("*.yaml"))
+    return sorted(path.stem for path in _shipped_folder().glob("*.yaml"))
 
 
 def find_shipped(given: str | Path) -> Path:
@@ -39,7 +39,7 @@ def find_shipped(given: str | Path) -> Path:
         return path
     known = shipped_names()
     if str(given) in known:
-        return shipped_folder() / f"{given}.yaml"
+        return _shipped_folder() / f"{given}.yaml"
     hint = plugins.suggest_plugin_name(str(given), known)
     raise ScenarioError(f"{given}: neither a file nor a shipped scenario{hint}; shipped: {', '.join(known)}")
 
@@ -53,5 +53,5 @@ def shipped_title(name: str) -> str:
     Returns:
         One line; empty where the scenario has no title.
     """
-    lines = (shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    lines = (_shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
     return next((line.removeprefix("title:").strip(" '\"") for line in lines if line.startswith("title:")), "")

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 WANTED_TASKS = ("nodes", "links")
 WANTED_UNITS = ("node", "edge", "entity")
 WANTED_ASKED = ("private", "public")  # the people whose answers are wanted
-TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
+WANTED_TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
 _FEWEST_LABELLED = 5
 _FEWEST_OF_A_CLASS = 4  # graphs
 MANY_WANTED_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
-LARGEST_WANTED_DELTA = 1e-4  # of a draft, however few the people are
+_LARGEST_WANTED_DELTA = 1e-4  # of a draft, however few the people are
 WANTED_WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
-NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+WANTED_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def wanted_delta(people: int) -> float:
@@ -39,7 +39,7 @@ def wanted_delta(people: int) -> float:
     Returns:
         δ, rounded down to one digit.
     """
-    largest = min(0.1 / max(people, 1), LARGEST_WANTED_DELTA)
+    largest = min(0.1 / max(people, 1), _LARGEST_WANTED_DELTA)
     digit = 10.0 ** math.floor(math.log10(largest))
     return float(f"{math.floor(largest / digit * (1 + 1e-12)) * digit:.0e}")
 
@@ -95,7 +95,7 @@ class WantedSize:
     seeds: int = 3
     spare: bool = True
     cheaper: int = 0
-    trust: int = len(TRUST)
+    trust: int = len(WANTED_TRUST)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Wanted:
     def __post_init__(self) -> None:
         many, clients = self.data.collection is not None, self.clients
         owned = self.data.graph is not None and bool(self.data.graph.edge_owners)
-        served, few = ", ".join(t.value for t in TRUST), next((t.value for t in self.trust if t not in TRUST), "")
+        served, few = ", ".join(t.value for t in WANTED_TRUST), next((t.value for t in self.trust if t not in WANTED_TRUST), "")
         wrong = (
             (self.unit not in WANTED_UNITS, f"--unit is {self.unit!r}; allowed: {', '.join(WANTED_UNITS)}"),
             (self.links and many, "--task is links; allowed for many small graphs: nodes, since each graph is a row there"),
@@ -164,7 +164,7 @@ class Wanted:
     @property
     def title(self) -> str:
         """The scenario's name."""
-        return NAME.sub("-", self.name or self.data.title).strip("-.") or "scenario"
+        return WANTED_NAME.sub("-", self.name or self.data.title).strip("-.") or "scenario"
 
     @property
     def links(self) -> bool:
@@ -232,7 +232,7 @@ def find_wanted_data(
         loaded = data.load("own/federation", path=federation, parameters={**parameters, "labels": task == "nodes"})
         assert isinstance(loaded, Graph)
         if task == "nodes":
-            require_classes("--federation", loaded)
+            _require_classes("--federation", loaded)
         return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
     path = Path(graph or "")
     if is_graph_folder(path):
@@ -245,7 +245,7 @@ def find_wanted_data(
             if (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
                 some = f"allowed: {_FEWEST_LABELLED} or more, since some train and others test"
                 raise ScenarioError(f"--graph: {labelled} nodes have a label; {some}")
-            require_classes("--graph", loaded)
+            _require_classes("--graph", loaded)
         stem, found = path.resolve().stem, loaded.provenance.detail
         return WantedData(name, path, stem, found, split=bool(loaded.masks), graph=loaded, people=loaded.num_nodes)
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
@@ -260,7 +260,7 @@ def find_wanted_data(
     return WantedData(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
 
 
-def require_classes(option: str, graph: Graph) -> None:
+def _require_classes(option: str, graph: Graph) -> None:
     """``ScenarioError`` where all labels are one: there is nothing to tell apart."""
     if graph.num_classes < 2:
         named = f" ({graph.names.classes[0]!r})" if graph.names.classes else ""

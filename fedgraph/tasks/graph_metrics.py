@@ -24,7 +24,7 @@ from fedgraph.tasks.base.graphs.graph_settings import GraphSolverSettings
 from fedgraph.types import Graph
 from fedgraph.worlds.world import JOINED_WORLD
 
-GED, EMBEDDED = "GED", "GW(H)"
+GED, _EMBEDDED = "GED", "GW(H)"
 
 
 class Params(GraphSolverSettings, clear.ClearSampleSettings):
@@ -49,7 +49,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every way to compare, seed by seed; ``GED`` only where ``max_nodes`` is at most ``ged_nodes``."""
     if context.data is None:
         raise ScenarioError("graph_metrics needs a data set")
-    names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
+    names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, _EMBEDDED]
     return [
         Cell(context.label, context.dataset, name, "raw", JOINED_WORLD, np.inf, "none", seed)
         for seed in range(context.seeds)
@@ -119,7 +119,7 @@ def _changes(
 
 
 def _space(params: Params, method: str, graph: Graph, model: clear.ClearEmbedder) -> MetricSpace:
-    if method == EMBEDDED:
+    if method == _EMBEDDED:
         return space_from_embedding(model.of(graph), params.metric, params.weights, graph.degrees)
     return space_from_topology(graph.adjacency, params.weights, graph.features.toarray() if method == FUSED else None)
 

@@ -39,7 +39,7 @@ def largest_tail(coins: int, guesses: int, right: int, epsilon: float, delta: fl
 @pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (6, 6), (20, 8), (40, 40), (200, 25)])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 0.02), (3.0, 1e-3)])
 def test_the_largest_tail_is_that_of_the_linear_program(coins: int, guesses: int, epsilon: float, delta: float) -> None:
-    least = curve.inverse_approximate_curve(epsilon, delta)
+    least = curve._inverse_approximate_curve(epsilon, delta)
     for right in {guesses, guesses - guesses // 4, guesses // 2 + 1}:
         expected = largest_tail(coins, guesses, right, epsilon, delta)
         assert p_value(OneRunCount(coins, guesses, right), least) == pytest.approx(expected, abs=2e-6)
@@ -49,7 +49,7 @@ def test_randomised_response_is_the_worst_pure_mechanism() -> None:
     """δ = 0: no tail below that of independent coins of bias e^ε/(1 + e^ε), which is reached by a real mechanism."""
     for right in (60, 75, 90):
         truth = float(binom.sf(right - 1, 100, math.e / (1 + math.e)))
-        assert p_value(OneRunCount(100, 100, right), curve.inverse_approximate_curve(1.0, 0.0)) >= truth - 1e-12
+        assert p_value(OneRunCount(100, 100, right), curve._inverse_approximate_curve(1.0, 0.0)) >= truth - 1e-12
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 8.0])
@@ -59,7 +59,7 @@ def test_a_true_gaussian_is_accused_no_more_often_than_alpha(epsilon: float) -> 
     for _ in range(runs):
         coins = rng.random(300) < 0.5
         count = one_run.count_one_run(rng.standard_normal(300) + mu * coins, coins, 0.2)
-        accused += curve.curve_refuted(count, curve.inverse_gaussian_curve(mu), alpha)
+        accused += curve.curve_refuted(count, curve._inverse_gaussian_curve(mu), alpha)
     assert binom.sf(accused - 1, runs, alpha) > 1e-4, f"{accused} of {runs} true curves refuted at {alpha}"
 
 
@@ -81,26 +81,26 @@ def test_a_third_of_the_noise_is_refuted() -> None:
     mu = mu_of(1.0, delta)
     coins = rng.random(10_000) < 0.5
     count = one_run.count_one_run(rng.standard_normal(coins.size) + 3 * mu * coins, coins, 0.1)
-    assert curve.curve_refuted(count, curve.inverse_gaussian_curve(mu))
+    assert curve.curve_refuted(count, curve._inverse_gaussian_curve(mu))
     assert not curve.curve_refuted(
-        one_run.count_one_run(rng.standard_normal(coins.size) + mu * coins, coins, 0.1), curve.inverse_gaussian_curve(mu)
+        one_run.count_one_run(rng.standard_normal(coins.size) + mu * coins, coins, 0.1), curve._inverse_gaussian_curve(mu)
     )
 
 
 def test_edges_of_the_domain() -> None:
-    assert not curve.curve_refuted(OneRunCount(10, 0, 0), curve.inverse_gaussian_curve(0.0))
-    assert curve.refuted_curve_mu(OneRunCount(100, 100, 50)) == 0.0
+    assert not curve.curve_refuted(OneRunCount(10, 0, 0), curve._inverse_gaussian_curve(0.0))
+    assert curve._refuted_curve_mu(OneRunCount(100, 100, 50)) == 0.0
     assert curve.refuted_gaussian_curve(OneRunCount(50, 50, 50), 1e-5) > 0
-    assert p_value(OneRunCount(100, 100, 40), curve.inverse_gaussian_curve(0.0)) == 1.0
+    assert p_value(OneRunCount(100, 100, 40), curve._inverse_gaussian_curve(0.0)) == 1.0
     for wrong in (
-        lambda: curve.inverse_gaussian_curve(-1.0),
-        lambda: curve.inverse_gaussian_curve(math.nan),
-        lambda: curve.inverse_approximate_curve(1.0, 1.0),
+        lambda: curve._inverse_gaussian_curve(-1.0),
+        lambda: curve._inverse_gaussian_curve(math.nan),
+        lambda: curve._inverse_approximate_curve(1.0, 1.0),
     ):
         with pytest.raises(PrivacyError):
             wrong()
     with pytest.raises(PrivacyError):
-        curve.curve_refuted(OneRunCount(10, 10, 10), curve.inverse_gaussian_curve(1.0), alpha=0.0)
+        curve.curve_refuted(OneRunCount(10, 10, 10), curve._inverse_gaussian_curve(1.0), alpha=0.0)
 
 
 def test_the_curve_says_more_than_counting_and_neither_too_much() -> None:

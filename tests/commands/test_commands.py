@@ -50,7 +50,9 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
 
 
 def test_help_and_price_load_neither_torch_nor_ray() -> None:
-    script = "import sys; from fedgraph.commands import base; base.parser(); assert not {'torch', 'ray'} & set(sys.modules)"
+    script = (
+        "import sys; from fedgraph.commands import base; base.command_parser(); assert not {'torch', 'ray'} & set(sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
@@ -83,7 +85,7 @@ def test_cp_copies_and_never_replaces_unasked(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said(capsys, "cp", "quickstart")
-    assert (tmp_path / "quickstart.yaml").read_bytes() == (shipped.shipped_folder() / "quickstart.yaml").read_bytes()
+    assert (tmp_path / "quickstart.yaml").read_bytes() == (shipped._shipped_folder() / "quickstart.yaml").read_bytes()
     assert "say --force" in said(capsys, "cp", "quickstart", status=2)
     said(capsys, "cp", "quickstart", "--force")
     assert "did you mean 'quickstart'" in said(capsys, "cp", "quikstart", status=2)
@@ -235,10 +237,10 @@ def test_the_schema_accepts_every_shipped_scenario_and_refuses_a_typo(capsys: py
     found = json.loads(said(capsys, "schema"))
     validator = jsonschema.Draft202012Validator(found)
     for name in shipped.shipped_names():
-        text = (shipped.shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8")
+        text = (shipped._shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8")
         errors = list(validator.iter_errors(yaml.safe_load(text)))
         assert not errors, f"{name}: {errors[0].message[:300]}"
-    wrong = yaml.safe_load((shipped.shipped_folder() / "quickstart.yaml").read_text(encoding="utf-8"))
+    wrong = yaml.safe_load((shipped._shipped_folder() / "quickstart.yaml").read_text(encoding="utf-8"))
     wrong["sed"] = 1
     assert list(validator.iter_errors(wrong))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fedgraph import run
-from fedgraph.documents.settings import MOST, MOST_SETTING_COUNT, InfiniteSetting, Settings
-from fedgraph.documents.sources import MOST_BYTES, MOST_SOURCE_DEPTH, YamlSource
+from fedgraph.documents.settings import _MOST, _MOST_SETTING_COUNT, InfiniteSetting, Settings
+from fedgraph.documents.sources import _MOST_BYTES, _MOST_SOURCE_DEPTH, YamlSource
 from fedgraph.errors import ScenarioError
 from fedgraph.scenario import read
 
@@ -127,7 +127,7 @@ def test_a_bomb_of_aliases_is_refused_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"\xff\xfe\x00", "name: tiny".encode("utf-16"), b"name: caf\xe9", b"\x00\x01", b"x" * (MOST_BYTES + 1)],
+    [b"\xff\xfe\x00", "name: tiny".encode("utf-16"), b"name: caf\xe9", b"\x00\x01", b"x" * (_MOST_BYTES + 1)],
     ids=["bytes", "utf-16", "latin-1", "control", "large"],
 )
 def test_what_is_no_text(tmp_path: Path, content: bytes) -> None:
@@ -196,7 +196,7 @@ def test_settings_say_what_their_numbers_may_be() -> None:
 
     assert Example(budgets=[1.0, float("inf")], yes=True).budgets[1] == float("inf")
     for wrong in (
-        {"count": True}, {"count": MOST_SETTING_COUNT + 1}, {"rounds": MOST["rounds"] + 1}, {"share": float("inf")},
+        {"count": True}, {"count": _MOST_SETTING_COUNT + 1}, {"rounds": _MOST["rounds"] + 1}, {"share": float("inf")},
         {"share": float("nan")}, {"share": 1e13}, {"share": 1e-101}, {"budgets": [float("nan")]}, {"budgets": [float("-inf")]},
         {"budgets": [2.0, 2.0]}, {"budgets": [True]}, {"other": 1},
     ):  # fmt: skip
@@ -205,7 +205,7 @@ def test_settings_say_what_their_numbers_may_be() -> None:
 
 
 def test_depth_counts_what_aliases_add() -> None:
-    text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, MOST_SOURCE_DEPTH + 2))
+    text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, _MOST_SOURCE_DEPTH + 2))
     with pytest.raises(ScenarioError, match="inside each other"):
         YamlSource("x", text)
 

@@ -19,7 +19,7 @@ from fedgraph.partition import ego
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Gaussian, MultiBit, PureDP
-from fedgraph.privacy.ledger import Ledger, LedgerAccount, members_of_spans
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, _members_of_spans
 from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -87,7 +87,7 @@ def test_declared_is_spent(encoder: str, rule: str, attendance: dict[str, Any]) 
 def test_retrievals_add_up() -> None:
     plan, out = run(3.0, retrieval_period=2)
     sent = [r for r in out.releases if r.path == "embedding"]
-    assert sorted({n for r in sent for n in members_of_spans(r.rounds)}) == [1, 3, 4]
+    assert sorted({n for r in sent for n in _members_of_spans(r.rounds)}) == [1, 3, 4]
     assert {r.event for r in sent} == {PureDP(3.0), MultiBit(1.0, 3)}
     assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(9.0)
     assert plan.schedule.shared_rounds == 1
@@ -128,7 +128,7 @@ def test_who_leaves_keeps_the_last_embedding() -> None:
     assert len(table.present[0]) == 3
     for client in range(3):
         assert table.sends[client] == tuple(r for r in range(7) if client in table.present[r])
-        received = [r for r in out.releases if r.path == "embedding" and client in members_of_spans(r.clients)]
+        received = [r for r in out.releases if r.path == "embedding" and client in _members_of_spans(r.clients)]
         assert sum(r.of_one_client for r in received) == len(table.sends[client])
         assert out.state.memory.embeddings[client].shape == (sum(SIZES[client]), 2)
     _, early = run(np.inf, dropout=0.6, retrieval_period=1, attendance_seed=3, rounds=6)

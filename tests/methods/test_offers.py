@@ -77,7 +77,7 @@ def test_it_is_in_the_schema(own: str) -> None:
 @pytest.mark.parametrize("clients", [0, 3])
 def test_it_is_drafted(own: str, clients: int) -> None:
     data = wishes.WantedData("embedded/library", None, "x", "found", clients)
-    wanted = wishes.Wanted(data, "node", wishes.TRUST[:1], (1.0,), None, None)
+    wanted = wishes.Wanted(data, "node", wishes.WANTED_TRUST[:1], (1.0,), None, None)
     assert f"- {{method: {own}, label: My own}}" in draft.draft_yaml(wanted, Path())
 
 

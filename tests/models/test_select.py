@@ -41,7 +41,7 @@ def test_the_number_of_trials_has_its_law(shape: float, among: int) -> None:
     drawn = np.array([selection.draw_selection_trials(shape, stop, rng) for _ in range(20_000)])
     assert drawn.min() >= 1
     assert drawn.mean() == pytest.approx(among, rel=0.06)
-    assert selection.mean_selection_trials(shape, stop) == pytest.approx(among, rel=1e-6)
+    assert selection._mean_selection_trials(shape, stop) == pytest.approx(among, rel=1e-6)
     if shape == 1.0 and among > 1:
         assert (drawn == 1).mean() == pytest.approx(stop, abs=0.01), "geometric"
 

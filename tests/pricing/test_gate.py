@@ -145,14 +145,14 @@ def test_randomised_answers_are_replaced_not_zeroed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["a = [1", "a {", "a = ${b}", "include x", "a = 1\na = 2", "a" * 70 + " = {" * 70, "= 1"])
 def test_bad_hocon_is_one_line(text: str) -> None:
     with pytest.raises(PricingError) as error:
-        parsers.parse_hocon(Path("x.conf"), text)
+        parsers._parse_hocon(Path("x.conf"), text)
     assert "\n" not in str(error.value)
     assert str(error.value).startswith("x.conf:")
 
 
 def test_hocon_is_read_as_flare_writes_it() -> None:
     text = 'a { b = 1, c : "x" } // said\na.d = [1 2.5, true] # list\n e = two words\nf = null\n'
-    assert parsers.parse_hocon(Path("x.conf"), text) == {
+    assert parsers._parse_hocon(Path("x.conf"), text) == {
         "a": {"b": 1, "c": "x", "d": ["1 2.5", True]},
         "e": "two words",
         "f": None,

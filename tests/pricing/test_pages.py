@@ -12,7 +12,7 @@ from benchmarks import deployed_noise
 from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.pricing import quotes
-from fedgraph.pricing.quotes import quoted_epsilon, rounded_up
+from fedgraph.pricing.quotes import quoted_epsilon, round_up_quote
 from tests.pricing.corpus import truths
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ def test_lines_fit_a_terminal() -> None:
 
 def test_shown_bounds_are_never_below() -> None:
     for value in (1.23441, 9.9999, 0.0123451, 12345.6, 8.0, 1e-9, 213_000_000.4):
-        assert rounded_up(value) >= value * (1 - 1e-12)
+        assert round_up_quote(value) >= value * (1 - 1e-12)
     assert quoted_epsilon(8.0) == "8"
     assert quoted_epsilon(float("inf")) == "∞"
 

@@ -81,7 +81,7 @@ def test_no_user_moves_more_than_is_stated(rounds: int, separation: int) -> None
     assert worst_apart > 0.9 * stated.apart(rounds), "the statement is not loose either"
     assert same > 0.9 * stated.always(rounds)
     loose = BandedPflSensitivity(rounds, separation, math.sqrt(min(rounds, separation)))
-    assert stated.apart(rounds) <= pfl_mechanisms.MARGIN * loose.apart(rounds)
+    assert stated.apart(rounds) <= pfl_mechanisms._MARGIN * loose.apart(rounds)
 
 
 def test_the_banded_price_is_the_gaussian_of_that_sensitivity(tmp_path: Path) -> None:

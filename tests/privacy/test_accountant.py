@@ -18,7 +18,7 @@ from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy.accounting import rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon, epsilon_before_amplification
-from fedgraph.privacy.accounting.selection import mean_selection_trials
+from fedgraph.privacy.accounting.selection import _mean_selection_trials
 from fedgraph.privacy.events import (
     ZCDP,
     ApproxDP,
@@ -407,7 +407,7 @@ def test_a_choice_among_trials_on_secret_samples_costs_less_than_without_and_nev
 
 def test_what_a_trial_may_miss_adds_to_delta_as_often_as_there_are_trials():
     stop, gauss = 0.2, Gaussian(4.0)
-    trials = mean_selection_trials(0.0, stop)
+    trials = _mean_selection_trials(0.0, stop)
     for wrap in (lambda e: e, lambda e: SampledOnce(e, 0.5)):
         paid = price(Selected((wrap(Composed((gauss, ApproxDP(0.0, 1e-7)))), wrap(gauss)), 0.0, stop), 1e-5).epsilon
         assert paid == price(Selected((wrap(gauss),), 0.0, stop), 1e-5 - 1e-7 * trials).epsilon

@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event, discrete_gaussian_rho, discrete_rounded_norm
+from fedgraph.privacy.accounting.discrete_gaussian import _discrete_gaussian_rho, discrete_gaussian_event, discrete_rounded_norm
 from fedgraph.privacy.events import ZCDP, Composed, Event, Gaussian, Repeated
 from fedgraph.privacy.mechanisms import integer_shares as sampler
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare, PlainShare, integer_share_bits
@@ -117,7 +117,7 @@ def test_the_stated_loss_covers_the_exact_one(std: float, shares: int, distance:
     p, q = total[distance:], total[:-distance]
     kept = (p > 1e-200) & (q > 1e-200)
     exact = float(logsumexp(order * np.log(p[kept]) + (1 - order) * np.log(q[kept]))) / (order - 1)
-    assert exact <= discrete_gaussian_rho(distance, std, shares, 1) * order * (1 + 1e-9)
+    assert exact <= _discrete_gaussian_rho(distance, std, shares, 1) * order * (1 + 1e-9)
 
 
 def test_many_fine_shares_cost_as_one_gaussian_of_concentrated_privacy() -> None:
@@ -160,7 +160,7 @@ def test_what_cannot_be_is_refused() -> None:
             DiscreteGaussianShare(**{"step": 0.25, "bits": 20, "std": 1.0, "dimension": 2} | wrong)
     with pytest.raises(PrivacyError):
         discrete_rounded_norm(1.0, 10, 0.0)
-    assert math.isinf(discrete_gaussian_rho(1.0, 0.49, 10, 1))
+    assert math.isinf(_discrete_gaussian_rho(1.0, 0.49, 10, 1))
 
 
 @pytest.mark.parametrize(("epsilon", "more"), [(1.0, 0.10), (4.0, 0.09), (8.0, 0.07)])

@@ -15,9 +15,9 @@ from fedgraph.privacy.mechanisms.edge_mechanisms import (
     EdgeTriangle,
     LapGraph,
     _bernoulli_positions,
+    _edge_cell_of,
     _laplace_tail,
     distinct_edge_cells,
-    edge_cell_of,
     edges_of_cells,
     num_edge_cells,
 )
@@ -33,7 +33,7 @@ def test_cells_and_pairs_are_the_same(n: int) -> None:
     pairs = edges_of_cells(cells)
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert pairs.max() == n - 1
-    assert np.array_equal(edge_cell_of(pairs), cells)
+    assert np.array_equal(_edge_cell_of(pairs), cells)
 
 
 def test_cells_of_huge_graphs_are_exact() -> None:
@@ -41,7 +41,7 @@ def test_cells_of_huge_graphs_are_exact() -> None:
     cells = np.unique(
         np.concatenate([np.random.default_rng(0).integers(num_edge_cells(n), size=100_000), [num_edge_cells(n) - 1]])
     )
-    assert np.array_equal(edge_cell_of(edges_of_cells(cells)), cells)
+    assert np.array_equal(_edge_cell_of(edges_of_cells(cells)), cells)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
@@ -51,7 +51,7 @@ def test_every_cell_is_flipped_with_the_same_probability(epsilon: float) -> None
     flips = np.zeros(num_edge_cells(n))
     for _ in range(runs):
         out = EdgeRand(epsilon, n, 10**6).apply(truth, rng)
-        flips[np.setxor1d(edge_cell_of(truth), edge_cell_of(out), assume_unique=True)] += 1
+        flips[np.setxor1d(_edge_cell_of(truth), _edge_cell_of(out), assume_unique=True)] += 1
     p = 1 / (math.exp(epsilon) + 1)
     assert binomtest(int(flips.sum()), runs * flips.size, p).pvalue > 1e-4
     assert binomtest(int(flips.sum()), runs * flips.size, p * 2 / 3).pvalue < 1e-6
@@ -71,13 +71,13 @@ def test_gaps_make_independent_coins() -> None:
 def test_the_order_of_rows_tells_nothing() -> None:
     truth = some_edges(200, 500, 0)
     for mechanism in (EdgeRand(3.0, 200, 10**6), LapGraph(3.0, 200, 10**6)):
-        out = edge_cell_of(mechanism.apply(truth, np.random.default_rng(0)))
+        out = _edge_cell_of(mechanism.apply(truth, np.random.default_rng(0)))
         assert (np.diff(out) > 0).all()
 
 
 def lapgraph_densely(truth: np.ndarray, n: int, epsilon: float, share: float, rng: np.random.Generator) -> tuple[int, int]:
     cells = np.zeros(num_edge_cells(n))
-    cells[edge_cell_of(truth)] = 1
+    cells[_edge_cell_of(truth)] = 1
     count = int(min(max(round(len(truth) + rng.laplace(scale=1 / (share * epsilon))), 0), cells.size))
     noisy = cells + rng.laplace(scale=1 / ((1 - share) * epsilon), size=cells.size)
     kept = np.argsort(-noisy)[:count]
@@ -88,10 +88,10 @@ def lapgraph_densely(truth: np.ndarray, n: int, epsilon: float, share: float, rn
 def test_lapgraph_is_its_dense_version_in_law(epsilon: float) -> None:
     n, share, rng = 40, 0.2, np.random.default_rng(0)
     truth = some_edges(n, 60, 1)
-    inside = set(edge_cell_of(truth).tolist())
+    inside = set(_edge_cell_of(truth).tolist())
     ours, dense = [], []
     for _ in range(600):
-        out = edge_cell_of(LapGraph(epsilon, n, 10**6, share).apply(truth, rng))
+        out = _edge_cell_of(LapGraph(epsilon, n, 10**6, share).apply(truth, rng))
         ours.append((out.size, len(inside & set(out.tolist()))))
         dense.append(lapgraph_densely(truth, n, epsilon, share, rng))
     for column in (0, 1):
@@ -165,7 +165,7 @@ def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
     owner = rng.integers(4, size=n)
     dealt = [EdgeCells(n, tuple(np.flatnonzero(owner == client).tolist())) for client in range(4)]
     pairs = np.concatenate([c.edges(np.arange(c.count)) for c in dealt])
-    assert np.array_equal(np.sort(edge_cell_of(pairs)), np.arange(num_edge_cells(n)))
+    assert np.array_equal(np.sort(_edge_cell_of(pairs)), np.arange(num_edge_cells(n)))
     for cells in dealt:
         assert np.array_equal(cells.of(cells.edges(np.arange(cells.count))), np.arange(cells.count))
     assert EdgeCells(n, ()).count == 0

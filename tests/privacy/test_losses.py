@@ -14,7 +14,7 @@ from fedgraph.privacy.events import FixedSizeGaussian
 def test_dots_equal_the_librarys(gap):
     low, high = math.floor(-4 / gap), math.ceil(6 / gap)
     deltas = pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0)
-    ours = losses.connect_loss_dots(deltas, low, gap)
+    ours = losses._connect_loss_dots(deltas, low, gap)
     theirs = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(gap, low, high, deltas).to_dense_pmf()
     assert theirs._lower_loss == low
     assert ours.masses == pytest.approx(theirs._probs, abs=1e-12)
@@ -25,7 +25,7 @@ def test_dots_equal_the_librarys(gap):
 def test_grid_is_never_more_private(gap):
     """The grid's δ is at least the mechanism's, on and between dots."""
     low, high = math.floor(-8 / gap), math.ceil(10 / gap)
-    grid = losses.connect_loss_dots(pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
+    grid = losses._connect_loss_dots(pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
     at = np.linspace(-3.0, 6.0, 200)
     losses_at = gap * np.arange(low, high + 1)
     for epsilon in at:

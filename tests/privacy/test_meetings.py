@@ -14,7 +14,7 @@ from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.learning.neighbour_limits import draw_neighbour_limit_coins
 from fedgraph.learning.propagation.meetings import _SIDE, count_meetings, read_meetings
 from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MASKED_LABEL, MaskedResponse
-from fedgraph.privacy.private_counts import MEETING_COUNT_RATES, MeetingCounts
+from fedgraph.privacy.private_counts import _MEETING_COUNT_RATES, MeetingCounts
 from fedgraph.privacy.units import Relation
 
 
@@ -64,7 +64,7 @@ def test_a_hub_on_every_node_changes_no_more_than_any_other() -> None:
     with_hub = count_meetings(sp.csr_array(graph), labels, np.arange(n), counted)
     without = count_meetings(sp.csr_array((n, n), dtype=np.float32), np.where(np.arange(n), labels, -1), np.arange(n), counted)
     assert (with_hub - without)[: classes + 2 * 3].tolist() == [1, 0, 1, 1, 1, 1, 1, 1]
-    assert np.linalg.norm(with_hub - without) <= math.sqrt(1 + 2 * len(MEETING_COUNT_RATES))
+    assert np.linalg.norm(with_hub - without) <= math.sqrt(1 + 2 * len(_MEETING_COUNT_RATES))
 
 
 def test_matching_numbers_by_hand() -> None:
@@ -85,7 +85,7 @@ def test_an_edge_is_kept_whatever_the_others_are() -> None:
     pairs = rng.permutation(5000)[: 2 * 600].reshape(-1, 2)
     one = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
     found = np.array([count_meetings(one, labels, pair, counted)[2:].reshape(-1, 2)[:, 1] for pair in pairs])
-    for number, rate in enumerate(MEETING_COUNT_RATES):
+    for number, rate in enumerate(_MEETING_COUNT_RATES):
         assert binomtest(int(found[:, number].sum()), len(pairs), rate / 2).pvalue > 1e-4
 
 

@@ -75,7 +75,7 @@ def test_orientation_figures(sigma, q, rows, replaced, expected):
 def test_one_call_bound_is_above_the_pair_and_is_the_librarys():
     sigma, q, rows = 4.0, 0.1, 3
     at = np.linspace(0.0, 2.0, 9)
-    bound, _ = mixture.mixture_curves(mixture.one_call_mixture_pair(sigma, q, rows), 1e-15)
+    bound, _ = mixture.mixture_curves(mixture._one_call_mixture_pair(sigma, q, rows), 1e-15)
     for replaced in (False, True):
         there, back = mixture.mixture_curves(mixture.mixture_pair(sigma, q, rows, replaced), 1e-15)
         assert (bound.deltas(at) >= there.deltas(at) - 1e-12).all()

@@ -11,7 +11,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, declared_at_desk
 from fedgraph.privacy.events import Gaussian, PoissonGaussian, PureDP
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
-from fedgraph.privacy.own_budgets import OwnBudgetNoise, apply_own_budgets, own_budget_share
+from fedgraph.privacy.own_budgets import OwnBudgetNoise, _own_budget_share, apply_own_budgets
 from fedgraph.privacy.sensitivity import Rows
 
 DELTA = 1e-4
@@ -44,7 +44,7 @@ def test_the_client_pays_what_it_asked_for_and_the_others_what_they_did(
 def test_more_than_the_plan_gives_changes_nothing() -> None:
     after = apply_own_budgets(planned(), {0: 100.0}, 2, DELTA)
     assert {type(r.mechanism) for r in after} == {GaussianNoise}
-    assert own_budget_share(planned(), 100.0, DELTA) == 1.0
+    assert _own_budget_share(planned(), 100.0, DELTA) == 1.0
 
 
 def test_what_one_row_moves_and_the_noise_it_hides_in() -> None:

@@ -150,8 +150,8 @@ def test_who_is_alone() -> None:
     cell = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), 1.0, "provable", 0)
     metrics = schedule.ScheduledStage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
     claims = schedule.ScheduledStage(_task("claims", None), _context(None), ())
-    assert schedule.is_scheduled_alone(metrics, cell)
-    assert not schedule.is_scheduled_alone(claims, cell), "a cell of a task that says nothing is a federation"
+    assert schedule._is_scheduled_alone(metrics, cell)
+    assert not schedule._is_scheduled_alone(claims, cell), "a cell of a task that says nothing is a federation"
     for trust in Trust:
         asked = Cell("t", "d", "m", "v", world_of_trust(trust), 1.0, "provable", 0)
         assert node_classification.alone(_params(), asked) is trust.whole

@@ -130,7 +130,7 @@ def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_
     with experiment.runtime.start("serial") as engine:
         graphs = [experiment.load_experiment_data(d, None, 0) for d in ready.scenario.datasets]
         (stage,) = experiment.stage_experiment(ready, graphs, engine, Console(quiet=True))
-    federated = [cell for cell in stage.cells if not schedule.is_scheduled_alone(stage, cell)]
+    federated = [cell for cell in stage.cells if not schedule._is_scheduled_alone(stage, cell)]
     assert len(federated) == 6
     assert len(stage.cells) == 9
     for cell in federated:

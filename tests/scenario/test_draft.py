@@ -13,7 +13,7 @@ import yaml
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import probe
 from fedgraph.scenario import draft
-from fedgraph.scenario.wanted import TRUST, Wanted, WantedData
+from fedgraph.scenario.wanted import WANTED_TRUST, Wanted, WantedData
 from fedgraph.types import Graph
 
 
@@ -52,7 +52,7 @@ def test_what_fits_of_a_federation_asks_whether_joining_is_worth_it() -> None:
     smaller = [size for size in probe._sizes(3, False, owners=True) if size.trust < 3]
     assert [(size.seeds, size.trust) for size in smaller] == [(3, 2), (3, 1), (1, 2), (1, 1)]
     for size, trust in zip(smaller, (["sums", "own-client"], ["sums"]), strict=False):
-        wanted = Wanted(data, "node", TRUST, (1.0, 8.0), None, None, size=size)
+        wanted = Wanted(data, "node", WANTED_TRUST, (1.0, 8.0), None, None, size=size)
         task = yaml.safe_load(draft.draft_yaml(wanted, Path("/data")))["tasks"][0]
         assert task["trust"] == trust
         assert task["participations"] == ["alone", "federated", "personalised", "left-out"]

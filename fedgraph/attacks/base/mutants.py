@@ -39,7 +39,7 @@ from fedgraph import data, plugins, seeds
 from fedgraph.attacks.base import canaries, canary_graphs
 from fedgraph.audit import lower_bound
 from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
-from fedgraph.documents.settings import Spec
+from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import DataError
 from fedgraph.methods.base import (
     NO_DERIVED_FACTS,
@@ -83,7 +83,7 @@ class _Game:
     read: Callable[[Any, State], float]
 
 
-def _play(method: Spec, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
+def _play(method: SettingsSpec, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
     """The game of one method. method: its settings, ``method`` among them."""
     module = plugins.load("methods", method["method"])
     settings = module.Params(**{k: v for k, v in method.items() if k != "method"})
@@ -186,7 +186,7 @@ class _Whole:
         opened: Whether all that is priced is read, also what stays at a client.
     """
 
-    method: Spec
+    method: SettingsSpec
     viewer: Viewer
     clients: int
     broken: _Break = ""
@@ -227,7 +227,7 @@ def _methods_with_mutants() -> Iterator[_Whole]:
 
 
 def _sound_and_broken(
-    method: Spec, viewer: Viewer, clients: int, *breaks: _Break, times: int = 1, opened: bool = False
+    method: SettingsSpec, viewer: Viewer, clients: int, *breaks: _Break, times: int = 1, opened: bool = False
 ) -> Iterator[_Whole]:
     sound = _Whole(method, viewer, clients, "", times, opened)
     yield sound

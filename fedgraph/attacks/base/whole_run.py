@@ -33,7 +33,7 @@ from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.cells.task_facts import CanaryAttackFacts
-from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, Spec, renamed_setting
+from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, SettingsSpec, renamed_setting
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, method_kinds, seen
 from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
@@ -66,7 +66,7 @@ class WholeRunAttack(Settings):
     canary: canaries_of.CanaryKind = Field(
         "word", description="a canary node: word (one public feature, any label), full, or mislabelled"
     )
-    named: list[Spec] = Field([], description="attacks by name, attack: a file of fedgraph/attacks, then its settings")
+    named: list[SettingsSpec] = Field([], description="attacks by name, attack: a file of fedgraph/attacks, then its settings")
     shadows: int = Field(8, ge=2, le=256, description="models that the attacker trains, for attacks that use them (even)")
     units: int = Field(3000, ge=4, description="named attacks: most nodes, edges or words that enter by a coin")
     answers: Literal["viewer", "everybody"] = Field(

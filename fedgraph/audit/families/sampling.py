@@ -147,11 +147,11 @@ def _one_changing_step() -> Iterator[BenchCase]:
     back = _poisson_sums(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.mixture_pair(sigma, rate, rows, False))
     sound = BenchCase("poisson-two-sided-mixture", _ZERO_OUT, BenchClaim.of(event, delta), there, back, measures="delta")
     yield sound
-    said = mixture.mixture_hockey_stick(one_sided_sampling_pair(sigma, rate, rows), 0.0)
+    said = mixture.mixture_hockey_stick(_one_sided_sampling_pair(sigma, rate, rows), 0.0)
     yield sound.broken("one-sided mixture, rows change", there, claim=BenchClaim(0.0, said, "one-sided mixture"))
 
 
-def one_sided_sampling_pair(sigma: float, rate: float, rows: int) -> mixture.MixturePair:
+def _one_sided_sampling_pair(sigma: float, rate: float, rows: int) -> mixture.MixturePair:
     """Σ P(d) N(d, σ²) against N(0, σ²), d = a + 2j the distance of the two sums: **not** a dominating pair.
 
     What ``from_mixture_gaussian_mechanism`` computes for sensitivities d: own row a ~ Bern(q), the others'

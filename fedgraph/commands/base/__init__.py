@@ -20,7 +20,7 @@ from fedgraph.printing import replace_unprintable
 
 _WRONG_INPUT = (ScenarioError, DataError, PricingError)
 _TRACEBACK = "FEDGRAPH_TRACEBACK"
-MOST_CHARACTERS = 1_000  # of the line that an error becomes
+_MOST_CHARACTERS = 1_000  # of the line that an error becomes
 _ended = threading.Event()  # by SIGTERM; Ray raises an exception of its own for every signal, so the exception cannot say it
 
 
@@ -82,7 +82,7 @@ def _terminated(number: int, frame: object) -> None:
 def _say(message: str, status: int) -> int:
     """One line on stderr, then the exit status."""
     line = " ".join(message.split())
-    print(line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…", file=sys.stderr)
+    print(line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}…", file=sys.stderr)
     return status
 
 
@@ -108,7 +108,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def parser(only: str | None = None) -> argparse.ArgumentParser:
+def command_parser(only: str | None = None) -> argparse.ArgumentParser:
     """All commands and their options. only: the name of a command that alone is needed; others are not imported then."""
     p = Parser(
         prog="fedgraph",
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def act() -> int:
         given = sys.argv[1:] if arguments is None else arguments
-        options = parser(given[0] if given else None).parse_args(given)
+        options = command_parser(given[0] if given else None).parse_args(given)
         status: int = plugins.load("commands", options.command).run(options)
         sys.stdout.flush()
         return status

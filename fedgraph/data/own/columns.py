@@ -30,7 +30,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import GraphColumns
 
-_TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
+_TRUE, _FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
 _NO_NUMBER = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
 _MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 _MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
@@ -148,7 +148,7 @@ def _column(name: str, cells: list[str]) -> _Column:
     lowered = [cell.casefold() for cell in cells]
     empty = np.array([not cell for cell in cells], dtype=bool)
     there = {cell for cell in lowered if cell}
-    if there <= _TRUE | FALSE and there:
+    if there <= _TRUE | _FALSE and there:
         return _Column(name, "yes/no", cells, np.array([1.0 if cell in _TRUE else 0.0 for cell in lowered]), empty)
     values = np.array([csv_number(cell) for cell in cells])
     dates = np.array([_day_in(cell) for cell in cells]) if np.isnan(values[~empty]).any() else values

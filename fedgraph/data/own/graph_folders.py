@@ -28,11 +28,11 @@ from fedgraph.data.own.columns import OwnTableRules
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
-NODES, EDGES, LABELS = "nodes.csv", "edges.csv", "labels.csv"
+_NODES, EDGES, LABELS = "nodes.csv", "edges.csv", "labels.csv"
 _INDICATOR = "_graph_indicator.txt"
 _OWNER = "owner"  # a column of the labels
 _KINDS = (
-    f"allowed: {NODES}, {EDGES} and {LABELS}; NAME.{NODES} and NAME.{EDGES} for each graph; *.graphml; NAME{_INDICATOR} and "
+    f"allowed: {_NODES}, {EDGES} and {LABELS}; NAME.{_NODES} and NAME.{EDGES} for each graph; *.graphml; NAME{_INDICATOR} and "
     "its like; or a folder of these for each owner"
 )
 
@@ -114,14 +114,14 @@ def _kind(folder: Path) -> str:
     """Which of the layouts; "" where it is none."""
     if (folder / "features.csv").exists():
         return ""
-    if (folder / NODES).exists():
+    if (folder / _NODES).exists():
         return "tables"
     if any(folder.glob("*.graphml")):
         return "graphml"
     if any(folder.glob(f"*{_INDICATOR}")):
         return "tu"
-    inside = (folder / LABELS).exists() and any((one / NODES).exists() for one in _folders(folder))
-    return "pairs" if inside or any(folder.glob(f"*.{NODES}")) else ""
+    inside = (folder / LABELS).exists() and any((one / _NODES).exists() for one in _folders(folder))
+    return "pairs" if inside or any(folder.glob(f"*.{_NODES}")) else ""
 
 
 def _folders(path: Path) -> list[Path]:
@@ -142,7 +142,7 @@ def _read(folder: Path, owner: str, label: str, found: GraphFolder, prefix: str)
             graphs = _labelled(raw, graphs, label, found)
     elif kind in ("tables", "pairs"):
         raise DataError(
-            f"{folder}: {LABELS} is missing; allowed: a table with the columns graph, label (a folder with {NODES} is a "
+            f"{folder}: {LABELS} is missing; allowed: a table with the columns graph, label (a folder with {_NODES} is a "
             "collection of graphs; for one graph call that file features.csv)"
         )
     found.graphs += [replace(graph, owner=owner or graph.owner, name=prefix + graph.name) for graph in graphs]
@@ -179,8 +179,8 @@ def _labelled(raw: RawFiles, graphs: Sequence[OwnCollectionGraph], label: str, f
 
 def _of_tables(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
     """One table of all nodes, one of all edges."""
-    file, other = str(raw.folder / NODES), str(raw.folder / EDGES)
-    head, lines = csv_tables.read_headed_csv(raw.read(NODES), file, ("graph", "id"), found.faults)
+    file, other = str(raw.folder / _NODES), str(raw.folder / EDGES)
+    head, lines = csv_tables.read_headed_csv(raw.read(_NODES), file, ("graph", "id"), found.faults)
     of_graph, of_id = head.index("graph"), head.index("id")
     kept = [place for place in range(len(head)) if place not in (of_graph, of_id)]
     rows: dict[str, dict[str, int]] = {}
@@ -220,7 +220,7 @@ def _edges_of(
         graph, one, two = (cells[place] for place in places)
         own = rows.get(graph)
         if own is None:
-            found.faults.note(f"{file}:{number}", f"unknown graph {graph!r}; allowed: the {len(rows)} graphs of {NODES}")
+            found.faults.note(f"{file}:{number}", f"unknown graph {graph!r}; allowed: the {len(rows)} graphs of {_NODES}")
             continue
         for node in sorted({one, two} - own.keys()):
             found.faults.note(f"{file}:{number}", f"node {node!r} is not in graph {graph!r}; allowed: its {len(own)} nodes")
@@ -235,10 +235,10 @@ def _as_wide(lines: Sequence[tuple[int, list[str]]], head: Sequence[str]) -> lis
 
 def _of_pairs(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
     """Two tables for each graph, in one folder or in a folder each."""
-    given = {file.name.removesuffix(f".{NODES}"): file.name for file in sorted(raw.folder.glob(f"*.{NODES}"))}
-    given |= {one.name: f"{one.name}/{NODES}" for one in _folders(raw.folder) if (one / NODES).exists()}
+    given = {file.name.removesuffix(f".{_NODES}"): file.name for file in sorted(raw.folder.glob(f"*.{_NODES}"))}
+    given |= {one.name: f"{one.name}/{_NODES}" for one in _folders(raw.folder) if (one / _NODES).exists()}
     for name, nodes in given.items():
-        edges = nodes.removesuffix(NODES) + EDGES
+        edges = nodes.removesuffix(_NODES) + EDGES
         if not (raw.folder / edges).exists():
             raise DataError(f"{raw.folder / edges}: missing; of a graph without edges it is the header source,target alone")
         file, ends = str(raw.folder / nodes), np.zeros((0, 2), dtype=np.int64)

@@ -27,7 +27,7 @@ from fedgraph.methods.base.method_offers import MethodReads as MethodReads
 from fedgraph.methods.base.method_offers import MethodSituation as MethodSituation
 from fedgraph.methods.base.method_offers import Offers as Offers
 from fedgraph.methods.base.method_offers import method_bibtex as method_bibtex
-from fedgraph.methods.base.plan import NO_NOISE as NO_NOISE
+from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE as PLAN_WITHOUT_NOISE
 from fedgraph.methods.base.plan import Model as Model
 from fedgraph.methods.base.plan import Plan as Plan
 from fedgraph.methods.base.plan import PlanInbox as PlanInbox

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base.method_offers import Offers
 from fedgraph.methods.base.plan import (
-    NO_NOISE,
+    PLAN_WITHOUT_NOISE,
     Model,
     Plan,
     PlanInbox,
@@ -160,7 +160,7 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
     bound = ColumnCounts(columns.places.size, facts.sizes.num_nodes, pooled)
     names = columns.called
     if multiplier is None:
-        mechanism, event = NO_NOISE
+        mechanism, event = PLAN_WITHOUT_NOISE
         said = (f"Numbers of {names} became their ranks, which were counted without noise.",)
     else:
         std, _ = plan_gradient_std(

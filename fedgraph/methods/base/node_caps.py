@@ -25,7 +25,7 @@ from fedgraph.learning.neighbour_limits import limit_neighbour_weights, limit_ne
 from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.projection import ProjectedRows, project_features, project_features_sparsely, public_projection_basis
 from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregate_weighted_neighbours, scale_for_aggregation
-from fedgraph.methods.base.plan import NO_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums, plan_gradient_std
+from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums, plan_gradient_std
 from fedgraph.methods.base.public_facts import (
     FACTS_TESTED_IN_PUBLIC,
     Budget,
@@ -299,7 +299,7 @@ def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: 
     """Noise of ``total`` rounds of gradients and of all hops that costs at most the budget."""
     changes = capped.sensitivities(params)
     if not budget.private:
-        clear = NO_NOISE
+        clear = PLAN_WITHOUT_NOISE
         return _Noise(clear, [clear] * len(changes))
     pipeline = aggregation_noise.NodeAggregation(total, params.sampling_rate, params.hops, params.protects.replaces)
     claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation

@@ -28,7 +28,7 @@ from fedgraph.learning.propagation.aggregation import (
     scale_for_aggregation,
 )
 from fedgraph.methods.base.plan import (
-    NO_NOISE,
+    PLAN_WITHOUT_NOISE,
     Model,
     Plan,
     PlanInbox,
@@ -117,7 +117,7 @@ def plan_noisy_hops(method: str, params: _P, facts: PublicFacts, budget: Budget,
     if facts.membership.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
     assumed = (*FACTS_ATTRIBUTES_PUBLIC, *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()))
-    mechanism, event = NO_NOISE
+    mechanism, event = PLAN_WITHOUT_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:
         delta2 = neighbour_sums.neighbour_sum_sensitivity(params.protects)

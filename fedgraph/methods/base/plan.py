@@ -278,7 +278,7 @@ class Plan(Generic[_P, _M]):
         return settle_plan(self.guarantee, self.schedule.releases, path)
 
 
-NO_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")
+PLAN_WITHOUT_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")
 _R = TypeVar("_R")
 
 

@@ -92,7 +92,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     made = make_features_learner(params, facts, strength, budget.private)
     steps = made.steps
     bound = ClippedSum(made.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
-    mechanism, event = base.NO_NOISE
+    mechanism, event = base.PLAN_WITHOUT_NOISE
     min_clients, published = 1, None
     if budget.private:
         multiplier = math.sqrt(steps) / _total_mu(budget)

@@ -21,7 +21,7 @@ from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.optimisers.descents import full_width_descent
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading, information_of_meetings
-from fedgraph.methods.base import NO_NOISE, Budget, PublicFacts, plan_gradient_std
+from fedgraph.methods.base import PLAN_WITHOUT_NOISE, Budget, PublicFacts, plan_gradient_std
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP, Repeated
@@ -259,7 +259,7 @@ def _gradient(params: Params, facts: PublicFacts, made: Made, hop: bool) -> Plan
     rounds = range(first, first + training.steps)
     bound = ClippedSum(training.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
     if not training.noise:
-        return PlannedRelease(path, bound, *NO_NOISE, rounds)
+        return PlannedRelease(path, bound, *PLAN_WITHOUT_NOISE, rounds)
     std, _ = plan_gradient_std(training.noise, sensitivity_l2(bound, params.protects), facts)
     return PlannedRelease(path, bound, GaussianNoise(std), _priced(made, Gaussian(training.noise), hop), rounds)
 
@@ -272,7 +272,7 @@ def _priced(made: Made, event: Event, hop: bool) -> Event:
 def _labels(params: Params, facts: PublicFacts, made: Made) -> PlannedRelease:
     bound, rounds = Box(ABSENT_LABEL, facts.sizes.num_classes - 1), range(made.says, made.says + 1)
     if math.isinf(made.parts.labels):
-        return PlannedRelease("labels", bound, *NO_NOISE, rounds)
+        return PlannedRelease("labels", bound, *PLAN_WITHOUT_NOISE, rounds)
     response = MaskedResponse(made.parts.labels, facts.sizes.num_classes, params.protects.replaces)
     return PlannedRelease("labels", bound, response, _priced(made, PureDP(made.parts.labels), True), rounds)
 
@@ -280,6 +280,6 @@ def _labels(params: Params, facts: PublicFacts, made: Made) -> PlannedRelease:
 def _meetings(params: Params, facts: PublicFacts, parts: _Split) -> PlannedRelease:
     bound = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, parts.by_class)
     if not parts.meetings:
-        return PlannedRelease("meetings", bound, *NO_NOISE, range(1))
+        return PlannedRelease("meetings", bound, *PLAN_WITHOUT_NOISE, range(1))
     std, _ = plan_gradient_std(parts.meetings, bound.change(params.protects), facts)
     return PlannedRelease("meetings", bound, GaussianNoise(std), Gaussian(parts.meetings), range(1))

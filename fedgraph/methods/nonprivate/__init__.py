@@ -32,7 +32,7 @@ from fedgraph.learning.late import torch
 from fedgraph.methods import base
 from fedgraph.methods.base.method_offers import MethodConvolutions
 from fedgraph.methods.nonprivate import candidates, clients, phases
-from fedgraph.methods.nonprivate.params import CEILING_PARAM, FEW_FOR_CEILING_PARAMS, Asked, Params, Planned
+from fedgraph.methods.nonprivate.params import CEILING_PARAM, FEW_FOR_CEILING_PARAMS, AskedParams, Params, Planned
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -73,14 +73,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True), notes=notes)
 
 
-def _asked(params: Params, facts: base.PublicFacts) -> Asked:
+def _asked(params: Params, facts: base.PublicFacts) -> AskedParams:
     attributes = facts.public.attributes
     candidates = params.candidates(facts.public.asking.size > 0)
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
     folds = params.divided(labelled, len(candidates))
     if facts.public.graph is None or facts.public.name != "test-graph":
-        return Asked(1.0, candidates, *folds)
-    return Asked(min(1.0, facts.public.graph.num_nodes / facts.num_train), candidates, *folds)
+        return AskedParams(1.0, candidates, *folds)
+    return AskedParams(min(1.0, facts.public.graph.num_nodes / facts.num_train), candidates, *folds)
 
 
 def num_sent(plan: Planned) -> int:
@@ -250,7 +250,7 @@ _DRAFTS = (
     # a plain GCN has no way to an edge's other client
     base.MethodDraft("federation", "edge", _GCN, _PLAIN, compared=True, quick=_FEWER, crossing=False),
 )
-OFFERS: base.Offers[Params, Asked, clients.Work, phases.PhaseTraining] = base.Offers(
+OFFERS: base.Offers[Params, AskedParams, clients.Work, phases.PhaseTraining] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(

@@ -19,7 +19,7 @@ from fedgraph.learning import own_models
 from fedgraph.learning.baselines import fitting, many_gcns
 from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
 from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import Candidate, Planned
+from fedgraph.methods.nonprivate.params import CandidateParams, Planned
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Work:
     def inputs(self) -> fitting.FittingInputs:
         return fitting.prepare_fitting_inputs(self.graph, self.rows)
 
-    def read_by(self, candidate: Candidate, training: np.ndarray) -> fitting.FittingInputs:
+    def read_by(self, candidate: CandidateParams, training: np.ndarray) -> fitting.FittingInputs:
         """Its inputs. training: int64 [n], the labels that it may read of neighbours, −1 elsewhere."""
         if not candidate.hears:
             return self.inputs
@@ -101,7 +101,12 @@ def nonprivate_clients_together(plan: Planned) -> bool:
 
 
 def scores(
-    plan: Planned, candidate: Candidate, network: Network, parameters: np.ndarray, graph: Graph, given: fitting.FittingInputs
+    plan: Planned,
+    candidate: CandidateParams,
+    network: Network,
+    parameters: np.ndarray,
+    graph: Graph,
+    given: fitting.FittingInputs,
 ) -> np.ndarray:
     """[n, c] of ``graph``, spread over its edges where the candidate says so."""
     return _spread(plan, candidate, fitting.score_after_fitting(network, parameters, given), graph)
@@ -197,7 +202,7 @@ def _network(plan: Planned, work: Work, index: int) -> Network:
     return work.networks[index]
 
 
-def _spread(plan: Planned, candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
+def _spread(plan: Planned, candidate: CandidateParams, found: np.ndarray, graph: Graph) -> np.ndarray:
     if candidate.alpha < 1:
         return walk_by_personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
     return found

@@ -21,7 +21,7 @@ FEW_FOR_CEILING_PARAMS = (
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateParams:
     """One network with its training.
 
     Attributes:
@@ -58,7 +58,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedParams:
     """What the plan made of public facts.
 
     Attributes:
@@ -70,7 +70,7 @@ class Asked:
     """
 
     share: float
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateParams, ...]
     folds: int = 1
     validation: float = 0.1
 
@@ -78,18 +78,18 @@ class Asked:
 # Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
 # In the order of their cost: a later one that is far behind is left early (``phases``).
 CEILING_GRID_PARAMS = (
-    Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
-    Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
-    Candidate("mlp", 64, 0.5, 0.2, 0.01, 1e-4),
-    Candidate("gcn", 64, 0.5, 0.5, 0.01, 5e-4),
-    Candidate("gcn", 64, 0.2, 0.0, 0.02, 0.0),
-    Candidate("appnp", 64, 0.5, 0.5, 0.01, 5e-4),
-    Candidate("gprgnn", 64, 0.5, 0.2, 0.01, 5e-4),
-    Candidate("sage", 64, 0.5, 0.2, 0.01, 1e-4),
-    Candidate("gcn-jk", 64, 0.5, 0.2, 0.01, 1e-5),
-    Candidate("gat", 64, 0.5, 0.5, 0.01, 5e-4),
+    CandidateParams("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
+    CandidateParams("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
+    CandidateParams("mlp", 64, 0.5, 0.2, 0.01, 1e-4),
+    CandidateParams("gcn", 64, 0.5, 0.5, 0.01, 5e-4),
+    CandidateParams("gcn", 64, 0.2, 0.0, 0.02, 0.0),
+    CandidateParams("appnp", 64, 0.5, 0.5, 0.01, 5e-4),
+    CandidateParams("gprgnn", 64, 0.5, 0.2, 0.01, 5e-4),
+    CandidateParams("sage", 64, 0.5, 0.2, 0.01, 1e-4),
+    CandidateParams("gcn-jk", 64, 0.5, 0.2, 0.01, 1e-5),
+    CandidateParams("gat", 64, 0.5, 0.5, 0.01, 5e-4),
 )
-_HEARING = Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # where nodes ask, and neighbours' labels are known
+_HEARING = CandidateParams("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # where nodes ask, and neighbours' labels are known
 
 
 class Params(Settings):
@@ -173,15 +173,15 @@ class Params(Settings):
         folds = max(1, min(math.ceil(_ENOUGH / of_one), _MOST_FOLDS, math.floor(1 / self.validation)))
         return folds, max(self.validation, 1 / folds) if folds * of_one < FEW_FOR_CEILING_PARAMS else self.validation
 
-    def candidates(self, asking: bool) -> tuple[Candidate, ...]:
+    def candidates(self, asking: bool) -> tuple[CandidateParams, ...]:
         """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
         columns = self.features == "columns"
         if self.model == CEILING_PARAM:
             grid = (*CEILING_GRID_PARAMS, _HEARING) if asking else CEILING_GRID_PARAMS
             return tuple(replace(c, columns=columns) for c in grid if not self.among or c.model in self.among)
         sizes = (self.hidden, self.dropout, self.input_dropout)
-        own = Candidate(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)
+        own = CandidateParams(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)
         return (replace(own, alpha=self.alpha) if self.model in ("logistic", "mlp") else own,)
 
 
-Planned: TypeAlias = Plan[Params, Asked]
+Planned: TypeAlias = Plan[Params, AskedParams]

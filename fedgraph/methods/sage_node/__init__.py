@@ -68,7 +68,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
     base.require_test_graph_facts("sage_node", facts)
     capped = sage_node_caps(params, facts, budget)
-    mechanism, free = base.NO_NOISE
+    mechanism, free = base.PLAN_WITHOUT_NOISE
     events = [free] * facts.sizes.num_clients
     published, min_clients = None, 1
     if budget.private:

@@ -9,7 +9,7 @@ Behind masks the noise of LEAST − COLLUDERS clients hides one unit; else each 
 to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian may be: a shift
 by whole numbers and rounding change places, and a sum of rounded Gaussians is a rounded sum, but for terms of e^(−2π²·steps²).
 The discrete law differs from it by a factor of at most 1 + 100/(24·steps²) a number, up to ten standard deviations: with
-``LEAST_STEPS`` by less than 10⁻⁹ in ε for a million numbers.
+``_LEAST_STEPS`` by less than 10⁻⁹ in ε for a million numbers.
 """
 
 import ast
@@ -30,9 +30,9 @@ from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
 from fedgraph.privacy.units import Protection, Relation, Viewer
 
-LEAST_STEPS = 2**26
+_LEAST_STEPS = 2**26
 _NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest
-FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
+_FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
 
 
 def read(document: PricedDocument) -> Reading:
@@ -112,7 +112,7 @@ def _planned(home: Path, layout: dict[str, str]) -> dict[str, ParsedTree]:
     for template, place in layout.items():
         text, said = exported_template(template), documents.priced_document_text(home / place)
         missing = {line for line in text.splitlines() if "{{" not in line} - {*said.splitlines()}
-        if Path(place).name not in FREE and (said != text if template.endswith(".txt") else missing):
+        if Path(place).name not in _FREE and (said != text if template.endswith(".txt") else missing):
             raise PricingError(f"{home / place}:1: is not as fedgraph exports it, so nothing is proven of it; export it again")
     path = home / layout["shared/planned.py.j2"]
     found: dict[str, ParsedTree] = {}
@@ -143,8 +143,8 @@ def _event(path: str, code: dict[str, ParsedTree], given: Options, relation: Rel
     if code.get("kind") == "answers":
         return PureDP(sensitivity)
     share, steps, dimension = code.get("share"), _whole(code, "steps"), _whole(code, "dimension")
-    if not isinstance(share, float) or not 0 < share < math.inf or steps < LEAST_STEPS or code.get("kind") != "gaussian":
-        raise PricingError(f"planned.py: {path}: share = {share!r}, steps = {steps}; allowed: > 0, at least {LEAST_STEPS}")
+    if not isinstance(share, float) or not 0 < share < math.inf or steps < _LEAST_STEPS or code.get("kind") != "gaussian":
+        raise PricingError(f"planned.py: {path}: share = {share!r}, steps = {steps}; allowed: > 0, at least {_LEAST_STEPS}")
     if sensitivity < (least := _least(given, relation, dimension)) * (1 - 1e-9):
         raise given.error("sensitivity", f"sensitivity of {path}: {sensitivity:g}; its bound has {least:g}")
     return Gaussian(share * louder * math.sqrt(honest) / (sensitivity + share / steps * math.sqrt(dimension)))

@@ -25,7 +25,7 @@ from fedgraph.pricing.readings import (
     reading_without_claim,
 )
 
-LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
+_LOCAL, _LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
 _FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
 _ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivacyClientSideAdaptiveClipping")
 
@@ -33,7 +33,7 @@ _ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPriva
 def read(document: PricedDocument) -> Reading:
     """What of Flower's mechanisms takes part in training; several at once are refused."""
     app = assemble_flower_app(document)
-    if legacy := app.document.made(*LEGACY):
+    if legacy := app.document.made(*_LEGACY):
         message = f"{legacy[0].name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
         raise app.document.error_at(legacy[0], message)
     if app.queries:
@@ -58,10 +58,10 @@ def _several(document: PricedDocument, found: list[CallValue]) -> PricingError:
 def _neither(app: FlowerApp) -> Reading:
     """Nothing takes part: why, or what Opacus does inside the clients."""
     document = app.document
-    made = [c for c in document.program.calls if c.name in (LOCAL, *_FIXED, *_ADAPTIVE) and c.own is None]
+    made = [c for c in document.program.calls if c.name in (_LOCAL, *_FIXED, *_ADAPTIVE) and c.own is None]
     if made:
         call = made[0]
-        where = "no chain of mods of training has it" if call.name == LOCAL else "it is not the strategy that is started"
+        where = "no chain of mods of training has it" if call.name == _LOCAL else "it is not the strategy that is started"
         return _app_in_clear(app, f"{call.name} is made ({call.path.name}:{call.line}), but {where}: updates go in clear")
     if not document.made(*opacus.OPACUS_MAKERS):
         return _app_in_clear(app, document.words["neither"])
@@ -82,14 +82,14 @@ def _neither(app: FlowerApp) -> Reading:
 def _local_mods(app: FlowerApp) -> list[CallValue] | Reading:
     """The LocalDpMod that every chain of training has; a chain without it sends in clear."""
     answers, chains = app.document.answers, app.chains or ()
-    held = [[m for m in chain.mods if m.name == LOCAL and answers.taken(m)] for chain in chains]
+    held = [[m for m in chain.mods if m.name == _LOCAL and answers.taken(m)] for chain in chains]
     if not any(held):
         return []
     for chain, mods in zip(chains, held, strict=True):
         asked = f"Does {chain.what} have LocalDpMod in its mods?"
         if not mods and (chain.whole or not answers.whether("LocalDpMod on every train", asked)):
             return _app_in_clear(app, f"{chain.what} has no LocalDpMod in its mods: its updates are sent in clear")
-        if mods and (changed := chain.altered(app.document, LOCAL)):
+        if mods and (changed := chain.altered(app.document, _LOCAL)):
             return _app_in_clear(app, changed)
     longest = max(held, key=len)
     if len(longest) > 1:

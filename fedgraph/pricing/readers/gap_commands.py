@@ -19,7 +19,7 @@ from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian
 _LEVELS = {"edge": "gap-edp", "node": "gap-ndp", "none": "gap-inf"}  # of GAP in ProGAP's repository
 _METHODS = ("gap-edp", "gap-ndp", "mlp-dp", "sage-edp", "sage-ndp", "gap-inf", "mlp", "sage-inf")
 _PUBLIC = "features and labels, which edge level takes as public"
-_UNDIRECTED, DIRECTED = "edge-undirected", "edge-directed"
+_UNDIRECTED, _DIRECTED = "edge-undirected", "edge-directed"
 
 
 def read_gap_command(document: PricedDocument) -> Reading:
@@ -49,7 +49,7 @@ def read_gap_command(document: PricedDocument) -> Reading:
         two = ReadingRow(
             "edge", _UNDIRECTED, SEEN_BY_RECIPIENT, costs.cost_of_pure(2 * spent), 1, 0.0, "an undirected edge is two cells"
         )
-        one = ReadingRow("edge", DIRECTED, SEEN_BY_RECIPIENT, costs.cost_of_pure(spent), 1, 0.0, why)
+        one = ReadingRow("edge", _DIRECTED, SEEN_BY_RECIPIENT, costs.cost_of_pure(spent), 1, 0.0, why)
         return Reading((two, one), (claim,), ("features and labels",), settings={"epsilon": spent})
     if method == "gap-edp":
         return _edge_level(document, claim, hops)
@@ -106,7 +106,7 @@ def read_dpdgc_command(document: PricedDocument) -> Reading:
     cases = [(f"replace, {bound}", 1, 1.0, "as published: the noise is scaled to it")]
     if edges:
         two = (_UNDIRECTED, 2, math.sqrt(2), "two rows of A change")
-        cases = [two, (DIRECTED, 1, 1.0, "one row of A changes")]
+        cases = [two, (_DIRECTED, 1, 1.0, "one row of A changes")]
     rows = tuple(
         ReadingRow(
             unit,
@@ -144,7 +144,7 @@ def _edge_level(document: PricedDocument, claim: PublishedReading, hops: int) ->
     delta = _delta(document, claim, "edges")
     sigma = calibrate.calibrate_gaussian(hops, claim.epsilon or 0.0, delta) * document.louder
     rows = []
-    for relation, move in ((_UNDIRECTED, math.sqrt(2)), (DIRECTED, 1.0)):
+    for relation, move in ((_UNDIRECTED, math.sqrt(2)), (_DIRECTED, 1.0)):
         why = f"{hops} hops with noise {sigma:.4g} times 1; such an edge moves the sums by Δ = {move:.4g}"
         rows.append(
             ReadingRow("edge", relation, SEEN_BY_RECIPIENT, costs.cost_of_events(Gaussian(sigma / move)), hops, delta, why)

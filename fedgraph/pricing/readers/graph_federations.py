@@ -16,10 +16,10 @@ from fedgraph.pricing.parsers import parsed_mapping
 from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_BY_WORLD, PublishedReading, Reading, ReadingRow, reading_in_clear
 from fedgraph.privacy.fields import ArrayField
 
-WIDEST, TREES = 2000, ("xgb", "gbdt", "rf")
+_WIDEST, _TREES = 2000, ("xgb", "gbdt", "rf")
 _VERTICAL = ("labels and gradients, which this option does not touch", "who is in the data set",
             "sizes of buckets, and split values, which come from the raw data")  # fmt: skip
-IN_CLEAR = {  # mechanism of FedGraph (CMU) → why nothing is proven of it, and how the sum is sent
+_IN_CLEAR = {  # mechanism of FedGraph (CMU) → why nothing is proven of it, and how the sum is sent
     "off": ("use_dp is off", "use_dp is off: features' sums are in clear"),
     "local": ("signs flip, sizes stay in clear", "signs are flipped; the sizes of the values stay in clear"),
     "laplace": ("clipped in L2, noised for L1", "clipped in L2, but Laplace noise needs a bound in L1"),
@@ -33,12 +33,12 @@ def read_federatedscope_federation(document: PricedDocument) -> Reading:
     used = [name for name, held in (("nbafl", nbafl), ("sgdmf", sgdmf)) if held.flag("use")]
     method, parties = vertical.raw("protect_method"), vertical.flag("use")
     protected, kind = vertical.raw("protect_object"), vertical.raw("algo")
-    if method in ("dp", "op_boost") and parties and protected == "feature_order" and kind in TREES:
+    if method in ("dp", "op_boost") and parties and protected == "feature_order" and kind in _TREES:
         used.append(str(method))
     if not used:
         more = "; protect_method he encrypts and adds no noise" if method == "he" else ""
         if method in ("dp", "op_boost"):
-            more = f"; protect_method {method} works with use: true, protect_object: feature_order, algo: {', '.join(TREES)}"
+            more = f"; protect_method {method} works with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
             more += f" (found {parties}, {protected}, {kind})"
         reason = f"no option of differential privacy is in use: clients send in clear{more}"
         return _clear(reason, "switch one on first", tuple(options.rest))
@@ -125,8 +125,8 @@ def _op_boost(document: PricedDocument, args: Options) -> tuple[float, dict[str,
     """(ε of one value: the largest logarithm of a ratio of its answers' probabilities, the options that hold it)."""
     kind = args.choice("algo", ("global", "adjusting"), "global")
     low, high = args.count("lower_bound", 1, 0), args.count("upper_bound", 100, 0)
-    if not low < high <= low + WIDEST:
-        raise args.error("upper_bound", f"upper_bound: found {high}; allowed: above lower_bound {low}, by at most {WIDEST:,}")
+    if not low < high <= low + _WIDEST:
+        raise args.error("upper_bound", f"upper_bound: found {high}; allowed: above lower_bound {low}, by at most {_WIDEST:,}")
     values = np.arange(low, high + 1.0)
     if kind == "global":
         epsilon = args.positive("epsilon", 2.0)
@@ -167,7 +167,7 @@ def read_fedgraph_cmu_federation(document: PricedDocument) -> Reading:
     rounds, clear = options.count("global_rounds", 100, 0), "model updates of every round are sent in clear"
     if mechanism == "gaussian" and not 0 < delta < 1:
         raise options.error("dp_delta", f"dp_delta: found {delta}; allowed: in (0, 1)")
-    if (reason := IN_CLEAR.get(mechanism if used else "off")) is not None:
+    if (reason := _IN_CLEAR.get(mechanism if used else "off")) is not None:
         cost, why = costs.cost_of_unprotected(reason[0]), reason[1]
     else:
         std = costs.classic_gaussian_std(sensitivity, epsilon, delta) * document.louder

@@ -15,8 +15,8 @@ from fedgraph.pricing.options import Options
 from fedgraph.pricing.readings import SEEN_BY_SERVER, PublishedReading, Reading, ReadingRow, ReadingSetting, reading_in_clear
 
 _METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
-BUDGETS = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
-CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
+_BUDGETS = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
+_CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def read(document: PricedDocument) -> Reading:
         )
 
     def clear(reason: str) -> Reading:
-        return reading_in_clear("client", SEEN_BY_SERVER, reason, CLEAR, job.rounds or 1, "replace",
+        return reading_in_clear("client", SEEN_BY_SERVER, reason, _CLEAR, job.rounds or 1, "replace",
         unprotected=("the whole update",),
                               not_priced=others)  # fmt: skip
 
@@ -161,7 +161,7 @@ def _svt(document: PricedDocument, used: FlareFilter) -> _Svt:
         released = release if release is not None else uploads * noise_var
         return (one + (epsilon - one) * size / uploads + released) / louder
 
-    held = zip(BUDGETS, (epsilon, first, second, noise_var if release is None else None, release), strict=True)
+    held = zip(_BUDGETS, (epsilon, first, second, noise_var if release is None else None, release), strict=True)
     spent = f"epsilon_release {release:g}" if release is not None else f"noise_var {noise_var:g} each"
     words = f"threshold and selection, then {fraction:g} of the values with Laplace noise, {spent}"
     return _Svt(epsilon, per_round, words, {name: value / louder for name, value in held if value is not None})

@@ -34,7 +34,7 @@ BY_HAND = ("DPOptimizer", "DistributedDPOptimizer", "DPOptimizerFastGradientClip
 _TOGETHER = ("DifferentiallyPrivateDistributedDataParallel", "DistributedDataParallel", "FSDP2Wrapper",
             "FullyShardedDataParallel")  # fmt: skip
 _STARTED = ("init_process_group", "spawn", "start_processes", "notebook_launcher")
-ONCE = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
+_ONCE = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
 LEAST = "least noise_multiplier"
 
 
@@ -141,7 +141,7 @@ def _drawn(document: PricedDocument, call: CallValue, poisson: bool) -> str:
         again = (
             isinstance(held, CallValue) and value_truth(held.get("replacement")) is not False and "replacement" in held.keywords
         )
-        if held is not None and (not isinstance(held, CallValue) or held.name not in (*ONCE, "RandomSampler") or again):
+        if held is not None and (not isinstance(held, CallValue) or held.name not in (*_ONCE, "RandomSampler") or again):
             asked = f"Batches are drawn by {fact_value_text(held)}: is every example in one batch of an epoch at most?"
             if not document.answers.whether("examples once an epoch", asked):
                 return f"batches are drawn by {fact_value_text(held)}, which may draw an example any number of times"

@@ -19,10 +19,10 @@ from fedgraph.pricing.python_values import CallValue, plain_value, value_element
 from fedgraph.pricing.readings import SEEN_WITH_MODELS, PublishedReading, Reading, reading_in_clear, reading_without_claim
 
 _ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
-_BANDED, ADAPTIVE, LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
+_BANDED, _ADAPTIVE, _LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
 _WRAPPER = "CentrallyAppliedPrivacyMechanism"
-SINGLE, JOINT = "construct_single_iteration", "JointPrivacyAccountant"
-_KEYS = (*_ACCOUNTANTS, _BANDED, LAPLACE, SINGLE, "GaussianMechanism", JOINT, "construct_from_privacy_accountant", ADAPTIVE)
+_SINGLE, _JOINT = "construct_single_iteration", "JointPrivacyAccountant"
+_KEYS = (*_ACCOUNTANTS, _BANDED, _LAPLACE, _SINGLE, "GaussianMechanism", _JOINT, "construct_from_privacy_accountant", _ADAPTIVE)
 CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
 
 
@@ -33,19 +33,19 @@ def read(document: PricedDocument) -> Reading:
         value_elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords
     ]
     held = [inner for each in lists for value in each or () if isinstance(inner := plain_value(value), CallValue)]
-    if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or ADAPTIVE in c.dotted for c in held):
+    if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or _ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
         return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the backend first")
-    joint = _only(document, JOINT)
+    joint = _only(document, _JOINT)
     if joint is not None:
         return _joint(document, joint)
-    several = [call for call in _taken(document) if call.name in (_BANDED, LAPLACE, SINGLE) or ADAPTIVE in call.dotted]
+    several = [call for call in _taken(document) if call.name in (_BANDED, _LAPLACE, _SINGLE) or _ADAPTIVE in call.dotted]
     if document.made("JointMechanism") or len(several) > 1:
-        raise PricingError(f"{document.path}: not priced: several mechanisms and no {JOINT} that holds them all")
+        raise PricingError(f"{document.path}: not priced: several mechanisms and no {_JOINT} that holds them all")
     call = several[0] if several else None
-    if call is not None and call.name in (LAPLACE, SINGLE):
+    if call is not None and call.name in (_LAPLACE, _SINGLE):
         # A mechanism without accountant: central where the file wraps it so, else applied by each user.
-        kind = "laplace" if call.name == LAPLACE else "gaussian"
+        kind = "laplace" if call.name == _LAPLACE else "gaussian"
         delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
         said = PflMechanism(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
         priced = pfl_mechanisms.laplace_pfl_mechanism if kind == "laplace" else pfl_mechanisms.single_pfl_mechanism
@@ -92,7 +92,7 @@ def _only(document: PricedDocument, *names: str) -> CallValue | None:
 
 def _taken(document: PricedDocument) -> list[CallValue]:
     """The calls that are reached, or all of a file that only defines."""
-    names = {call.name for call in document.calls if call.name in _KEYS or ADAPTIVE in call.dotted}
+    names = {call.name for call in document.calls if call.name in _KEYS or _ADAPTIVE in call.dotted}
     return sorted((c for name in sorted(names) for c in document.used(name)[0]), key=lambda c: c.line)
 
 
@@ -155,7 +155,7 @@ def _joint(document: PricedDocument, call: CallValue) -> Reading:
     held = plain_value(call.get("mechanisms"))
     kinds = [str(plain_value(k)).lower() for k in held] if isinstance(held, list) else []
     if not kinds or set(kinds) - {"gaussian", "laplace"}:
-        raise document.error_at(call, f"{JOINT}: mechanisms is a list of 'gaussian' and 'laplace'")
+        raise document.error_at(call, f"{_JOINT}: mechanisms is a list of 'gaussian' and 'laplace'")
     rounds, rates, noises = (listed(n, len(kinds)) for n in ("num_compositions", "sampling_probability", "noise_parameters"))
     parts = tuple(
         JointPflMechanismPart(k, n, q, int(r))
@@ -164,7 +164,7 @@ def _joint(document: PricedDocument, call: CallValue) -> Reading:
     )
     if len(parts) < len(kinds):
         raise document.error(
-            f"not priced: {JOINT} without numbers in noise_parameters, num_compositions, sampling_probability: print the "
+            f"not priced: {_JOINT} without numbers in noise_parameters, num_compositions, sampling_probability: print the "
             "noise_parameters that it found and write them there",
             line=call.line,
         )

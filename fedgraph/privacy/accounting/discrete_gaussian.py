@@ -61,7 +61,7 @@ def _tau(std: float, shares: int) -> float:
     return 10.0 * float(np.exp(-2 * (math.pi * std) ** 2 * terms / (terms + 1)).sum())
 
 
-def discrete_gaussian_rho(norm: float, std: float, shares: int, dimension: int) -> float:
+def _discrete_gaussian_rho(norm: float, std: float, shares: int, dimension: int) -> float:
     """ρ of a sum with ``shares`` discrete Gaussians: ½(norm/(√shares·std) + τ√dimension)², ∞ for std < ½.
 
     Args:
@@ -96,4 +96,4 @@ def discrete_gaussian_event(norm: float, std: float, shares: int, dimension: int
     if not dimension:
         return Composed(())
     rounded = discrete_rounded_norm(norm, dimension, failure)
-    return Composed((ZCDP(discrete_gaussian_rho(rounded, std, shares, dimension)), ApproxDP(0.0, failure)))
+    return Composed((ZCDP(_discrete_gaussian_rho(rounded, std, shares, dimension)), ApproxDP(0.0, failure)))

@@ -96,7 +96,7 @@ class Losses:
     infinity: float
 
 
-def connect_loss_dots(deltas: ArrayField, lowest: int, gap: float) -> Losses:
+def _connect_loss_dots(deltas: ArrayField, lowest: int, gap: float) -> Losses:
     """Algorithm 1 of "Connect the Dots" for an even grid.
 
     Args:
@@ -179,7 +179,7 @@ def _one_order(parts: Sequence[tuple[LossCurve, float]], gap: float, delta: floa
 
 def _on_grid(curve: LossCurve, gap: float) -> Losses:
     low, high = math.floor(curve.low / gap), math.ceil(curve.high / gap)
-    return connect_loss_dots(curve.deltas(gap * np.arange(low, high + 1, dtype=np.float64)), low, gap)
+    return _connect_loss_dots(curve.deltas(gap * np.arange(low, high + 1, dtype=np.float64)), low, gap)
 
 
 def _window(steps: Sequence[tuple[Losses, float]], gap: float, cut: float) -> tuple[int, int]:

@@ -24,7 +24,7 @@ The one-sided mixture (``from_mixture_gaussian_mechanism``, Q = N(0)) is **not**
 changed rather than removed: q = 0.3, B' = 8, σ = 1 has a real hockey-stick 0.846 at ε = 0, its value 0.806.
 
 **Edge cases.** q = 1 is the Gaussian with Δ = 2B'−1 or 2B' and q = 0 releases nothing; both are settled
-before this file. B' above ``_MANY_ROWS`` uses ``one_call_mixture_pair`` (looser, constant size).
+before this file. B' above ``_MANY_ROWS`` uses ``_one_call_mixture_pair`` (looser, constant size).
 
 Reference: PRIVACY §4; for B' = 1 zero-out this is Zhu, Dong & Wang 2022, Theorem 11.
 """
@@ -94,13 +94,13 @@ def mixture_pair(noise_multiplier: float, sampling_rate: float, touched_rows: in
         replaced: whether all touched rows change, or the own one vanishes.
     """
     if touched_rows > _MANY_ROWS:
-        return one_call_mixture_pair(noise_multiplier, sampling_rate, touched_rows)
+        return _one_call_mixture_pair(noise_multiplier, sampling_rate, touched_rows)
     p, a = _binomial(touched_rows, sampling_rate)
     q, b = (p, a) if replaced else _binomial(touched_rows - 1, sampling_rate)
     return MixturePair(p, a, q, b, noise_multiplier)
 
 
-def one_call_mixture_pair(noise_multiplier: float, sampling_rate: float, touched_rows: int) -> MixturePair:
+def _one_call_mixture_pair(noise_multiplier: float, sampling_rate: float, touched_rows: int) -> MixturePair:
     """Bound for zero-out and replace: with probability 1 − (1−q)^B' *all* B' rows are sampled.
 
     Larger shifts only add to the hockey-stick, and moving each non-zero j to B' moves every summand the

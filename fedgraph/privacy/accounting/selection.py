@@ -39,18 +39,18 @@ def private_selection_rdp(each: ArrayField, orders: ArrayField, shape: float, st
     if stop == 1:
         return each
     choosing = (1 + shape) * ((1 - 1 / orders) * each + math.log(1 / stop) / orders)
-    out: ArrayField = each + choosing.min() + math.log(mean_selection_trials(shape, stop)) / (orders - 1)
+    out: ArrayField = each + choosing.min() + math.log(_mean_selection_trials(shape, stop)) / (orders - 1)
     return out
 
 
-def mean_selection_trials(shape: float, stop: float) -> float:
+def _mean_selection_trials(shape: float, stop: float) -> float:
     """E K, the mean number of trials.
 
     Args:
         shape: η ≥ 0.
         stop: γ in (0, 1].
 
-    >>> mean_selection_trials(1.0, 0.05)
+    >>> _mean_selection_trials(1.0, 0.05)
     20.0
     """
     if stop == 1:
@@ -75,7 +75,7 @@ def stop_for_selection(shape: float, mean: float) -> float:
     low, high = 1e-12, 1.0
     for _ in range(200):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if mean_selection_trials(shape, middle) > mean else (low, middle)
+        low, high = (middle, high) if _mean_selection_trials(shape, middle) > mean else (low, middle)
     return high
 
 
@@ -110,7 +110,7 @@ def selection_without_missed(leaf: Event) -> tuple[Event, float]:
     parts = [_apart(one) for one in leaf.candidates]
     missed = max(used for _, used in parts)
     kept = Selected(tuple(one for one, _ in parts), leaf.shape, leaf.stop)
-    return kept, missed * mean_selection_trials(leaf.shape, leaf.stop) if missed else 0.0
+    return kept, missed * _mean_selection_trials(leaf.shape, leaf.stop) if missed else 0.0
 
 
 def _apart(event: Event) -> tuple[Event, float]:

@@ -35,7 +35,7 @@ from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.fields import require_positive
 
 # The one calibration of PRIVACY §4 (Cora-ML).
-DELTA, SAMPLED, SOURCES, TOP, STEPS, EPOCHS, BATCH, ROWS = 2e-3, 0.09, 70, 2, 800, 200, 60, 210
+DELTA, SAMPLED, SOURCES, _TOP, STEPS, _EPOCHS, BATCH, ROWS = 2e-3, 0.09, 70, 2, 800, 200, 60, 210
 RATE = BATCH / ROWS
 _WHOLE_ORDERS = np.arange(2.0, 64.0)
 PAPER = "DPAR (WWW 2024)"
@@ -190,7 +190,7 @@ def _inputs(half: float, half_delta: float, sigma: float, pr: float) -> dict[str
     return {
         "accountant of the authors": "Rényi, whole orders 2-63, ε = RDP + ln(1/δ)/(α−1)", "delta": DELTA,
         "delta_sgd": half_delta, "delta_pr": half_delta, "epsilon_sgd": half, "epsilon_pr": half, "q'": SAMPLED, "N'": ROWS,
-        "B": BATCH, "q": RATE, "T": STEPS, "M": SOURCES, "K": TOP, "sigma_sgd / C": sigma, "sigma_pr / C1": pr,
+        "B": BATCH, "q": RATE, "T": STEPS, "M": SOURCES, "K": _TOP, "sigma_sgd / C": sigma, "sigma_pr / C1": pr,
     }  # fmt: skip
 
 
@@ -200,8 +200,8 @@ def _steps(sigma: float) -> dict[str, events.Event]:
         "zero-out 2": events.Repeated(events.PoissonGaussian(sigma, RATE, 2, replaced=False), STEPS),
         "replace 1": events.Repeated(events.PoissonGaussian(sigma, RATE, 1, True), STEPS),
         "replace 4": events.Repeated(events.PoissonGaussian(sigma, RATE, 4, True), STEPS),
-        "fixed": events.Repeated(events.Gaussian(sigma), EPOCHS),
-        "fixed 4": events.Repeated(events.Gaussian(sigma / 8), EPOCHS),
+        "fixed": events.Repeated(events.Gaussian(sigma), _EPOCHS),
+        "fixed 4": events.Repeated(events.Gaussian(sigma / 8), _EPOCHS),
     }
 
 
@@ -213,14 +213,14 @@ def _exponential(
     training = events.Repeated(events.PoissonGaussian(sigma, RATE, 1, True), STEPS)
     out = []
     for name, share in (("EM0", 1.0), ("EM1", 0.5)):
-        base = claimed_dpar_em_base(each * share, TOP, each_delta)
-        picks = events.Repeated(events.BoundedRange(2 * base), SOURCES * TOP)
-        values = events.Repeated(events.PureDP(each * (1 - share) / TOP), SOURCES * TOP)
+        base = claimed_dpar_em_base(each * share, _TOP, each_delta)
+        picks = events.Repeated(events.BoundedRange(2 * base), SOURCES * _TOP)
+        values = events.Repeated(events.PureDP(each * (1 - share) / _TOP), SOURCES * _TOP)
         inputs = _inputs(half, half_delta, sigma, math.nan)
         del inputs["sigma_pr / C1"]
         inputs |= {"epsilon_v": each, "Gumbel scale / C2": 1 / base}
         if share < 1:
-            inputs["Laplace scale / C2"] = TOP / (each * (1 - share))
+            inputs["Laplace scale / C2"] = _TOP / (each * (1 - share))
         words = "published: the corollary outside its range and q'·ε; provable: bounded range per pick"
         words += ", Laplace values as pure ε" if share < 1 else ""
         provable = once(events.Composed((picks, values)), training)

@@ -48,7 +48,7 @@ def num_edge_cells(num_nodes: int) -> int:
     return num_nodes * (num_nodes - 1) // 2
 
 
-def edge_cell_of(edges: np.ndarray) -> _Integers:
+def _edge_cell_of(edges: np.ndarray) -> _Integers:
     """v(v−1)/2 + u, int64 [m]: a number below ``num_edge_cells`` for each pair u < v."""
     u, v = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
     cells: _Integers = v * (v - 1) // 2 + u
@@ -56,7 +56,7 @@ def edge_cell_of(edges: np.ndarray) -> _Integers:
 
 
 def edges_of_cells(cells: np.ndarray) -> npt.NDArray[np.int32]:
-    """Inverse of ``edge_cell_of``: int32 [m, 2]."""
+    """Inverse of ``_edge_cell_of``: int32 [m, 2]."""
     v = ((1 + np.sqrt(1 + 8 * cells.astype(np.float64))) / 2).astype(np.int64)
     v -= v * (v - 1) // 2 > cells  # the square root is off by at most one
     v += (v + 1) * v // 2 <= cells
@@ -99,7 +99,7 @@ class EdgeCells:
     def of(self, edges: np.ndarray) -> _Integers:
         """The number, below ``count``, of each pair u < v (integers [m, 2]); u must be among ``smaller``."""
         if self.smaller is None:
-            return edge_cell_of(edges)
+            return _edge_cell_of(edges)
         at = np.searchsorted(self._ids, edges[:, 0])
         cells: _Integers = self._ends[at] + edges[:, 1] - edges[:, 0] - 1
         return cells

@@ -14,7 +14,7 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.cells.cell import Cell, CellContext, CellOutcome
 from fedgraph.cells.task_facts import SettingChoiceFacts, TaskFacts
-from fedgraph.documents.settings import Spec
+from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.federation.messages import Masks
@@ -132,12 +132,12 @@ class TrainedCell(_Settled):
         return protocols.protocol_question(self.world.setting, self.plan, lambda: self.settled.epsilon)
 
 
-def training_partition_key(partition: Spec) -> Hashable:
+def training_partition_key(partition: SettingsSpec) -> Hashable:
     """Names the rule by which nodes are dealt: equal settings of a partition have equal keys."""
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal_training_clients(held: Graph, partition: Spec, cell: Cell, context: CellContext) -> Partition:
+def deal_training_clients(held: Graph, partition: SettingsSpec, cell: Cell, context: CellContext) -> Partition:
     """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
     offers, settings = base.chosen_partition(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, cell.seed))

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, Spec, renamed_setting
+from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, SettingsSpec, renamed_setting
 from fedgraph.methods.base import method_kinds
 from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust
 from fedgraph.tasks.base import Cell, CellContext, require_distinct_cells
@@ -22,7 +22,7 @@ GridTrust = Annotated[Trust, renamed_setting(EARLIER_TRUST_WORDS)]  # a level of
 FormerGridKey = SettingNotes(formerly="settings")
 
 
-def _of_other_names(methods: list[Spec]) -> list[Spec]:
+def _of_other_names(methods: list[SettingsSpec]) -> list[SettingsSpec]:
     require_distinct_cells("the row", [f"{spec.get('method')} · {label_grid_row(spec)}" for spec in methods])
     return methods
 
@@ -45,7 +45,7 @@ class GridRowKeys(TaskRowKeys):
     seeds: int | None = Field(None, ge=1, description="how many of the scenario's seeds this row runs; default all")
 
 
-GridEntry = Annotated[Spec, AfterValidator(check_task_row_keys(GridRowKeys))]
+GridEntry = Annotated[SettingsSpec, AfterValidator(check_task_row_keys(GridRowKeys))]
 GridRows = AfterValidator(_of_other_names)
 GridBudgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], distinct_task_values("ε"), InfiniteSetting]
 
@@ -57,14 +57,19 @@ class Grid(Settings):
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
     trust: Annotated[list[GridTrust], FormerGridKey] = Field(min_length=1, description="who is trusted")
-    partition: Spec = Field(
+    partition: SettingsSpec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
     epsilons: GridBudgets = Field(min_length=1, description="privacy budgets ε; inf for none")
 
 
-def list_grid_cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
-          context: CellContext) -> list[Cell]:  # fmt: skip
+def list_grid_cells(
+    methods: Sequence[SettingsSpec],
+    trusted: Sequence[Trust],
+    epsilons: Sequence[float],
+    readings: Sequence[str],
+    context: CellContext,
+) -> list[Cell]:
     """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
     found: list[Cell] = []
     for seed in range(context.seeds):
@@ -76,8 +81,15 @@ def list_grid_cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons:
     return found
 
 
-def list_grid_row_cells(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence[float], readings: Sequence[str],
-             context: CellContext) -> list[Cell]:  # fmt: skip
+def list_grid_row_cells(
+    world: World,
+    entry: int,
+    spec: SettingsSpec,
+    seed: int,
+    epsilons: Sequence[float],
+    readings: Sequence[str],
+    context: CellContext,
+) -> list[Cell]:
     """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
     budgets = [np.inf] if grid_row_ignores_budget(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
     named = (context.label, context.dataset, spec["method"], label_grid_row(spec), world)
@@ -85,7 +97,7 @@ def list_grid_row_cells(world: World, entry: int, spec: Spec, seed: int, epsilon
     return [Cell(*named, epsilon, reading, seed, entry) for epsilon, reading in read]
 
 
-def list_grid_row_trust(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
+def list_grid_row_trust(spec: SettingsSpec, trusted: Sequence[Trust]) -> list[Trust]:
     """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
     if "trust" in spec:
         return [Trust(t) for t in spec["trust"]]
@@ -94,22 +106,22 @@ def list_grid_row_trust(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
     return [t for t in trusted if t is not Trust.NOBODY] or [Trust.NOBODY]
 
 
-def list_grid_method_trust(name: str, methods: Sequence[Spec], trusted: Sequence[Trust]) -> list[Trust]:
+def list_grid_method_trust(name: str, methods: Sequence[SettingsSpec], trusted: Sequence[Trust]) -> list[Trust]:
     """Whom the rows of the method ``name`` trust, each once."""
     return list(dict.fromkeys(t for spec in methods if spec.get("method") == name for t in list_grid_row_trust(spec, trusted)))
 
 
-def grid_row_ignores_budget(spec: Spec) -> bool:
+def grid_row_ignores_budget(spec: SettingsSpec) -> bool:
     """Whether the row adds no noise at any ε, under its settings (``Offers.ignores_budget``)."""
     return not method_kinds.load_method(spec["method"]).OFFERS.is_private(spec)
 
 
-def grid_row_never_private(spec: Spec) -> bool:
+def grid_row_never_private(spec: SettingsSpec) -> bool:
     """Whether the row's method adds no noise under any settings (``Offers.never_private``)."""
     return method_kinds.load_method(spec["method"]).OFFERS.never_private
 
 
-def label_grid_row(spec: Spec) -> str:
+def label_grid_row(spec: SettingsSpec) -> str:
     """The label of a method's row: ``label`` if given, else its model or the like."""
     name = spec.get("label") or spec.get("model") or spec.get("variant")
     return str(name or ("chosen" if "select" in spec else "default"))

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import whole_run
 from fedgraph.cells.cell import Cell
-from fedgraph.documents.settings import PerDatasetSetting, Spec
+from fedgraph.documents.settings import PerDatasetSetting, SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation.round_attendance import Participation
 from fedgraph.methods.base import Budget, CalibrationFact
@@ -31,7 +31,7 @@ class NodeRowKeys(grid.GridRowKeys):
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[Annotated[Spec, AfterValidator(check_task_row_keys(NodeRowKeys))]], grid.GridRows] = Field(
+    methods: Annotated[list[Annotated[SettingsSpec, AfterValidator(check_task_row_keys(NodeRowKeys))]], grid.GridRows] = Field(
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDatasetSetting] = Field(

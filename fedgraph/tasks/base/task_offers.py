@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from fedgraph import plugins
 from fedgraph.cells.cell import Cell, CellContext, CellOutcome, require_distinct_cells
-from fedgraph.documents.settings import Settings, Spec
+from fedgraph.documents.settings import Settings, SettingsSpec
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base.cell_training import TrainedCell
@@ -49,7 +49,7 @@ class TaskRowSelect(Settings):
         return over
 
     @property
-    def choices(self) -> list[Spec]:
+    def choices(self) -> list[SettingsSpec]:
         """Every combination."""
         return [dict(zip(self.over, values, strict=True)) for values in itertools.product(*self.over.values())]
 
@@ -64,10 +64,10 @@ def distinct_task_values(what: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def check_task_row_keys(row: type[TaskRowKeys]) -> Callable[[Spec], Spec]:
+def check_task_row_keys(row: type[TaskRowKeys]) -> Callable[[SettingsSpec], SettingsSpec]:
     """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
 
-    def checked(entry: Spec) -> Spec:
+    def checked(entry: SettingsSpec) -> SettingsSpec:
         for name in row.model_fields:
             if (former := row.says(name).formerly) and former in entry:
                 raise ValueError(f"the key {former!r} is called {name!r} now: write {name}: …")
@@ -85,13 +85,15 @@ def check_task_row_keys(row: type[TaskRowKeys]) -> Callable[[Spec], Spec]:
     return checked
 
 
-def without_task_row_keys(entry: Spec, row: type[TaskRowKeys]) -> Spec:
+def without_task_row_keys(entry: SettingsSpec, row: type[TaskRowKeys]) -> SettingsSpec:
     """The keys of an entry that are its method's, without the method's name."""
     return {k: v for k, v in entry.items() if k != "method" and k not in row.model_fields}
 
 
 P = TypeVar("P")  # the task's settings
-NestedTaskPlugin: TypeAlias = tuple[tuple[str | int, ...], str, Spec]  # (place in the settings, room of plugins, its settings)
+NestedTaskPlugin: TypeAlias = tuple[
+    tuple[str | int, ...], str, SettingsSpec
+]  # (place in the settings, room of plugins, its settings)
 
 
 @dataclass(frozen=True)
@@ -155,13 +157,13 @@ def task_without_plugins(params: object) -> list[NestedTaskPlugin]:
     return []
 
 
-def nest_task_methods(methods: Sequence[Spec], row: type[TaskRowKeys]) -> list[NestedTaskPlugin]:
+def nest_task_methods(methods: Sequence[SettingsSpec], row: type[TaskRowKeys]) -> list[NestedTaskPlugin]:
     """The entries of ``methods`` as nested plugins: without the keys that are the task's, but for the label."""
     given = [{k: v for k, v in m.items() if k not in row.model_fields or k == "label"} for m in methods]
     return [(("methods", index), "methods", m) for index, m in enumerate(given)]
 
 
-def nest_task_attacks(named: Sequence[Spec]) -> list[NestedTaskPlugin]:
+def nest_task_attacks(named: Sequence[SettingsSpec]) -> list[NestedTaskPlugin]:
     """Attacks by name as nested plugins, for the reader of scenarios.
 
     Args:

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from fedgraph.attacks.base import canary_graphs
 from fedgraph.comparison.classify import ClassifyKernelHandling
 from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
-from fedgraph.documents.settings import PerDatasetSetting, SettingNotes, Spec
+from fedgraph.documents.settings import PerDatasetSetting, SettingNotes, SettingsSpec
 from fedgraph.tasks.base.graphs.graph_settings import (
     GRAPH_WEIGHTS_WORDS,
     DistinctGraphSettings,
@@ -38,7 +38,7 @@ class Params(GraphSolverSettings):
     baselines: Annotated[list[_Baseline], DistinctGraphSettings] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
-    partition: Spec = Field(
+    partition: SettingsSpec = Field(
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")

@@ -26,10 +26,10 @@ from fedgraph.tasks.base.graphs.graph_settings import KICKS, RESTARTS
 
 ClientComparison = Literal["gw", "fgw", "mean", "histogram"]
 CLIENT_VECTOR_COMPARISONS = ("mean", "histogram")
-FOLDS, NEIGHBOURS = 5, 5
+_FOLDS, _NEIGHBOURS = 5, 5
 _SAMPLED = 100  # pairs that are solved with one descent and carefully
-_BARYCENTRES, MOST_MEMBERS = 3, 12  # that are made with POT, too; members of each
-COSTS, GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
+_BARYCENTRES, _MOST_MEMBERS = 3, 12  # that are made with POT, too; members of each
+_COSTS, _GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions)
 
 def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> SolverBarycentres | None:
     """Of the first clusters with two members or more: barycentres by our solver and by POT, from equal starts."""
-    clusters = [np.flatnonzero(labels == label)[:MOST_MEMBERS] for label in np.unique(labels)]
+    clusters = [np.flatnonzero(labels == label)[:_MOST_MEMBERS] for label in np.unique(labels)]
     members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
     both = [agreement.measure_barycentre_agreement(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
     if not both:
@@ -169,17 +169,17 @@ def classify_compared_clients(distances: np.ndarray, truth: np.ndarray, rng: np.
     vector machine on exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs
     of a class with fewer members than folds are left out.
     """
-    kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= FOLDS)
-    if kept.size < 2 * FOLDS or np.unique(truth[kept]).size < 2:
+    kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= _FOLDS)
+    if kept.size < 2 * _FOLDS or np.unique(truth[kept]).size < 2:
         return {}
     scaled, labels = scale_distances_by_median(np.maximum(distances[np.ix_(kept, kept)], 0.0)), truth[kept]
     from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
 
-    model = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+    model = StratifiedKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
     folds = model.split(np.zeros(labels.size), labels)
     splits = tuple(classify.ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in folds)
-    by_kernel = classify.classify_by_svm(scaled, labels, splits, rng, costs=COSTS, gammas=GAMMAS)
+    by_kernel = classify.classify_by_svm(scaled, labels, splits, rng, costs=_COSTS, gammas=_GAMMAS)
     return {
         "accuracy": by_kernel.mean,
-        f"knn{NEIGHBOURS}": classify.classify_by_nearest(scaled, labels, splits, NEIGHBOURS).mean,
+        f"knn{_NEIGHBOURS}": classify.classify_by_nearest(scaled, labels, splits, _NEIGHBOURS).mean,
     }

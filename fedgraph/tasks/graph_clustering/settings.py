@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import canary_graphs
 from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
-from fedgraph.documents.settings import InfiniteSetting, Spec
+from fedgraph.documents.settings import InfiniteSetting, SettingsSpec
 from fedgraph.methods.base import method_kinds
 from fedgraph.tasks.base import require_distinct_cells
 from fedgraph.tasks.base.graphs.graph_settings import (
@@ -54,7 +54,7 @@ class Params(GraphSolverSettings):
         "rows, epsilons are budgets of this entry alone, compare a list of gw, fgw, mean, histogram (default gw; histogram "
         "where a graph sends one vector)",
     )
-    partition: Spec = Field(
+    partition: SettingsSpec = Field(
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
         description="which small graphs of one graph are the clients; of a collection each graph is one",
     )
@@ -95,7 +95,7 @@ class Params(GraphSolverSettings):
 
     @field_validator("methods")
     @classmethod
-    def _entries(cls, methods: list[Spec]) -> list[Spec]:
+    def _entries(cls, methods: list[SettingsSpec]) -> list[SettingsSpec]:
         require_distinct_cells("the model", [m.get("label", "") for m in methods])
         for m in methods:
             pooled = m.get("release", "rows") != "rows"
@@ -138,7 +138,7 @@ class ClusteringRow:
     named: str
 
 
-def _compared(entry: Spec) -> list[ClientComparison]:
+def _compared(entry: SettingsSpec) -> list[ClientComparison]:
     """How an entry's release is compared: as it says, else by ``gw``, and a pooled vector by ``histogram``."""
     return list(entry.get("compare", ["gw" if entry.get("release", "rows") == "rows" else "histogram"]))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.cells.task_facts import ClientResultFacts, pack_answer_facts
-from fedgraph.documents.settings import Spec
+from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.tasks.base import CellContext
@@ -23,7 +23,7 @@ from fedgraph.worlds.world import World, WorldKind
 _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]
 
 
-def deal_owned_links(graph: Graph, partition: Spec, context: CellContext) -> tuple[Graph, Partition]:
+def deal_owned_links(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
     """Deal nodes to owners that stay the same for all seeds, as ``deal_recorded_clients`` does.
 
     Args:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from fedgraph import seeds
 from fedgraph.cells.task_facts import SettingChoiceFacts
-from fedgraph.documents.settings import Spec
+from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import MethodReads, Plan, PlanSchedule, PlanSums, method_kinds
 from fedgraph.privacy.accounting import calibrate, selection
@@ -40,7 +40,7 @@ from fedgraph.tasks.base.task_offers import TaskRowSelect, without_task_row_keys
 from fedgraph.types import Graph
 from fedgraph.worlds.protocols import ProtocolSetting, graph_without_edges
 
-_JUDGES, MOST_JUDGES = 0.2, 1000  # of the labelled people, and how many at most
+_JUDGES, _MOST_JUDGES = 0.2, 1000  # of the labelled people, and how many at most
 _HALVINGS = 9  # of the interval of the ε of one training
 _CHEAPEST = 30.0  # how many times smaller than the whole it may be
 _PATH = "choice"
@@ -81,7 +81,7 @@ def split_chosen_settings_judges(
     """(what trains, who judges). rng: a public coin, so that who judges is public, as who trains is."""
     held = setting.held
     labelled = np.flatnonzero(held.labels >= 0)
-    rows = np.sort(rng.permutation(labelled)[: min(MOST_JUDGES, max(1, round(_JUDGES * labelled.size)))])
+    rows = np.sort(rng.permutation(labelled)[: min(_MOST_JUDGES, max(1, round(_JUDGES * labelled.size)))])
     judges = _Judges(held, rows, alone=protocol != "transductive")
     if not judges.alone:
         labels = held.labels.copy()
@@ -146,7 +146,7 @@ class ChosenSettings:
         """The task's settings with each combination. ``ScenarioError`` for a setting that the method does not have."""
         return tuple(map(self._with, self.select.choices))
 
-    def _with(self, choice: Spec) -> Params:
+    def _with(self, choice: SettingsSpec) -> Params:
         entry = self.cell.entry
         assert entry is not None
         spec = {**{k: v for k, v in self.params.methods[entry].items() if k != "select"}, **choice}

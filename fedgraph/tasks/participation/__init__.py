@@ -27,7 +27,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
 from fedgraph import seeds
-from fedgraph.documents.settings import Spec
+from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.privacy import own_budgets
@@ -50,7 +50,7 @@ _FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 class Params(node_settings.Params):
     """As ``node_classification``, and who takes part."""
 
-    partition: Spec = Field(
+    partition: SettingsSpec = Field(
         default_factory=lambda: {"partition": "natural"}, description="who owns which node (default: as the data say)"
     )
     participations: list[_Participation] = Field(_DEFAULT, min_length=1, description="which choices are compared")
@@ -117,7 +117,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     return found
 
 
-def _worlds(params: Params, spec: Spec, federation: DealtFederation) -> list[World]:
+def _worlds(params: Params, spec: SettingsSpec, federation: DealtFederation) -> list[World]:
     """Every world of a row: the only place where this task makes one."""
     trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedgraph import plugins, seeds
 from fedgraph.cells.task_facts import ClientResultFacts, ParticipationFacts, pack_answer_facts
-from fedgraph.documents.settings import Spec
+from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import own_models
 from fedgraph.methods.base import method_kinds
@@ -39,7 +39,7 @@ def find_recorded_client(name: str, names: Sequence[str], key: str) -> int:
     return list(names).index(name)
 
 
-def deal_recorded_clients(graph: Graph, partition: Spec, context: CellContext) -> tuple[Graph, Partition]:
+def deal_recorded_clients(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
     """Deal nodes to clients that stay the same for all seeds.
 
     Args:

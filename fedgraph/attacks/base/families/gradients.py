@@ -24,7 +24,7 @@ from fedgraph.privacy.neighbour_sums import log_neighbour_cap
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 2.0, 1e-3
-CLIP, SCALE, BOUND, LARGE = 0.5, 5.0, 2.0, 1e4
+_CLIP, _SCALE, _BOUND, _LARGE = 0.5, 5.0, 2.0, 1e4
 _RUNS = 10_000
 
 
@@ -32,7 +32,7 @@ def cases() -> Iterator[BenchCase]:
     """The kernel under the log cap, and what it would do without a projection, or without the clip."""
     cap = log_neighbour_cap(RING_OF_SUMS + 1)
     multiplier = calibrate_gaussian(1, EPSILON, DELTA)
-    std = multiplier * neighbour_sums.neighbour_gradient_sensitivity(cap, CLIP, BOUND, SCALE)
+    std = multiplier * neighbour_sums.neighbour_gradient_sensitivity(cap, _CLIP, _BOUND, _SCALE)
 
     def release(*values: np.ndarray) -> tuple[BenchSampler, BenchSampler]:
         along = values[0] - values[1]
@@ -54,8 +54,8 @@ def _sum(there: bool) -> np.ndarray:
         limit_neighbour_weights(hub_of_sums(there), log_neighbour_cap(RING_OF_SUMS + 1).factors) for there in (True, False)
     ]
     features = [sp.csr_array(np.append(np.ones(RING_OF_SUMS), own)[:, None]) for own in (1.0, 0.0)]
-    both = [neighbour_rows.make_neighbour_rows(f, w, SCALE) for f, w in zip(features, weights, strict=True)]
+    both = [neighbour_rows.make_neighbour_rows(f, w, _SCALE) for f, w in zip(features, weights, strict=True)]
     middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it
-    reads = LARGE * np.array([[0.0, 0.0], [1.0, -1.0]])
+    reads = _LARGE * np.array([[0.0, 0.0], [1.0, -1.0]])
     vector = np.concatenate([reads.ravel(), -middle * reads[1]])
-    return neighbour_rows.clip_neighbour_rows(layout, vector, both[0 if there else 1], labels, CLIP, BOUND)
+    return neighbour_rows.clip_neighbour_rows(layout, vector, both[0 if there else 1], labels, _CLIP, _BOUND)

@@ -28,9 +28,9 @@ from fedgraph.privacy.events import Composed, Event
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
 from fedgraph.privacy.units import Relation, Viewer
 
-EPSILON, DELTA, FAILURE = 2.0, 1e-3, 1e-8
-ASKED, LEAST = 12, 4
-STEPS, BITS = 64.0, 32  # of one unit of the value; of the modulus
+EPSILON, DELTA, _FAILURE = 2.0, 1e-3, 1e-8
+_ASKED, LEAST = 12, 4
+STEPS, _BITS = 64.0, 32  # of one unit of the value; of the modulus
 _RUNS = 6_000
 
 
@@ -57,11 +57,11 @@ class _Round:
 
 def cases() -> Iterator[BenchCase]:
     """A masked sum with drop-outs."""
-    here = streams.StreamSituation(ASKED, Viewer.SERVER_SECURE_AGGREGATION, _RUNS, LEAST)
+    here = streams.StreamSituation(_ASKED, Viewer.SERVER_SECURE_AGGREGATION, _RUNS, LEAST)
 
     def event(multiplier: float, dimension: int, norm: float) -> Event:
         share, _ = plan_gradient_std(multiplier, STEPS, here.facts)
-        return discrete_gaussian_event(STEPS * norm, share, LEAST - 1, dimension, FAILURE)
+        return discrete_gaussian_event(STEPS * norm, share, LEAST - 1, dimension, _FAILURE)
 
     multiplier = calibrate_noise(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"
@@ -72,7 +72,7 @@ def cases() -> Iterator[BenchCase]:
     ) -> np.ndarray:
         now = replace(here, entries=runs)
         share, _ = plan_gradient_std(multiplier, STEPS, now.facts)
-        noise = DiscreteGaussianShare(1 / STEPS, BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
+        noise = DiscreteGaussianShare(1 / STEPS, _BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
         price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
         job = replace(now.job(streams.draw_stream_root(rng), noise, price), attendance=_attendance(), masks=Masks(1, LEAST))
         with streams.break_streams(*breaks):
@@ -85,7 +85,7 @@ def cases() -> Iterator[BenchCase]:
     yield sound
     for mutant, broken in _breaks().items():
         yield sound.broken(mutant, release(True, broken), release(False, broken))
-    yield sound.broken("noise cut for clients that drop out", release(True, cut_for=ASKED), release(False, cut_for=ASKED))
+    yield sound.broken("noise cut for clients that drop out", release(True, cut_for=_ASKED), release(False, cut_for=_ASKED))
 
 
 def _breaks() -> dict[str, streams.StreamBreak]:
@@ -106,14 +106,14 @@ def _breaks() -> dict[str, streams.StreamBreak]:
 
 
 def _attendance() -> Attendance:
-    answered = np.zeros((streams.ROUNDS, ASKED), dtype=bool)
+    answered = np.zeros((streams.ROUNDS, _ASKED), dtype=bool)
     answered[0, :LEAST] = answered[1, 1 : LEAST + 1] = True
-    return Attendance(answered, np.zeros(streams.ROUNDS), ASKED, 0, np.ones_like(answered))
+    return Attendance(answered, np.zeros(streams.ROUNDS), _ASKED, 0, np.ones_like(answered))
 
 
 def _held_by_the_server(job: Job, here: streams.StreamSituation, present: bool, round_: int) -> _Round:
     """One round by the shipped client and server."""
-    every, now = range(len(cut_message_blocks(ASKED))), masked_round.find_masked_round(job, round_)
+    every, now = range(len(cut_message_blocks(_ASKED))), masked_round.find_masked_round(job, round_)
     assert now is not None
     board = masked.advertise_masking_keys(every, job, round_)
     letters = masked.share_masking_secrets(every, job, round_, board)
@@ -121,7 +121,7 @@ def _held_by_the_server(job: Job, here: streams.StreamSituation, present: bool, 
     hidden = {message.first: message.released[streams.SUM].value for message in messages}
     answers = masked.answer_masking_shares(every, job, round_, 1, board, letters)
     total = np.asarray(np.sum(list(hidden.values()), axis=0, dtype=np.uint32))
-    opened = unmasking.unmasking_sums(now, round_, {streams.SUM: total}, board, [answers], BITS)[streams.SUM]
+    opened = unmasking.unmasking_sums(now, round_, {streams.SUM: total}, board, [answers], _BITS)[streams.SUM]
     return _Round(now, board, letters, answers, hidden, _signed(opened))
 
 
@@ -140,13 +140,13 @@ def _read(job: Job, first: _Round, second: _Round) -> np.ndarray:
     for mask, seed in candidates:
         opened = np.array(message)
         if mask:
-            keys.add_key_stream(opened, seed, 0, streams.SUM, BITS, -1)
+            keys.add_key_stream(opened, seed, 0, streams.SUM, _BITS, -1)
             for other in first.now.near[0]:
                 agreed = keys.agree_on_key(keys.private_key(mask), first.board[other][0])
-                keys.add_key_stream(opened, agreed, 0, streams.SUM, BITS, -1 if other > 0 else 1)
-        if np.abs(_signed(opened)).max() < 2.0 ** (BITS - 8):
+                keys.add_key_stream(opened, agreed, 0, streams.SUM, _BITS, -1 if other > 0 else 1)
+        if np.abs(_signed(opened)).max() < 2.0 ** (_BITS - 8):
             return _signed(opened)
-    if np.abs(first.total).max() < 2.0 ** (BITS - 8):
+    if np.abs(first.total).max() < 2.0 ** (_BITS - 8):
         return first.total
     return _signed(np.sum(list(first.hidden.values()), axis=0))
 

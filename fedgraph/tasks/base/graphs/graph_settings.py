@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from fedgraph.comparison import gromov
-from fedgraph.documents.settings import InfiniteSetting, Settings, Spec
+from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.tasks.base import require_distinct_cells
 from fedgraph.tasks.base.task_offers import TaskRowKeys, check_task_row_keys, distinct_task_values
 
-OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
+_OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 GRAPH_WEIGHTS_WORDS = (
     "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
 )
@@ -54,12 +54,12 @@ def graph_epsilon_in_clear(epsilon: float | str) -> bool:
     return epsilon != "1/n" and math.isinf(float(epsilon))
 
 
-def _label(method: Spec) -> str:
+def _label(method: SettingsSpec) -> str:
     """The name of a model's rows: its ``label``, else its ``model``."""
     return str(method.get("label", method.get("model", "gcn")))
 
 
-def _without_own_encoder(method: Spec) -> Spec:
+def _without_own_encoder(method: SettingsSpec) -> SettingsSpec:
     """Itself; ``ValueError`` where a model names an encoder or a rule of ε of its own: rows are named by the task's."""
     for key, instead in (("encoder", "encoders"), ("epsilon_rule", "epsilons (1/n is the rule)")):
         if key in method:
@@ -77,16 +77,16 @@ class GraphRowKeys(TaskRowKeys):
     fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
 
 
-GraphModel = Annotated[Spec, AfterValidator(_without_own_encoder)]
+GraphModel = Annotated[SettingsSpec, AfterValidator(_without_own_encoder)]
 
 
-def _checked(methods: list[Spec]) -> list[Spec]:
+def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
     """The models, their own ε checked. ``ValueError`` for names given twice, and keys that do not go together."""
     require_distinct_cells("the model", [_label(m) for m in methods])
     found = []
     for m in methods:
-        given = m | ({OWN: [_written(read_graph_epsilon(e)) for e in m[OWN]]} if OWN in m else {})
-        in_clear = OWN in m and all(map(graph_epsilon_in_clear, given[OWN]))
+        given = m | ({_OWN: [_written(read_graph_epsilon(e)) for e in m[_OWN]]} if _OWN in m else {})
+        in_clear = _OWN in m and all(map(graph_epsilon_in_clear, given[_OWN]))
         if FUSED in m and not in_clear:
             raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
         if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not in_clear):
@@ -128,11 +128,11 @@ class CodedGraphRow:
 
 
 def list_coded_graph_rows(
-    methods: Sequence[Spec], epsilons: Sequence[float | str], encoders: Sequence[str]
+    methods: Sequence[SettingsSpec], epsilons: Sequence[float | str], encoders: Sequence[str]
 ) -> Iterator[tuple[CodedGraphRow, ...]]:
     """The rows of every model, in order. epsilons: the task's, for a model that names none."""
     for index, method in enumerate(methods):
-        budgets = [read_graph_epsilon(e) for e in method.get(OWN, epsilons)]
+        budgets = [read_graph_epsilon(e) for e in method.get(_OWN, epsilons)]
         yield tuple(
             CodedGraphRow(index, _label(method), encoder, value)
             for value in budgets
