@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 SEED_KEY_BYTES = 32
+_SEPARATOR = "\x1f"  # between the parts of a stream's name
 _held: dict[str, bytes] = {}  # keys that this process was given or drew, by their names
 
 
@@ -170,4 +171,8 @@ def seeded_integer(root: int, *path: str | int | float) -> int:
 
 
 def _name(path: tuple[str | int | float, ...]) -> str:
-    return "\x1f".join(f"{type(part).__name__}:{part}" for part in path)
+    """Different for different paths. Users name owners and data sets, so a part may hold the separator: then the name is the
+    quoted parts, behind a separator that no other name begins with."""
+    parts = [f"{type(part).__name__}:{part}" for part in path]
+    joined = _SEPARATOR.join(parts)
+    return joined if joined.count(_SEPARATOR) < max(1, len(parts)) else f"{_SEPARATOR}{parts!r}"
