@@ -79,16 +79,16 @@ def _locked(stack: contextlib.ExitStack, file: Path, wait: bool = True) -> bool:
 
 
 def public_cache_key(*parts: object) -> str:
-    """Names what is computed: equal for equal arrays (sparse ones too) and for others that are written alike."""
+    """Names what is computed: equal for equal arrays (sparse ones too, of one shape) and for others that are written alike."""
     found = hashlib.sha256()
     for part in parts:
-        arrays = (part.indptr, part.indices, part.data) if isinstance(part, sp.csr_array) else (part,)
-        for array in arrays:
+        sparse = isinstance(part, sp.csr_array)
+        for array in (part.shape, part.indptr, part.indices, part.data) if sparse else (part,):
             if isinstance(array, np.ndarray):
                 found.update(f"{array.shape}{array.dtype.str}".encode())
                 found.update(np.ascontiguousarray(array).data)
             else:
-                found.update(repr(array).encode())
+                found.update(f"{array!r};".encode())
     return found.hexdigest()
 
 

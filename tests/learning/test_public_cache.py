@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
 
@@ -147,9 +148,30 @@ def test_other_data_have_another_name() -> None:
         public_cache.public_cache_key(np.zeros((3, 2), dtype=np.float32)),
         public_cache.public_cache_key("a", "b"),
         public_cache.public_cache_key("ab"),
+        public_cache.public_cache_key(1, 23),
+        public_cache.public_cache_key(12, 3),
+        public_cache.public_cache_key(sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(3, 4)), 3),
     ]
     assert len(set(names)) == len(names)
     assert public_cache.public_cache_key(sp.csr_array(np.eye(3, dtype=np.float32)), 3) == names[0]
+
+
+@pytest.mark.parametrize("output", ["classes", "hidden", "published", "none"])
+def test_an_encoder_tells_public_graphs_of_other_shapes_apart(library: Graph, output: str) -> None:
+    """Columns without an entry and classes without a node stand in no array that is compared, but in the network's widths."""
+    rows = library.features
+    shape = (library.num_nodes, library.num_features + 3)
+    wider = replace(library, features=sp.csr_array((rows.data, rows.indices, rows.indptr), shape=shape))
+    more = replace(library, num_classes=library.num_classes + 1)
+    encoder = public_training.PublicTrainingEncoder(output, 8, 2, public_training.PublicTrainingSteps(2, 0.01, 0.0))
+    public_training._encoded.clear()
+    for graph in (library, wider, more):
+        encoded = public_training.encode_by_public_training(graph, encoder)
+        width = {"classes": graph.num_classes, "none": graph.num_features}.get(output, 8)
+        assert encoded.own.shape == (graph.num_nodes, width)
+        if output != "none":
+            again = public_training.encode_after_public_training(encoded.parameters, encoder, graph)
+            assert again.shape == encoded.own.shape
 
 
 def test_what_is_read_is_what_was_computed(library: Graph) -> None:

@@ -20,7 +20,7 @@ from fedgraph.learning.layers.layouts import Layout, layout_logits, put_layout_o
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import descend_by_adam
 from fedgraph.learning.propagation.aggregation import scale_for_aggregation
-from fedgraph.learning.public_cache import make_in_public_cache
+from fedgraph.learning.public_cache import make_in_public_cache, public_cache_key
 from fedgraph.types import Graph
 
 
@@ -141,9 +141,8 @@ _KEEP = 4
 
 
 def encode_by_public_training(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncoded:
-    """The encoder's outputs for every node. They depend on features, labels and ``encoder`` alone (which name the random
-    stream,
-    too), so they are computed once (``learning.public_cache``).
+    """The encoder's outputs for every node. They depend on features, labels, the number of classes and ``encoder`` alone, so
+    they are computed once (``learning.public_cache``). Entries of features, labels and ``encoder`` name the random stream.
 
     Args:
         public: A graph whose features and labels are public.
@@ -152,11 +151,14 @@ def encode_by_public_training(public: Graph, encoder: PublicTrainingEncoder) -> 
     digest = hashlib.sha256(repr(encoder).encode())
     for array in (public.features.indptr, public.features.indices, public.features.data, public.labels):
         digest.update(np.ascontiguousarray(array).tobytes())
-    key = digest.hexdigest()
+    stream = digest.hexdigest()
+    key = public_cache_key(encoder, public.features, public.labels, public.num_classes)
     if key not in _encoded:
         while len(_encoded) >= _KEEP:
             del _encoded[next(iter(_encoded))]
-        _encoded[key] = make_in_public_cache(key, lambda: _encode(public, encoder, seeds.seeded_generator(0, "encoder", key)))
+        _encoded[key] = make_in_public_cache(
+            key, lambda: _encode(public, encoder, seeds.seeded_generator(0, "encoder", stream))
+        )
     return _encoded[key]
 
 
