@@ -182,7 +182,7 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     reads=lambda plan: base.MethodReads.NOTHING,
     situations=(
         base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),
-        base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "lapgraph"}),
+        base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "edgerand"}),
     ),
     evidence=evidence,
 )

@@ -120,6 +120,14 @@ def test_methods_are_compared_where_their_offers_say() -> None:
     }
 
 
+@pytest.mark.parametrize("name", plugins.names("methods"))
+def test_every_situation_is_another_one(name: str) -> None:
+    """One that repeats the defaults of another would leave what it is meant for untested."""
+    method = method_kinds.load_method(name)
+    found = [(s.given, trust, method.Params(**s.settings)) for s in method.OFFERS.situations for trust in s.trusted]
+    assert all(one not in found[:place] for place, one in enumerate(found))
+
+
 def test_every_field_is_described_for_whoever_adds_a_method() -> None:
     guide = (Path(fedgraph.__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for field in dataclasses.fields(Offers):
