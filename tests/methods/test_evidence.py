@@ -56,6 +56,24 @@ def test_training_messages_are_read(
     assert broken.metrics["attack_auc"] > least
 
 
+def test_what_colluders_sent_is_taken_off_a_sum_once(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise only halves of the canaries' rows are left of a sum, so no product with a row is larger than theirs."""
+    canaries, clip, left = 4, 0.5, list[float]()
+    honest, rest = GaussianNoise.apply, neighbour_rows.multiply_neighbour_rows_rest
+    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 1e9), v, rng))
+
+    def spied(*args: Any) -> np.ndarray:
+        found = rest(*args)
+        left.append(float(abs(found).max()))
+        return found
+
+    monkeypatch.setattr(neighbour_rows, "multiply_neighbour_rows_rest", spied)
+    few = CLIENTS | {"attack": {"canaries": canaries, "guesses": [1.0]}}
+    outcome(library, {"method": "sage_node", "steps": 3, "clip": clip}, "sums", 1.0, **few)
+    assert len(left) == 3
+    assert max(left) <= clip**2 * canaries / 2 + 1e-3
+
+
 def test_what_a_sum_holds_beyond_known_rows() -> None:
     rng = np.random.default_rng(0)
     layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, 2, 0, 1])

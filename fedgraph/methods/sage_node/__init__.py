@@ -206,9 +206,9 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         return None
     found = np.zeros(weights.size)
     for number, nodes in enumerate(seen.seen_groups(plan)):
-        parts = (
-            plan.facts.membership.nodes if len(seen.seen_groups(plan)) == 1 and plan.facts.sizes.num_clients > 1 else (nodes,)
-        )
+        parts, colluders = (nodes,), seen.seen_colluders(plan)
+        if len(seen.seen_groups(plan)) == 1 and plan.facts.sizes.num_clients > 1:  # a sum, without what colluders sent
+            parts = tuple(own for client, own in enumerate(plan.facts.membership.nodes) if client not in colluders)
         made = []
         for part in parts:
             known = graph.induced(part)
