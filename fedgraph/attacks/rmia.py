@@ -34,7 +34,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     own = compute_rmia_ratios(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
     known = np.flatnonzero(scene.public.labels >= 0)
     others = own
-    if known.size and scene.public is not scene.known:
+    if known.size and not scene.public_is_held:
         asked = scene.kept("public", lambda: np.stack([scene.alone(r, scene.public) for r in (scene.target, *scene.shadows)]))
         others = compute_rmia_ratios(scene_label_probability(asked, known, scene.public.labels[known]))
     score = np.searchsorted(np.sort(others), own - np.log(params.gamma), side="right") / others.size

@@ -148,6 +148,23 @@ def test_without_privacy_members_edges_words_and_labels_are_found(library: Graph
     assert found["label_distribution"]["more"]["cosine"] > 0.999
 
 
+@pytest.mark.parametrize(("protocol", "others"), [("inductive", True), ("asking", False)])
+def test_rmia_measures_against_nodes_that_nobody_trained_on(
+    library: Graph, protocol: str, others: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the nodes that ask are held, the labels that are known are those of training nodes: the units stand in."""
+    counted: list[int] = []
+    honest = rmia.compute_rmia_ratios
+
+    def ratios(answers: np.ndarray) -> np.ndarray:
+        counted.append(answers.shape[1])
+        return honest(answers)
+
+    monkeypatch.setattr(rmia, "compute_rmia_ratios", ratios)
+    told(outcome(library, PLAIN | {"local_epochs": 2}, [{"attack": "rmia"}], protocol=protocol))
+    assert len(counted) == (2 if others else 1)
+
+
 def test_noise_of_a_small_budget_hides_them(library: Graph) -> None:
     found = outcome(library, {"method": "features"}, [{"attack": a} for a in ("lira", "rmia", "bayes_optimal")])
     for v in found.facts.named.found:

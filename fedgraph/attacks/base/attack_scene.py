@@ -107,6 +107,12 @@ class Scene:
         """What the clients hold, apart from what is in question, in global numbers."""
         return self.game.known
 
+    @property
+    def public_is_held(self) -> bool:
+        """Whether ``public`` has the clients' own rows (protocols in which held nodes ask), so labels in it are of training
+        nodes. Neither coins nor masked labels replace the rows."""
+        return self.public.features is self.known.features
+
     @cached_property
     def labels(self) -> np.ndarray:
         """int64 [n], of the clients' nodes as they are; −1 where there is none."""
