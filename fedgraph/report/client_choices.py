@@ -118,7 +118,7 @@ class ClientChoices:
         clients: Name → how many nodes it holds.
         learners: Methods with their variants, in the order of the run.
         epsilons: The ε that were asked for, least first.
-        values: (learner, ε, choice, client) → the metric, one for each seed.
+        values: (learner, ε, choice, client) → the metric by seed; a seed whose cell failed is not there.
         prices: The same → the largest ε of that client's units.
         toward: Choice → from whom its ε protects.
         delta: Of the rows; NaN where there is none.
@@ -139,7 +139,7 @@ class ClientChoices:
     clients: dict[str, int]
     learners: tuple[str, ...]
     epsilons: tuple[float, ...]
-    values: dict[_Key, list[float]] = field(default_factory=dict)
+    values: dict[_Key, dict[int, float]] = field(default_factory=dict)
     prices: dict[_Key, float] = field(default_factory=dict)
     toward: dict[ClientChoice, str] = field(default_factory=dict)
     delta: float = math.nan
@@ -156,11 +156,11 @@ class ClientChoices:
 
     def value(self, learner: str, epsilon: float, choice: ClientChoice, client: str = ALL_CHOICE_CLIENTS) -> float | None:
         found = self.values.get((learner, epsilon, choice, client))
-        return statistics.fmean(found) if found else None
+        return statistics.fmean(found.values()) if found else None
 
     def spread(self, learner: str, epsilon: float, choice: ClientChoice) -> str:
         """Mean ± standard deviation over seeds, of everybody's nodes; ``—`` where it was not measured."""
-        found = self.values.get((learner, epsilon, choice, ALL_CHOICE_CLIENTS))
+        found = list(self.values.get((learner, epsilon, choice, ALL_CHOICE_CLIENTS), {}).values())
         if not found:
             return "—"
         return f"{statistics.fmean(found):.3f}" + (f" ± {statistics.stdev(found):.3f}" if len(found) > 1 else "")
@@ -213,17 +213,26 @@ class ClientChoices:
 
     def mean(self, key: _Key) -> float:
         """Over seeds, of something that was measured."""
-        return statistics.fmean(self.values[key])
+        return statistics.fmean(self.values[key].values())
+
+    def difference(self, one: _Key, other: _Key) -> float:
+        """How much larger the first number is on the seeds in which both were measured; of all seeds where there is none."""
+        first, second = self.values[one], self.values[other]
+        both = first.keys() & second.keys()
+        means = [
+            statistics.fmean(value for seed, value in found.items() if seed in both or not both) for found in (first, second)
+        ]
+        return means[0] - means[1]
 
     def error(self, one: _Key, other: _Key) -> float:
-        """Standard error of the difference of two of a client's numbers; answers are compared one by one, where known."""
+        """Standard error of ``difference``; answers, and numbers of one seed, are compared one by one, where known."""
         first, second = self.answers.get(one, {}), self.answers.get(other, {})
         both = sorted(first.keys() & second.keys())
         paired = [chance.paired_chance_variance(first[s][0], second[s][0], first[s][1]) for s in both]
         known = [variance for variance in paired if variance is not None]
         if self.metric not in (CHOICE_ACCURACY, CHOICE_AUC) or not known:
             return self.chance(one[3], self.mean(other)) / chance.CHANCE_STANDARD_ERRORS
-        differences = [a - b for a, b in zip(self.values[one], self.values[other], strict=False)]
+        differences = [a - self.values[other][seed] for seed, a in self.values[one].items() if seed in self.values[other]]
         seeds = statistics.variance(differences) / len(differences) if len(differences) > 1 else 0.0
         return math.sqrt(max(statistics.fmean(known), seeds))
 
@@ -292,7 +301,7 @@ def read_client_choices(records: SectionRecords, metric: str | None = None) -> C
             if record.right:
                 found.answers.setdefault(key, {})[entry.seed] = (record.right, record.tested)
             if metric in record.metrics:
-                found.values.setdefault(key, []).append(record.metrics[metric])
+                found.values.setdefault(key, {})[entry.seed] = record.metrics[metric]
                 found.toward[choice] = record.toward
     return found
 

@@ -40,7 +40,7 @@ def measure_owner_gain(found: ClientChoices, client: str, epsilon: float) -> flo
         return None
     base, best = max(kept, key=found.mean), max(joined, key=found.mean)
     tried = len(kept) * len(joined) * sum(map(math.isfinite, found.epsilons))
-    gain = found.mean(best) - found.mean(base)
+    gain = found.difference(best, base)
     return gain if abs(gain) > chance.correct_chance_errors(tried) * found.error(best, base) else 0.0
 
 

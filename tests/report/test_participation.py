@@ -115,6 +115,23 @@ def test_answers_are_compared_person_by_person(shift: int, gains: bool) -> None:
     assert gain == pytest.approx(0.08 if gains else 0.0)
 
 
+def test_differences_are_those_of_one_seed_where_a_cell_failed() -> None:
+    """Seeds differ by 0.3 and more, and joining gains 0.01 in each: that is so whichever cells failed."""
+    given = []
+    for seed, level in enumerate((0.3, 0.9, 0.6)):
+        alone, joined = entries()[0] | {"seed": seed}, entries()[2] | {"seed": seed}
+        for one, value in ((alone, level), (joined, level + 0.01)):
+            for found in one["facts"]["results"]:
+                found |= {"tested": 100, "metrics": {"accuracy": value}, "right": right(0, round(100 * value))}
+        given += [joined] if seed == 0 else [alone, joined]
+    found = client_choices.read_client_choices(of(given))
+    alone_key = ("features", math.inf, client_choices.ALONE_CHOICE, "a")
+    joined_key = ("features", 4.0, client_choices.make_joined_choice(Trust.SUMS), "a")
+    assert found.error(joined_key, alone_key) == pytest.approx(math.sqrt(0.01 * 0.99 / 100))
+    assert found.mean(joined_key) < found.mean(alone_key)
+    assert found.difference(joined_key, alone_key) == pytest.approx(0.01)
+
+
 def test_both_sides_are_the_clients_own_best() -> None:
     """Client a keeps a noised model of its own that is better than the one that is best for everybody: that is its base."""
     given = entries()
