@@ -363,27 +363,30 @@ class Ledger:
             OSError: the file cannot be read.
             UnicodeDecodeError: it is not UTF-8.
         """
-        ledger, found = cls(), list[LedgerLine]()
         with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    found += ledger._read_line(json.loads(line))
-                except (ValueError, KeyError, TypeError, PrivacyError) as error:
-                    raise PrivacyError(f"{path}:{number}: not a ledger line: {error}") from error
-        ledger.extend(found)
-        return ledger
+            return cls._read_lines(file, f"{path}:")
 
     @classmethod
     def of_lines(cls, texts: Iterable[str]) -> Ledger:
         """Inverse of ``lines``.
 
+        Args:
+            texts: JSON, one line each.
+
         Raises:
-            PrivacyError: a line is of no kind that a ledger has, or says what it may not.
-            ValueError: a line is not JSON.
+            PrivacyError: a text is no line of a ledger; the error has its number. Or a cell has two guarantees.
         """
+        return cls._read_lines(texts, "line ")
+
+    @classmethod
+    def _read_lines(cls, texts: Iterable[str], place: str) -> Ledger:
+        """place: what stands before the number of a line in an error."""
         ledger, found = cls(), list[LedgerLine]()
-        for text in texts:
-            found += ledger._read_line(json.loads(text))
+        for number, text in enumerate(texts, 1):
+            try:
+                found += ledger._read_line(json.loads(text))
+            except (ValueError, KeyError, TypeError, AttributeError, PrivacyError) as error:
+                raise PrivacyError(f"{place}{number}: not a ledger line: {error}") from error
         ledger.extend(found)
         return ledger
 

@@ -76,24 +76,29 @@ def test_accounts_cannot_be_replaced_or_missing():
         ledger.extend([release(cell="unknown")])
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "{",
-        "[]",
-        "{}",
-        '{"kind": "other"}',
-        '{"kind": "release", "cell": "x"}',
-        '{"kind": "release", "cell": "cora/features", '
-        '"path": "m", "client": 0, "round": 0, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": -1}}',
-        '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[0, 3]], "rounds": [[0, 0]], "times": 1, '
-        '"count": 3, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": 1}}',
-        '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[3, 0]], "rounds": [[0, 0]], "times": 1, '
-        '"count": 4, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": 1}}',
-        "null",
-        "",
-    ],
-)
+DAMAGED = [
+    "{",
+    "[]",
+    "{}",
+    '{"kind": "other"}',
+    '{"kind": "release", "cell": "x"}',
+    '{"kind": "release", "cell": "cora/features", '
+    '"path": "m", "client": 0, "round": 0, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": -1}}',
+    '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[0, 3]], "rounds": [[0, 0]], "times": 1, '
+    '"count": 3, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": 1}}',
+    '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[3, 0]], "rounds": [[0, 0]], "times": 1, '
+    '"count": 4, "mechanism": "g", "event": {"type": "Gaussian", "noise_multiplier": 1}}',
+    "null",
+    "",
+    '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[0, 3]], "rounds": [[0, 0]], "times": 1, '
+    '"count": 4, "mechanism": "g", "event": {"type": "Gaussian"}}',
+    '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[0, 3]], "rounds": [[0, 0]], "times": 1, '
+    '"count": 4, "mechanism": "g", "event": []}',
+    '{"kind": "account", "cell": "other"}',
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
 def test_a_damaged_line_is_named(tmp_path, damage, capsys):
     path = tmp_path / "ledger.jsonl"
     full().write(path)
@@ -105,6 +110,14 @@ def test_a_damaged_line_is_named(tmp_path, damage, capsys):
     out = capsys.readouterr()
     assert out.err.count("\n") == 1
     assert "ledger.jsonl:4" in out.err
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_line_among_texts_is_numbered(damage):
+    lines = list(full().lines())
+    assert list(Ledger.of_lines(lines).lines()) == lines
+    with pytest.raises(PrivacyError, match="line 4: not a ledger line: "):
+        Ledger.of_lines([*lines[:3], damage, *lines[3:]])
 
 
 def test_missing_and_binary_files(tmp_path, capsys):
