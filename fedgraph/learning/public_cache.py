@@ -82,8 +82,8 @@ def public_cache_key(*parts: object) -> str:
     """Names what is computed: equal for equal arrays (sparse ones too, of one shape) and for others that are written alike."""
     found = hashlib.sha256()
     for part in parts:
-        sparse = isinstance(part, sp.csr_array)
-        for array in (part.shape, part.indptr, part.indices, part.data) if sparse else (part,):
+        arrays = (part.shape, part.indptr, part.indices, part.data) if isinstance(part, sp.csr_array) else (part,)
+        for array in arrays:
             if isinstance(array, np.ndarray):
                 found.update(f"{array.shape}{array.dtype.str}".encode())
                 found.update(np.ascontiguousarray(array).data)

@@ -206,8 +206,9 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         return None
     found = np.zeros(weights.size)
     for number, nodes in enumerate(seen.seen_groups(plan)):
-        parts, colluders = (nodes,), seen.seen_colluders(plan)
+        parts: tuple[np.ndarray, ...] = (nodes,)
         if len(seen.seen_groups(plan)) == 1 and plan.facts.sizes.num_clients > 1:  # a sum, without what colluders sent
+            colluders = seen.seen_colluders(plan)
             parts = tuple(own for client, own in enumerate(plan.facts.membership.nodes) if client not in colluders)
         made = []
         for part in parts:
