@@ -1,8 +1,11 @@
 """Pairs of nodes: public coins, measures, heuristics and the discriminant, each against another way to compute it."""
 
+from collections.abc import Iterator
+
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
 from fedgraph.errors import DataError
@@ -96,6 +99,16 @@ def test_a_pairs_own_edge_is_not_counted() -> None:
     assert abs(found[0, 0] - rows[0].astype(float) @ rows[1].astype(float)) < 1e-6, "hops 1·1, not 0·1, which would be 1"
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """As in every process of a run (``runtime.process``): several threads add up in an order that changes the last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("model", ["gcn", "sage"])
 def test_the_encoder_learns_and_repeats(library: Graph, model: str) -> None:
     rows = links.fit_link_encoder(library, 0, model)
