@@ -9,7 +9,7 @@ It says what was released, and what that costs, by the same accountant as the re
 import argparse
 from pathlib import Path
 
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import DataError
 
 HELP = "explain what a run released, and what that costs, from its ledger"
 
@@ -24,6 +24,6 @@ def run(options: argparse.Namespace) -> int:
 
     path = options.run / "ledger.jsonl" if options.run.is_dir() else options.run
     if not path.is_file():
-        raise ScenarioError(f"{path}: no such file; a finished run has a ledger.jsonl")
+        raise DataError(f"{path}: no such file; a finished run has a ledger.jsonl")
     words = ["explain", str(path), *(["--cell", options.cell] if options.cell else [])]
     return int(command.main(words) or 0)

@@ -250,6 +250,13 @@ def test_a_folder_that_is_no_run_is_refused(command: str, capsys: pytest.Capture
     assert str(tmp_path) in said(capsys, command, str(tmp_path), status=2)
 
 
+@pytest.mark.parametrize("words", [["show"], ["show", "--all"], ["explain"], ["compare"], ["watch"], ["sheet", "row"]])
+def test_a_folder_that_is_no_run_is_the_same_kind_of_error_everywhere(words: list[str], tmp_path: Path) -> None:
+    options = cli.command_parser(words[0]).parse_args([words[0], str(tmp_path), *words[1:]])
+    with pytest.raises(DataError, match=str(tmp_path)):
+        plugins.load("commands", words[0]).run(options)
+
+
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two runs of one read, in folders of one name, on a generated stand-in."""
