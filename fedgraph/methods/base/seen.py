@@ -34,7 +34,7 @@ def seen_rounds_worth_keeping(plan: Plan, num_parameters: int) -> bool:
 def seen_colluders(plan: Plan) -> range:
     """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
 
-    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``Sums.paths``) it is
+    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``PlanSums.paths``) it is
     that of one. None where more than ``_SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has
     made a single message.
     """
