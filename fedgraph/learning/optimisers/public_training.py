@@ -142,8 +142,7 @@ _KEEP = 4
 
 def encode_by_public_training(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncoded:
     """The encoder's outputs for every node. They depend on features, labels and ``encoder`` alone (which name the random
-    stream,
-    too), so they are computed once (``learning.public_cache``).
+    stream, too), so they are computed once (``learning.public_cache``).
 
     Args:
         public: A graph whose features and labels are public.
