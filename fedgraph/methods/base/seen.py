@@ -2,7 +2,7 @@
 
 A message is Σ_i w_i clip(∇_i) + N(0, s² I), w_i = 1 or 0 by the coin of a canary. Who knows all rows takes off those that are
 in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + noise. ``SeenCoins`` gathers over all rounds what it
-says of the coins: a canary by itself is read by its exact likelihood ratio, and what canaries have along each other is taken off.
+says of the coins: a canary by itself is read by its exact likelihood ratio; what canaries have along one another is taken off.
 """
 
 from __future__ import annotations
