@@ -78,7 +78,7 @@ def validated(course: Course, labels: np.ndarray, on: tuple[Graph, fitting.Fitti
 
 
 def like_asked(held: Graph, share: float, drawn: np.ndarray, validation: np.ndarray) -> Graph:
-    """``held`` with as few edges as a test graph has (``nonprivate.local``)."""
+    """``held`` with as few edges as a test graph has (``nonprivate.clients``)."""
     kept = sp.diags_array(((drawn < share) | validation).astype(held.adjacency.dtype))
     thin = sp.csr_array(kept @ held.adjacency @ kept)
     thin.eliminate_zeros()

@@ -53,7 +53,7 @@ def _one_process_at_a_time(name: str) -> Iterator[None]:
 
 
 class _Type:
-    """A type of numba's that is made when it is needed: ``compiled_types.void(types.int64)``, ``compiled_types.int64[::1]``.
+    """A type of numba's that is made when it is needed: ``compiled_types.int64[::1]``.
 
     Attributes:
         make: Makes the type; numba is imported then.

@@ -17,10 +17,9 @@ MOST_LINES = 320  # of a file, docstrings apart
 WITHOUT_TORCH = ("pricing", "privacy", "comparison", "report", "audit", "partition")
 ON_TORCH = (ROOT / "comparison" / "batch_descent.py", ROOT / "comparison" / "batch_transport.py")  # the path for a GPU
 
-# What each room may import of ours: HOUSE.md's table. `cells` (what a cell is and leaves behind) and `documents` (texts that
-# users write, read with their lines) are rooms of this house. `federation` and `report` read privacy's descriptions; `tasks`
-# and `report` count with `audit.one_run` what attacks on whole methods prove. `audit` breaks and runs the caps of
-# `learning.neighbour_limits` that are shipped (numpy only; torch stays out, see below).
+# What each room may import of ours; docs/dataflow.md says what each of them is for. `federation` and `report` read privacy's
+# descriptions; `tasks` and `report` count with `audit.one_run` what attacks on whole methods prove. `audit` breaks and runs the
+# caps of `learning.neighbour_limits` that are shipped (numpy only; torch stays out, see below).
 ALLOWED: dict[str, set[str] | None] = {
     "errors": set(),
     "types": {"errors"},

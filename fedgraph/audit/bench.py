@@ -4,7 +4,8 @@
     report.summary          '47 of 47 mutants caught, 0 of 30 sound mechanisms accused'
 
 A ``BenchCase`` is something that claims (ε, δ), run many times on two neighbouring inputs. Its *mutants* make the same claim
-for something else. Families of cases are files, found by being there (``_FAMILIES``); they offer ``cases() -> Iterator[Case]``.
+for something else. Families of cases are files, found by being there (``_FAMILIES``); they offer
+``cases() -> Iterator[BenchCase]``.
 
 **Guarantee.** The probability that *any* sound case is accused is at most ``error_rate``, for any seed: each of M sound ones
 gets ``error_rate``/M (Bonferroni), halved again where two methods look at it. A mutant is judged at the same level, so catching

@@ -1,8 +1,8 @@
 """A finished cell as one frozen record, and how its file holds it as JSON.
 
-entry_of(cell, outcome, seconds)   the record
-to_json(entry)                     for its file: ledger lines as objects, without what the entry says already
-from_json(stored)                  the record again
+make_entry(cell, outcome, seconds)   the record
+entry_to_json(entry)                 for its file: ledger lines as objects, without what the entry says already
+entry_from_json(stored)              the record again
 """
 
 import gzip

@@ -31,7 +31,7 @@ class EnvironmentSource:
 
     Attributes:
         name: Of the data set.
-        source: ``real``, ``synthetic``, ``embedded`` or ``own`` (``types.Provenance``).
+        source: ``real``, ``synthetic``, ``embedded`` or ``own`` (``types.GraphProvenance``).
         sha256: File → its checksum.
     """
 

@@ -231,7 +231,7 @@ class TaskFacts:
 
     Attributes:
         kind: Names the record in a file.
-        one: What one node of the data is (``types.Names``).
+        one: What one node of the data is (``types.GraphNames``).
         clients: How many hold the data; None where that is no question.
         train_nodes: How many people trained; 0 where nobody is counted.
         partition: How the data were dealt.

@@ -62,8 +62,8 @@ def solve_by_batch_descent(
     """As ``descent.solve_by_descent``: (values, iterations, converged) of ``pairs`` int64 [k, 2], without couplings.
 
     device: by default the CUDA device, else the CPU. memory: bytes of a batch; by default a sixteenth of a GPU, which
-    several processes may share, and ``_MEMORY`` on the CPU. Raises ``ValueError`` for ``FINE`` / 2 points or more in the
-    smaller space of a pair.
+    several processes may share, and ``_MEMORY`` on the CPU. Raises ``ValueError`` for
+    ``BATCH_TRANSPORT_FINE`` / 2 points or more in the smaller space of a pair.
     """
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if memory is None:

@@ -6,7 +6,7 @@ n + j) is the column e_i − e_{n+j}; the most negative reduced cost of a pair e
 
 Flows are whole numbers, int64. Every row supplies 1/``BATCH_TRANSPORT_FINE`` of a unit more and the last column wants them all
 (Orden 1956): no basis is degenerate then, so that nothing cycles. Rounding takes the extra away exactly, while rows are fewer
-than FINE / 2.
+than ``BATCH_TRANSPORT_FINE`` / 2.
 
 Shapes: B pairs padded to N rows and M columns, S = N + M nodes. Padding is never entered (its cost is infinite) and never left.
 """

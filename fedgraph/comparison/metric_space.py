@@ -4,7 +4,7 @@ Gromov-Wasserstein compares graphs only through (C, p): the distances C between 
 the weight p of each node. A space is built from what the server has received (node embeddings) or from
 topology (shortest paths), never from the private graph behind it.
 
-Many metric spaces in one array, one after another, as the compiled loop reads them.
+``PackedMetricSpaces`` holds many spaces in one array, one after another, as the compiled loop reads them.
 """
 
 from __future__ import annotations

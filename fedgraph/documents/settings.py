@@ -8,8 +8,8 @@ Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. H
 - a finite number lies between ``_LEAST_NUMBER`` and ``_MOST_NUMBER`` in size, or is 0;
 - a list names nothing twice.
 
-What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], Infinite]``. A key or a word that
-an earlier version used is refused with one line that says what to write (``SettingNotes.formerly``, ``renamed_setting``).
+What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], InfiniteSetting]``. A key or a word
+that an earlier version used is refused with one line that says what to write (``SettingNotes.formerly``, ``renamed_setting``).
 
 Plain data as a described model; the first problem becomes one line that names place, found and allowed.
 """

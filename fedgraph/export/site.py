@@ -4,9 +4,8 @@ Values leave ``Site.bounded`` without noise. The project's own ``private_sums.py
 is sent; only answers that each record randomises by itself (randomised response) are drawn here. Every private random number,
 here as there, comes from the operating system.
 
-A plan, a state or a graph as one file of text without code, and back: ``models.model_file`` in base 64.
-
-Flower sends text only. Nothing is unpickled, and no name in it is called (``models.model_file``).
+A plan, a state or a graph travels as one file of text without code (``models.model_file`` in base 64), since Flower sends text
+only. Nothing is unpickled, and no name in it is called (``models.model_file``).
 """
 
 import base64

@@ -124,7 +124,7 @@ def run_rounds(
         prefixes: shared rounds that ran before; takes those that run now.
         on_round: called with (rounds done, rounds in all).
         attendance: who answers; None: everybody.
-        masks: how the sums of a plan for them (``secure.plan``) are hidden.
+        masks: how the sums of a plan for them (``secure.masked_plan``) are hidden.
         starts: names the stream of the first parameters in place of ``stream``.
         keep: after which rounds of this cell alone, counted from 1, the state is kept.
 

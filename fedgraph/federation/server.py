@@ -32,7 +32,7 @@ def merge_at_server(
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
     messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
-    (``participation``), such a round is aborted before anybody sends: no message comes, and the model stays.
+    (``round_attendance``), such a round is aborted before anybody sends: no message comes, and the model stays.
 
     Args:
         parts: of each worker.

@@ -41,7 +41,7 @@ _DOUBLED = 1 << 26  # numbers up to which dense rows are kept in double precisio
 
 
 class ProjectedRows(FeatureMatrix):
-    """Dense rows [n, k] with the products of ``Rows``; many of them go to double precision by parts.
+    """Dense rows [n, k] with the products of ``TorchMatrix``; many of them go to double precision by parts.
 
     Args:
         rows: float [n, k].

@@ -168,7 +168,7 @@ def _noisy_rows(
     shown: dict[str, Released] | None = None,
 ) -> DenseMatrix:
     """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there. shown: takes the noisy hops of round T, for an
-    attack that reads all that is priced (``Watch.opened``).
+    attack that reads all that is priced (``plan.watch.opened``).
     """
     key, first = node_caps_key(streams, model["encoder"]), plan.made.first
     if key not in work.hops or round_ == first:
@@ -243,9 +243,10 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
     taken off, as its coin is unknown, and what is left is held against the canary's own gradient.
 
     **Classifier** (rounds T … 2T−1): rows are [H⁰ … Hᴷ], and the noisy hops stay with their client. A viewer of messages does
-    not know these rows, so they are left unread. Where the hops are shown (``Watch.opened``), rows are known exactly, and read
-    as before. A canary without edges has the same hops in both versions, so they tell nothing of it by themselves, and cost the
-    share of the budget that they have: of μ² it shows 1 − ``hop_share`` at most (``benchmarks.one_run_limits --rows``).
+    not know these rows, so they are left unread. Where the hops are shown (``plan.watch.opened``), rows are known exactly, and
+    read as before. A canary without edges has the same hops in both versions, so they tell nothing of it by themselves, and
+    cost the share of the budget that they have: of μ² it shows 1 − ``hop_share`` at most
+    (``benchmarks.one_run_limits --rows``).
     """
     weights = seen.seen_known_shares(plan, state, units)
     if weights is None:

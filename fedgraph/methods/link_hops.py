@@ -17,11 +17,11 @@ Public coins split all pairs of nodes: edges of some pairs are summed over in ho
 edge that is in a hop looks more alike than an edge that is not.
 
 **Guarantee.** Edge level, for one undirected edge more or less (or one direction of it); features and who exists are public. An
-edge changes two rows of each hop by at most one unit row: Δ₂ = √2 (``aggregate_neighbours``). It is one row of the last sum: Δ₂
-= ``LONGEST`` and the 1 that counts it (``EdgeRows``), or one row of a step where its coin falls so: Δ₂ = 1 (``EdgeClippedSum``,
-a Gaussian with Poisson sampling). Hops and what follows are composed, although the coins put each edge in only one of them: the
-price is an upper bound. Of an edge between clients each counts half of a sum; a step draws it at one of them. A score is
-computed from released values, so any pair may be asked, and answers may be shown.
+edge changes two rows of each hop by at most one unit row: Δ₂ = √2 (``neighbour_sums``). It is one row of the last sum: Δ₂ =
+``LINK_ROW_LENGTH`` and the 1 that counts it (``EdgeRows``), or one row of a step where its coin falls so: Δ₂ = 1
+(``EdgeClippedSum``, a Gaussian with Poisson sampling). Hops and what follows are composed, although the coins put each edge in
+only one of them: the price is an upper bound. Of an edge between clients each counts half of a sum; a step draws it at one of
+them. A score is computed from released values, so any pair may be asked, and answers may be shown.
 """
 
 import math

@@ -162,7 +162,7 @@ def _noisy_hop(
     shown: dict[str, Released] | None,
 ) -> DenseMatrix:
     """x_stage with the noise of the round that released it, from the cache where it is there. shown: takes what is released,
-    for an attack that reads all that is priced (``Watch.opened``).
+    for an attack that reads all that is priced (``plan.watch.opened``).
     """
     key = node_caps_key(streams, *(model[_name(s)] for s in range(stage)))
     first = stage * plan.params.steps
@@ -208,7 +208,8 @@ def reads_rounds(plan: Planned) -> bool:
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``: those of stage 0, whose rows are
-    known, and of later stages where noisy hops are shown (``Watch.opened``). None where nothing was kept or nodes are replaced.
+    known, and of later stages where noisy hops are shown (``plan.watch.opened``). None where nothing was kept or nodes are
+    replaced.
     """
     weights = seen.seen_known_shares(plan, state, units)
     if weights is None:

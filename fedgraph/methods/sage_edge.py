@@ -2,7 +2,7 @@
 
 Federated, who sees what: the server sees every client's noisy list, nothing is broadcast. Each client answers for the pairs of
 its own nodes, and edges between clients are dropped; or (``cut_edges: protected``) for all pairs whose smaller id it holds
-(``Cells``). Both clients know an edge between them, one of them reports it, by a rule about public ids, through its
+(``EdgeCells``). Both clients know an edge between them, one of them reports it, by a rule about public ids, through its
 mechanism, and the other never uses it: any edge is one cell of one ε-DP release.
 """
 

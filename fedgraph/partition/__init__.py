@@ -4,7 +4,8 @@ A partition is one file, found by its name (``partition: louvain``). It offers
 
 - ``Params``: a frozen pydantic model, every field described;
 - ``PARTITION``, a ``base.PartitionOffers``: ``split(graph, params, rng) -> Partition`` for one large graph, and
-  ``deal(collection, params, rng) -> Shares`` where whole graphs can be dealt out too (``whole``, ``uniform``, ``dirichlet``).
+  ``deal(collection, params, rng) -> PartitionShares`` where whole graphs can be dealt out too (``whole``, ``uniform``,
+  ``dirichlet``).
 
 ``base.py`` turns node lists into a :class:`~fedgraph.types.Partition` and counts the edges that no client holds. Randomness
 is an argument; the same generator state gives the same partition on every machine and in every runtime.

@@ -1,10 +1,10 @@
 """What does the privacy that is already deployed buy? Existing configurations, read as data and priced.
 
     price(path, system=None, fix=None) -> Quote       one file
-    quote(document, system, fix) -> Quote              the same, where the file is read already
+    price_document(document, system, fix) -> Quote    the same, where the file is read already
 
-A reader is a function of a file of ``readers``, named by its entry of ``catalogue.yaml`` (``base`` states the contract). The
-file is parsed, never run (``documents``, ``python_program``); the reader says what stands in it; here the accountants are
+A reader is a function of a file of ``readers``, named by its entry of ``catalogue.yaml`` (``readings`` states the contract).
+The file is parsed, never run (``documents``, ``python_program``); the reader says what stands in it; here the accountants are
 asked; ``quotes`` shows it. This room knows privacy and no learning: nothing here needs torch or Ray.
 """
 

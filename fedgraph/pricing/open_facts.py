@@ -2,8 +2,7 @@
 
 A reader asks ``OpenFactAnswers`` for each number that it needs. A number that the file decides is given back as it is. Where
 the file leaves it open, an answer of the user (``--given``) takes its place; otherwise it becomes a question (``OpenFact``),
-whose values
-are tried one after the other: the reader reads the file again with each.
+whose values are tried one after the other: the reader reads the file again with each.
 """
 
 from __future__ import annotations

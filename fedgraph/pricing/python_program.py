@@ -1,9 +1,9 @@
 """Python files followed as a program, and never run: an abstract interpreter over ``ast``.
 
-Assignments are made in order, branches that cannot be decided are both taken and joined (``Choice``), short loops over known
-values are unrolled, other loops are gone through until nothing changes any more, functions and classes of the program are
-entered, and its own modules are followed as far as they stand below the same folder. What a command line or the environment
-may change keeps its default, with a note (``Assumed``). A function that nothing calls is looked at last, and its calls say so.
+Assignments are made in order, branches that cannot be decided are both taken and joined (``ChoiceValue``), short loops over
+known values are unrolled, other loops are gone through until nothing changes any more, functions and classes of the program are
+entered, and its own modules are followed as far as they stand below the same folder. What a command line or the environment may
+change keeps its default, with a note (``AssumedValue``). A function that nothing calls is looked at last, and its calls say so.
 """
 
 import ast

@@ -1,14 +1,14 @@
 """What a Python program's expressions can be worth when nothing is run, and what can be said of such values.
 
-    Unresolved     nothing is known but the source text
-    Choice         one of several values: branches that cannot be decided were joined
-    Assumed        a value that holds unless somebody says otherwise from outside, with the sentence that says so
-    Name           something imported that is not part of the program, by its dotted name
-    Call           the result of calling something that is not part of the program, or an object of one of its classes
-    Part           one of several results of a call
-    Method         an attribute of any of these, about to be called
-    Items, Table   a list and a dictionary
-    Function, Class, Parser   what the program defines
+    UnresolvedValue         nothing is known but the source text
+    ChoiceValue             one of several values: branches that cannot be decided were joined
+    AssumedValue            a value that holds unless somebody says otherwise from outside, with the sentence that says so
+    NameValue               something imported that is not part of the program, by its dotted name
+    CallValue               the result of calling what is not part of the program, or an object of one of its classes
+    PartValue               one of several results of a call
+    MethodValue             an attribute of any of these, about to be called
+    ItemsValue, TableValue  a list and a dictionary
+    FunctionValue, ClassValue, ParserValue  what the program defines
 
 Numbers, texts, ``None``, true and false stand for themselves: they are *plain*.
 """

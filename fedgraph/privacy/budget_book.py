@@ -1,7 +1,8 @@
 """A budget that lasts: a file that remembers, for named people, everything that runs and models have spent on them.
 
 The file is JSON lines. The first line states the budget and its people, every further line one *charge*: what a run or a model
-will release, written and synchronised to the disk before anything is released. Each line holds the SHA-256 of the line before.
+will release, written and synchronised to the disk before anything that it pays for is released (``charge_budget_book``). Each
+line holds the SHA-256 of the line before.
 
     {"kind": "budget", "unit": …, "epsilon": …, "delta": …, "people": […]}
     {"kind": "charge", "what": …, "protection": {…}, "dearest": [event, …], "people": "all" | base64, …}
@@ -17,8 +18,6 @@ compose as if one viewer saw both.
 whatever the cap. A process that is killed before its line is complete has released nothing, and the next charge takes the torn
 line off; killed later, the charge stands. Whoever may write the file can cut off its last lines: keep the hash of the last line
 (``BudgetBook.head``) elsewhere to see that.
-
-Writing into a budget file (``budget_book``): a charge is on the disk before anything that it pays for is released.
 """
 
 from __future__ import annotations

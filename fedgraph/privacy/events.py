@@ -6,11 +6,11 @@ states and proves them). A *noise multiplier* is standard deviation / Δ₂. Pri
 
 The type of a field says what it may hold, and is checked when an event is built:
 
-    type         accepts
-    Level        a number ≥ 0; 0 is no noise or no loss, ∞ is nothing said or no privacy
-    Rate         a number in [0, 1]
-    Count        an integer ≥ 1        Number       an integer ≥ 0 (of any size)      Choices   an integer ≥ 2
-    Flag         True or False         Reason       a text
+    type          accepts
+    LevelField    a number ≥ 0; 0 is no noise or no loss, ∞ is nothing said or no privacy
+    RateField     a number in [0, 1]
+    CountField    an integer ≥ 1      NumberField    an integer ≥ 0 (of any size)      ChoicesField    an integer ≥ 2
+    FlagField     True or False       ReasonField    a text
 
 These types are in ``fields``. No field has a default.
 """

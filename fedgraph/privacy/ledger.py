@@ -1,20 +1,16 @@
 """The memory of a run: every release that left, append-only.
 
 A ledger file is JSON lines of two kinds. ``account`` lines open one experiment cell and state its
-guarantee; ``release`` lines follow. A release that is repeated by many clients and in many rounds is one line,
-with its clients and rounds as ranges (``ledger.LedgerLine``):
+guarantee; ``release`` lines follow. Equal releases of many clients and rounds are one line, with clients and rounds as ranges:
 
     {"kind": "account", "cell": …, "protection": {…}, "delta": …, "holders": …}
     {"kind": "release", "cell": …, "path": …, "clients": [[0, 9]], "rounds": [[0, 99]], "times": 1, "count": 1000, …}
 
 A first line ``{"kind": "notice", "text": …}`` says that the data was generated; it prices nothing.
 
-The lines of a ledger: equal releases of many clients and rounds share one line.
-
 ``LedgerRelease`` is what the desk writes: one client, one round. ``LedgerLine`` stands for many of them: each of ``clients``
 released the same thing on one path ``times`` times in each of ``rounds``. For example, 100 rounds of 10,000 clients that all
-add the
-same noise are one line: clients 0–9999, rounds 0–99. Nothing is lost: a line says exactly which releases it stands for.
+add the same noise are one line: clients 0–9999, rounds 0–99. Nothing is lost: a line says exactly which releases it stands for.
 """
 
 from __future__ import annotations

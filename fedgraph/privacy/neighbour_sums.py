@@ -77,8 +77,7 @@ Frobenius norm of at most B (public; the kernel projects it, whatever it is hand
     Δ = C + min(L·Δ₁/c, 2C·(n − 1)),     L = √2 + (√3/2)·B,
 
 Δ₁ = ``NeighbourDegreeCap.sensitivity_l1()``; replacing a node is two removals, 2Δ. Also for any batch that was drawn without
-looking at
-the data: its coins are the same in both worlds, and every sum of some of the rows obeys the same bound.
+looking at the data: its coins are the same in both worlds, and every sum of some of the rows obeys the same bound.
 
 *Proof.* Its own row goes: C. Every other row keeps x_u and y_u, and a_u moves by t_u ≤ ‖ΔR_u‖/c, for P never lengthens a
 difference. Write g' − g = (w' − w) ⊗ δ' + w ⊗ (δ' − δ) with δ = p − e_y. Here ‖w' − w‖ = t, ‖δ'‖ ≤ √2, ‖w‖ ≤ √3, and the
@@ -240,8 +239,7 @@ class NeighbourSums(SensitivityBound):
     """Rows [n, h] that are sums of at most ``max_terms`` vectors of norm at most 1.
 
     The vectors are scaled where they are made (``learning.propagation.aggregation.scale_for_aggregation``). Here each row is
-    checked
-    against what such a sum can be: finite, and of norm at most max_terms.
+    checked against what such a sum can be: finite, and of norm at most max_terms.
 
     Attributes:
         max_terms: vectors in a row, at most; ≥ 1.

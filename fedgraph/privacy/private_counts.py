@@ -4,8 +4,7 @@
 
 A number x lies at u = sign(x)·log₂(1 + |x|), cut to ±``_WIDEST``, on a line that is the same for all data. Of each column a
 public bracket [a, b] of that line has ``COUNT_BINS`` bins of one width, and one bin on either side. A person counts once in a
-column,
-or not at all: where the cell is empty, and in a row of zeros, which is what a masked row is.
+column, or not at all: where the cell is empty, and in a row of zeros, which is what a masked row is.
 
 **Guarantee** (any rows, any brackets). One person adds 1 to at most one bin of each of d columns; where the counts of all
 columns are added up (*pooled*), 1/d to a bin for each column, a vector v ≥ 0 with ‖v‖₂ ≤ ‖v‖₁ ≤ 1. So

@@ -135,8 +135,7 @@ def find_contradicting_attack_bounds(rows: Sequence[ReportRow], among: int = 0) 
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``, and an exact attack on a sound row is that often just above
-    the
-    truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
+    the truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
     """
     attacked = [r for r in rows if r.measured is not None]
     shared = max(among, num_attack_bounds(rows), 1)

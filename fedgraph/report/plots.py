@@ -1,6 +1,6 @@
 """Drawing primitives: every figure of a report, as PNG bytes, with one look.
 
-Figures are drawn on all cores: a copy of this process draws one, while this process draws the next.
+``plot_on_all_cores`` draws them on all cores: a copy of this process draws one, while this process draws the next.
 """
 
 import contextlib
@@ -71,7 +71,7 @@ class _Copy(Generic[_Made]):
         with contextlib.ExitStack() as stack:
             self._file = stack.enter_context(tempfile.TemporaryFile())
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: see SECONDS_TO_DRAW
+                warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: see _SECONDS_TO_DRAW
                 self._process = os.fork()
             stack.pop_all()  # closed by ``look``
         if not self._process:

@@ -14,7 +14,7 @@
 Splits with validation nodes (``public``, ``per-class``) hide their labels from training; they choose and stop what a method
 chooses and stops without privacy (``Graph.validation``). Whatever is not tested is held, labelled or not.
 
-What is public beside that is ``public`` (``public_part``): the test graph, another set of nodes, or nothing.
+What is public beside that is ``public`` (``public_set``): the test graph, another set of nodes, or nothing.
 """
 
 from collections.abc import Callable

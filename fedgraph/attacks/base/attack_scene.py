@@ -9,9 +9,8 @@ where nothing is guaranteed (ε = ∞). ``answers: everybody`` asks with the tru
 published: that is outside the guarantee of methods in which a node may use its own edges (``own-edges-known``,
 ``answers-private``), and the report says so.
 
-Single messages of clients, for a server that reads them, or that chooses the model they answer.
-
-The client's own code makes the message and the desk releases it, with the noise of the plan: what is attacked is what a server
+**Single messages** of clients, for a server that reads them, or that chooses the model they answer: the client's own code makes
+the message and the desk releases it, with the noise of the plan: what is attacked is what a server
 would hold. A server that chooses the model (an *active* one) sends what it likes in the place of the broadcast; whatever the
 client then releases is noised and priced as before. Rounds are those of the plan: no more releases than it declares.
 """

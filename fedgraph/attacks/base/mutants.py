@@ -17,12 +17,10 @@ from the runs, gives a lower limit of μ. All sound rows together are accused wi
 
 ``UNSEEN_MUTANTS`` (``unseen.toml``) lists what no attack here can tell, and why.
 
-The two neighbouring inputs on which whole methods are run, sound and broken (``mutants``), and how their runs are read.
-
-Nodes and edges: 90 nodes of the graph that is shipped, one canary node or edge. Graphs (``local_dp``): clients of six nodes
-each with two classes, and one canary graph: with two classes the gradients of the two versions point away from each other
-exactly, and a large step makes the clip bind, so that the canary moves an update by all that is priced. The histogram of labels
-that is released beside it moves by all that is priced, too.
+**The two inputs.** Nodes and edges: 90 nodes of the graph that is shipped, one canary node or edge. Graphs (``local_dp``):
+clients of six nodes each with two classes, and one canary graph: with two classes the gradients of the two versions point away
+from each other exactly, and a large step makes the clip bind, so that the canary moves an update by all that is priced. The
+histogram of labels that is released beside it moves by all that is priced, too.
 """
 
 import math

@@ -8,5 +8,5 @@
     compositions overlapping clients, secure sums, many releases about one unit
     door         the desk: bounds enforced, values refused, the best of a secret number of trials
 
-A file is found by being here; it offers ``cases() -> Iterator[Case]``.
+A file is found by being here; it offers ``cases() -> Iterator[BenchCase]``.
 """

@@ -1,8 +1,8 @@
 """Published data sets: one table of records (``fedgraph/data/published.toml``), and what all their readers share.
 
 A family file of published data is its reader: ``DATASETS = published.records("amazon")`` takes its records from the table, and
-``load = published.loader(DATASETS, read, Published.generated)`` searches for the files, reads and checks them, or generates the
-stand-in.
+``load = published.published_loader(DATASETS, read, PublishedData.generated)`` searches for the files, reads and checks them, or
+generates the stand-in.
 """
 
 import hashlib

@@ -6,7 +6,7 @@
 ``labels``; PPNP's ``adj_matrix.data`` … are understood too), and where the task says ``split: public`` the masks
 ``train_mask``, ``val_mask`` and ``test_mask`` (0/1, [n], or [n, k] for k splits). ``own/csv``: ``edges.csv`` (two columns of
 node ids), ``features.csv`` (id, then a value per column; ``columns`` says what becomes of them), ``labels.csv`` (id, label)
-and, where one is there, ``masks.csv`` (id, train | validation | test: the split of ``split: public``); see ``base.tables``.
+and, where one is there, ``masks.csv`` (id, train | validation | test: the split of ``split: public``); see ``base.csv_tables``.
 
 Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
 self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0;

@@ -132,7 +132,7 @@ def _made(job: Job, masks: Masks, round_: int) -> MaskedRound:
 
 
 def masked_round_mechanism(job: Job) -> IntegerShare:
-    """All parts of a masked message have one step and one modulus (``plan``)."""
+    """All parts of a masked message have one step and one modulus (``masked_plan``)."""
     (found,) = {r.mechanism for r in job.plan.schedule.releases}
     if not isinstance(found, IntegerShare):
         raise RuntimeFailure(f"masks hide whole numbers, found {found.words}")

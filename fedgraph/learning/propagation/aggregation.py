@@ -190,7 +190,7 @@ def _all_ends(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray) -> tu
 
 
 def aggregate_hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """A·unit_length(rows), which is what GAP's aggregation releases before noise.
+    """A·scale_for_aggregation(rows), which is what GAP's aggregation releases before noise.
 
     **Guarantee.** Taking one row out of any number of sums changes each by at most 1 in norm as stored, rounding included: rows
     are shorter than 1 by what ``_hop_rounding`` says of their number.

@@ -2,8 +2,8 @@
 
 A method module defines
 
-    REFERENCE                                   bibtex of its paper (``method_bibtex`` reads papers.bib), printed in every
-    report Params                                      pydantic model, frozen, unknown keys forbidden
+    REFERENCE                                   bibtex of its paper (``method_bibtex``), printed in every report
+    Params                                      pydantic model, frozen, unknown keys forbidden
     plan(params, facts, budget) → Plan[P, M]    every release it will make, priced, before any private data
     start(plan, rng) → State[S]                 round 0
     prepare(plan, subgraph) → W                 a client's own arrays, made once and kept at the client

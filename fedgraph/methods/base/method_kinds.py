@@ -151,7 +151,7 @@ def explain_method_misfit(
     Args:
         name: of the method.
         kind: that the task needs.
-        given: what the task's clients hold (``Situation.given``).
+        given: what the task's clients hold (``MethodSituation.given``).
         trusted: whom the task's rows of this method trust.
 
     Raises:

@@ -266,7 +266,7 @@ def release_node_caps_hop(
         name: of the hop in a message, where an attack reads it.
         sums: float [n, h], what the hop adds up.
         first: the round that releases it.
-        shown: takes what is released, for an attack that reads all that is priced (``Watch.opened``); None: it stays here.
+        shown: takes what is released, for an attack that reads all that is priced (``plan.watch.opened``); None: it stays here.
 
     Returns:
         float32 [n, h].

@@ -2,8 +2,7 @@
 
 A message is Σ_i w_i clip(∇_i) + N(0, s² I), w_i = 1 or 0 by the coin of a canary. Who knows all rows takes off those that are
 in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + noise. ``SeenCoins`` gathers over all rounds what it
-says
-of the coins: a canary by itself is read by its exact likelihood ratio, and what canaries have along one another is taken off.
+says of the coins: a canary by itself is read by its exact likelihood ratio; what canaries have along one another is taken off.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def seen_rounds_worth_keeping(plan: Plan, num_parameters: int) -> bool:
 def seen_colluders(plan: Plan) -> range:
     """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
 
-    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``Sums.paths``) it is
+    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``PlanSums.paths``) it is
     that of one. None where more than ``_SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has
     made a single message.
     """

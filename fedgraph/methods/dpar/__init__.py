@@ -3,8 +3,9 @@
 1. A secret sample takes each training node with probability q'. M of them are *sources*: their approximate
    PageRank vectors (``learning.propagation.walks``) pass the desk, which picks K neighbours each by one-shot Gumbel
    noise (em0; em1 adds noisy values) or by Gaussian noise on the whole vector (gm). All other sampled nodes
-   keep a one-hot row. 2. DP-SGD on a two-layer MLP through Σ_k Π_ik H_k (``learning.clipping.aggregated_rows``).
-   3. Predictions spread over the public test graph.
+   keep a one-hot row.
+2. DP-SGD on a two-layer MLP through Σ_k Π_ik H_k (``learning.clipping.aggregated_rows``).
+3. Predictions spread over the public test graph.
 
 Only the final parameters leave (``Desk.walk``); Π, the sample and the batches stay at the client.
 

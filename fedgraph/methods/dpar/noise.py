@@ -242,7 +242,7 @@ def _sgd_multiplier(epsilon: float, rate: float, steps: int, delta: float) -> fl
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:
-    """ε_pr of vectors that cost ``each``: the inverse of ``published.vector_budget`` in ε."""
+    """ε_pr of vectors that cost ``each``: the inverse of ``published.claimed_dpar_vector_budget`` in ε."""
 
     def gap(epsilon: float) -> float:
         return published.claimed_dpar_vector_budget(epsilon, delta, num_vectors)[0] - each

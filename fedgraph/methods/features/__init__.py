@@ -12,12 +12,11 @@ spread over the test graph and among look-alikes (``propagation.mean_field``), w
 meet along its edges, and the less the more the features alone decide.
 The settings follow from the public signal-to-noise number n·μ (nodes × Gaussian parameter of the whole budget).
 
-An attack on Features by who sees every round: a server, or a client behind secure aggregation (PRIVACY.md §10).
-
-A message is Σ_i clip(∇_i) + N(0, s²) at parameters that were broadcast. The attacker knows every row, so it can take off all
-that is not in question, and half of what is; the rest, along a canary's own clipped gradient g_j, is ±‖g_j‖²/2 + N(0, ‖g_j‖²s²)
-and what other canaries have along it (``seen.SeenCoins`` tells them apart). Summed over rounds that is the log-likelihood ratio
-of zero-out, exact for a canary alone: the test that the proof of this method prices.
+**Attacked** (``_evidence``) by who sees every round: a server, or a client behind secure aggregation (PRIVACY.md §10). A
+message is Σ_i clip(∇_i) + N(0, s²) at parameters that were broadcast. The attacker knows every row, so it can take off all that
+is not in question, and half of what is; the rest, along a canary's own clipped gradient g_j, is ±‖g_j‖²/2 + N(0, ‖g_j‖²s²) and
+what other canaries have along it (``seen.SeenCoins`` tells them apart). Summed over rounds that is the log-likelihood ratio of
+zero-out, exact for a canary alone: the test that the proof of this method prices.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def reads(plan: Planned) -> base.MethodReads | None:
-    """What an answer reads; new nodes that read their own edges to one another are no case of ``Reads``."""
+    """What an answer reads; new nodes that read their own edges to one another are no case of ``MethodReads``."""
     if not plan.made.own_edges:
         return base.MethodReads.PUBLIC_GRAPH
     return base.MethodReads.OWN_EDGES if plan.made.same_nodes else None

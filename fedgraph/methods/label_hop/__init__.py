@@ -15,8 +15,7 @@ anything public; it reads no edge.
 A node that asks (``protocol: asking``) gets log P(class | own row) + Σ over its neighbours of log P(answer | class)/P(answer),
 the sum divided by what neighbours have in common. A public test graph has no edge to answered labels, and no private edge is
 read: all of the budget is for rows, whose predictions spread over public edges as they themselves meet there
-    (``run_mean_field``).
-One hop only: a second message would depend on its sender's edges, and so on every hub.
+(``mean_field``). One hop only: a second message would depend on its sender's edges, and so on every hub.
 """
 
 from __future__ import annotations

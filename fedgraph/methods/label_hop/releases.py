@@ -33,7 +33,7 @@ from fedgraph.privacy.units import Relation
 
 
 class Params(Settings):
-    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``optimisers.descents.full_width``)."""
+    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``optimisers.descents.full_width_descent``)."""
 
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     label_epsilon: NonNegativeFloat | Literal["auto"] = Field(

@@ -6,9 +6,9 @@ hand in at the broadcast model of a round. With h = (v₁ − v₀)/2 and coins 
     r = Σ_j h_j x_j + N(0, s² I)          each: of one client alone;   sum: of all that trained
 
 which over all rounds gives G = Σ HᵀH/s² and y = Σ Hᵀr/s², and from them one score for each canary
-(``compute_lira_ratios.coin_likelihood_ratios``). The embedding's own ratio (``privacy.mechanisms.likelihood_ratios``) is added:
-its noise is independent. In a sum one client colludes, which
-the price counts: it takes its own message off, and what is left carries the other shares of the noise.
+(``likelihood_ratios.coin_likelihood_ratios``). The embedding's own ratio (``privacy.mechanisms.likelihood_ratios``) is added:
+its noise is independent. In a sum one client colludes, which the price counts: it takes its own message off, and what is left
+carries the other shares of the noise.
 
 **Several graphs whose update is clipped as one** (``dp_fedavg``). What a canary moves depends on the coins of the client's
 other graphs. h_j is its mean over two settings of them, drawn without looking at any coin, each the opposite of the other.

@@ -6,12 +6,12 @@ they travel with the parameters and are averaged as they are, so a client that j
 where the federation is, and Adam never begins anew. One client is central training, bit for bit, however it is cut into rounds.
 
 **Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
-report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has (``local``). A
+report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has (``clients``). A
 candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
 ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and lets those within a standard
-error of the best answer together (``choice``); one that is two standard errors below the best after 100 steps is not trained to
-its end. With ``refit`` the chosen ones are trained again on all training nodes, for as many rounds as were best; with a
-validation mask of the split they are not, as published work does not.
+error of the best answer together (``candidates``); one that is two standard errors below the best after 100 steps is not
+trained to its end. With ``refit`` the chosen ones are trained again on all training nodes, for as many rounds as were best;
+with a validation mask of the split they are not, as published work does not.
 
 **The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
 the graph that is asked. Where nodes ask, one candidate of ``model: ceiling`` reads the labels of their neighbours, too, as a

@@ -2,10 +2,10 @@
 
 A phase is the training of one candidate while one fold validates, at most ``rounds`` rounds. All candidates are tried with
 the first fold; those within two standard errors of the best go on to the next one, until one is left or the folds are through.
-The last phases, where there is a refit, train the chosen ones (``choice``) on all training nodes. Phases that end early leave
-rounds over; they pass with empty messages at the end.
+The last phases, where there is a refit, train the chosen ones (``candidates``) on all training nodes. Phases that end early
+leave rounds over; they pass with empty messages at the end.
 
-What a message holds: ``local``.
+What a message holds: ``clients``.
 """
 
 from __future__ import annotations

@@ -197,8 +197,7 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     A canary without edges touches its own row only, so ⟨clip(∇ⱼ), message − Σ wₖ clip(∇ₖ)⟩ summed over rounds is the
     log-likelihood ratio of zero-out times s², for a canary alone. Rows of others are known (the strongest attacker). Half of
     each canary's row is taken off, as its coin is unknown; ``seen.SeenCoins`` takes off what canaries have along one another.
-    The
-    proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
+    The proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
     """
     network = plan.made.network
     weights = seen.seen_known_shares(plan, state, units)

@@ -2,7 +2,7 @@
 
 What is proven of ``LocalDpMod`` and ``DifferentialPrivacy…``: ``docs/how_deployed_noise_is_priced.md``. Central noise is on the
 mean; what one client moves the mean by follows from its weight, from who takes part, and from what the strategy under the noise
-keeps (``flower_clients``).
+keeps (``flower_strategies``).
 """
 
 import math

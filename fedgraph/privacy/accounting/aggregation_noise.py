@@ -8,8 +8,9 @@ Published (Sajadmanesh et al., slides 2022):
     edge   K/(2s²) + √(2K ln(1/δ))/s  (slides)  or  the exact Gaussian with μ = √K/s  (released code); Δ = 1 in both
     node   min over whole α of  T·RDP_q(α; σ_g) + Kα/(2σ_h²) + ln(1/δ)/(α − 1),   Δ₂ = √D
 
-**Guarantee.** ``*_level`` return noise that costs at most ε under the reading asked for. ``provable`` is priced by
-``accountant`` at the sensitivities of ``aggregate_neighbours``; ``published`` by the formulas above, on their assumptions.
+**Guarantee.** ``edge_aggregation_noise`` and ``node_aggregation_noise`` return noise that costs at most ε under the reading
+asked for. ``provable`` is priced by ``accountant`` at the sensitivities of ``neighbour_sums``; ``published`` by the formulas
+above, on their assumptions.
 
 **Edge cases.** ε or δ out of range → ``PrivacyError`` (``calibrate``); K = 0 at node level: gradients only.
 """

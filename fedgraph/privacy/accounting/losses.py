@@ -19,9 +19,9 @@ answer is read at 0.999·δ, and δ below ``SMALLEST_DELTA_OF_LOSSES`` is refuse
 
 **Edge cases.**
 
-    nothing to compose    → ε = 0
-    δ < SMALLEST_DELTA    → ε = ∞ (another accountant must answer)
-    mass at ∞ above δ     → ε = ∞
+    nothing to compose               → ε = 0
+    δ < SMALLEST_DELTA_OF_LOSSES     → ε = ∞ (another accountant must answer)
+    mass at ∞ above δ                → ε = ∞
     δ curve not monotone by rounding → made so from above
 
 Reference: Doroshenko, Ghazi, Kamath, Kumar & Manurangsi, "Connect the Dots", 2022 (arXiv v1), Algorithm 1.

@@ -147,7 +147,7 @@ class Curator(Actor):
     In a cell with a trusted curator it *is* that curator: it trains on the whole graph in this process, and no message leaves
     it. In a cell that is a federation it stands for the experimenter: it deals the subgraphs out, waits for the server's
     model, and measures it on the test nodes; all rounds run at ``client-k`` and ``server``. While it waits for one cell it
-    computes another one, of at most ``LANES`` that are on their way.
+    computes another one, of at most ``RUNTIME_LANES`` that are on their way.
     """
 
     def __init__(self, gpus: float, start: ActorStart, places: Places) -> None:

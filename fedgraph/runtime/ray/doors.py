@@ -3,8 +3,7 @@
 An ordinary call of Ray passes several threads and copies on both sides: some three milliseconds of processor time for each
 client actor and round, whatever it carries. A round of a small federation computes less than that. So a client actor also
 listens at a socket of its own (``ActorDoor``), and a server on its machine asks there. A socket knows nothing of actors that
-die or
-of values on their way: whatever goes wrong there is asked again by an ordinary call, which says what it was.
+die or of values on their way: whatever goes wrong there is asked again by an ordinary call, which says what it was.
 """
 
 import contextlib

@@ -7,10 +7,9 @@ an actor by its name. A call that is lost is made again, at the actor that has t
 other of the same kind. Every random stream is named by client and round, so a repeated call draws the same noise and gives the
 same bytes.
 
-A call may be lost ``_MOST_LOSSES`` times; then its work itself is what kills processes (memory, a crash in compiled code), and
-that is said in one line. Nothing waits without a limit.
-
-What Ray says of a call that gave no value: whether it is lost, in a line, or is an error of what was called.
+Of a call that gave no value Ray says either that it is lost, or an error of what was called, which is raised as it is. A call
+may be lost ``_MOST_LOSSES`` times; then its work itself is what kills processes (memory, a crash in compiled code), and that is
+said in one line. Nothing waits without a limit.
 """
 
 import threading

@@ -75,7 +75,7 @@ def warn_few_measured(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
 def measure_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Metric name → value, over the nodes whose ``truth`` (int64 [n]) is known (≥ 0). scores: [n, c].
 
-    ``_macro_f1`` averages over the classes that occur or are named; ``auroc`` and ``_average_precision`` are one class against
+    ``macro_f1`` averages over the classes that occur or are named; ``auroc`` and ``average_precision`` are one class against
     the others, averaged over the classes of which the test set has a member and a stranger; both are left out where there is no
     such class. ``majority_share`` is the share of the test set's largest class: the accuracy of naming it always.
     """

@@ -119,7 +119,7 @@ def bound_classified_graphs(
 def judge_classified_graphs(
     distances: np.ndarray, labels: np.ndarray, split: classify.ClassifySplit, rng: np.random.Generator, how: Params
 ) -> dict[str, float]:
-    """``accuracy`` and ``_macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.
+    """``accuracy`` and ``macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.
 
     Without validation rows inner folds choose.
     """

@@ -4,5 +4,6 @@
     masks      secure aggregation with masks: keys, letters, shares, drop-outs
     gradients  sums of clipped gradients whose rows read neighbours
 
-A file is found by being here; it offers ``cases() -> Iterator[Case]``. The shipped code is broken (``streams.break_streams``).
+A file is found by being here; it offers ``cases() -> Iterator[BenchCase]``. The shipped code is broken
+(``streams.break_streams``).
 """

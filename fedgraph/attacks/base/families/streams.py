@@ -3,8 +3,7 @@
 **Echo** is a method that sends what it holds: a client's column of numbers in [0, 1], every entry a run of its own. It stands
 where a method's module stands (``method_kinds.load_method``), so that the product's own client, desk, streams, blocks and masks
 carry thousands of independent runs at once; whatever is broken there shows in what it sends. The unit is an entry of client 0,
-there
-in round 0 and gone in the rounds after: a value that did change.
+there in round 0 and gone in the rounds after: a value that did change.
 
 The viewer sees every message and knows every name of a stream, and all values but those of the units. It takes off each noise
 that it knows, or that another message holds, and looks whether zeros and ones are left; else the message itself is its score.
