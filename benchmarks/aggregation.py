@@ -21,7 +21,7 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.learning.layers.torch_matrices import to_torch_matrix
-from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_to_unit_length
 from fedgraph.privacy.mechanisms.edge_mechanisms import (
     BYTES_PER_EDGE_CELL,
     EdgeRand,
@@ -59,7 +59,7 @@ def aggregate(nodes: int, edges: int, width: int, repeats: int) -> None:
     bound, noise, rng = NeighbourSums(nodes), GaussianNoise(1.0), np.random.default_rng(2)
     aggregate_hop(adjacency[:10], rows)  # compiles
     product = sp.csr_array((np.ones(adjacency.nnz, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
-    ours = seconds(lambda: scale_for_aggregation(noise.apply(bound.enforce(aggregate_hop(adjacency, rows)), rng)), repeats)
+    ours = seconds(lambda: scale_to_unit_length(noise.apply(bound.enforce(aggregate_hop(adjacency, rows)), rng)), repeats)
     print(f"noisy hop              {ours:8.3f} s   peak {peak():.2f} GB")
     scipys = seconds(lambda: product @ rows, repeats)
     print(f"scipy A @ H            {scipys:8.3f} s   ratio {ours / scipys:.2f}")

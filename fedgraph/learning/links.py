@@ -21,7 +21,7 @@ from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import seed_torch, torch_device
 from fedgraph.learning.neighbour_limits import hash_neighbour_limit_keys
-from fedgraph.learning.propagation.aggregation import scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.types import Graph, Subgraph
 
 _HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
@@ -220,11 +220,11 @@ def public_link_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarra
     if not features.shape[1] or not features.nnz:
         return np.zeros((features.shape[0], 0), dtype=np.float32)
     if features.shape[1] <= width:
-        return scale_for_aggregation(np.asarray(features.toarray(), dtype=np.float32))
+        return scale_to_unit_length(np.asarray(features.toarray(), dtype=np.float32))
     from sklearn.decomposition import TruncatedSVD  # not before it is used: every run lists all methods
 
     svd = TruncatedSVD(width, random_state=seed % 2**32)
-    return scale_for_aggregation(svd.fit_transform(sp.csr_matrix(features)).astype(np.float32))
+    return scale_to_unit_length(svd.fit_transform(sp.csr_matrix(features)).astype(np.float32))
 
 
 def random_link_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
@@ -239,7 +239,7 @@ def random_link_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
         float32 [n, width], rows of length one.
     """
     signs = np.random.default_rng(seed).integers(0, 2, size=(num_nodes, width)) * 2 - 1
-    return scale_for_aggregation(signs.astype(np.float32))
+    return scale_to_unit_length(signs.astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +274,7 @@ class LinkRows:
         columns: list[np.ndarray] = []
         last = len(self.hops)
         if self.split:
-            rows = [scale_for_aggregation(h[:, : self.split]).astype(np.float64) for h in self.hops]
+            rows = [scale_to_unit_length(h[:, : self.split]).astype(np.float64) for h in self.hops]
             columns += [_inner(rows[i], rows[j], one, two) for i in range(last) for j in range(i, last)]
         if self.hops[0].shape[1] > self.split:
             random = [h[:, self.split :].astype(np.float64) for h in self.hops]

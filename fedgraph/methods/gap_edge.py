@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from fedgraph.errors import RuntimeFailure
 from fedgraph.learning.baselines.network_shapes import HopNetworkShape
 from fedgraph.learning.optimisers import public_training as public
-from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
 from fedgraph.methods.base.noisy_hops import Made, NoisyHopMemory, NoisyHopSettings, Work
@@ -123,7 +123,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
     sums = noisy_hops.receive_noisy_hops(plan, inbox)
-    rows = scale_for_aggregation(sums)
+    rows = scale_to_unit_length(sums)
     m = state.memory
     return _after_hop(plan, replace(m, inputs=(*m.inputs, rows), sent=(*m.sent, rows), sums=(*m.sums, sums)), rows)
 
@@ -137,7 +137,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         return memory.scores
     inputs = [public.encode_after_public_training(memory.encoder, _encoder(plan.params), graph)]
     for _ in range(plan.params.hops):
-        inputs.append(scale_for_aggregation(aggregate_hop(graph.adjacency, inputs[-1])))
+        inputs.append(scale_to_unit_length(aggregate_hop(graph.adjacency, inputs[-1])))
     return _scores(memory.classifier, inputs)
 
 

@@ -27,7 +27,7 @@ from fedgraph.learning.layers.layouts import Layout, layout_logits
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device
 from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
 from fedgraph.learning.optimisers.public_training import centre_public_training_probabilities, public_training_hidden_units
-from fedgraph.learning.propagation.aggregation import scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
 from fedgraph.methods.base.node_caps import (
@@ -35,7 +35,7 @@ from fedgraph.methods.base.node_caps import (
     NodeCaps,
     NodeCapSettings,
     Work,
-    aggregate_node_caps,
+    aggregate_capped_rows,
     node_caps_descent,
     node_caps_directions,
     node_caps_key,
@@ -172,9 +172,9 @@ def _noisy_rows(
     """
     key, first = node_caps_key(streams, model["encoder"]), plan.made.first
     if key not in work.hops or round_ == first:
-        rows = [scale_for_aggregation(_sent(plan, model["encoder"], work.x))]
+        rows = [scale_to_unit_length(_sent(plan, model["encoder"], work.x))]
         for number in range(plan.params.hops):
-            sums = aggregate_node_caps(work.adjacency, rows[-1])
+            sums = aggregate_capped_rows(work.adjacency, rows[-1])
             rows.append(release_node_caps_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
         work.hops.clear()
         work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
@@ -215,9 +215,9 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 def _in_clear(plan: Planned, state: base.State[Memory], graph: Graph) -> DenseMatrix:
     """[H⁰ … Hᴷ] of ``graph`` without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
-    rows = [scale_for_aggregation(_sent(plan, state.model["encoder"], node_caps_rows(graph, plan.made.basis)))]
+    rows = [scale_to_unit_length(_sent(plan, state.model["encoder"], node_caps_rows(graph, plan.made.basis)))]
     for _ in range(plan.params.hops):
-        rows.append(scale_for_aggregation(aggregate_node_caps(adjacency, rows[-1])))
+        rows.append(scale_to_unit_length(aggregate_capped_rows(adjacency, rows[-1])))
     return DenseMatrix(np.concatenate(rows, axis=1))
 
 
@@ -280,7 +280,7 @@ def _hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:
 
 def _joined(plan: Planned, model: base.Model, x: Any, hops: list[np.ndarray], of: np.ndarray) -> tuple[DenseMatrix, np.ndarray]:
     """(the classifier's rows of one client, products of those ``of``)."""
-    parts = [scale_for_aggregation(_sent(plan, model["encoder"], x)), *(scale_for_aggregation(hop) for hop in hops)]
+    parts = [scale_to_unit_length(_sent(plan, model["encoder"], x)), *(scale_to_unit_length(hop) for hop in hops)]
     rows = DenseMatrix(np.concatenate(parts, axis=1))
     return rows, overlap_per_sample(rows, of)
 

@@ -36,7 +36,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
 from fedgraph.learning.optimisers.descents import draw_poisson_descent_mask
-from fedgraph.learning.propagation.aggregation import aggregation_with_cut, require_simple_aggregation, scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import aggregation_with_cut, require_simple_aggregation, scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
 from fedgraph.privacy import neighbour_sums
@@ -234,7 +234,7 @@ def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanSt
 def _read(plan: Planned, model: base.Model) -> np.ndarray:
     """float32 [n, (K + 1)·w], what the scorer reads: unit rows of all hops."""
     hops = _blocks(plan, model["rows"]).hops
-    return np.concatenate([scale_for_aggregation(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
+    return np.concatenate([scale_to_unit_length(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
 
 
 def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:

@@ -23,7 +23,7 @@ from fedgraph.learning.clipping.per_sample import overlap_per_sample
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, TorchMatrix, torch_device
 from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
-from fedgraph.learning.propagation.aggregation import scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
 from fedgraph.methods.base.node_caps import (
@@ -31,7 +31,7 @@ from fedgraph.methods.base.node_caps import (
     NodeCaps,
     NodeCapSettings,
     Work,
-    aggregate_node_caps,
+    aggregate_capped_rows,
     node_caps_descent,
     node_caps_directions,
     node_caps_key,
@@ -169,8 +169,8 @@ def _noisy_hop(
     if key not in work.hops or round_ == first:
         if stage == 1:
             work.hops.clear()
-        sums = aggregate_node_caps(
-            work.adjacency, scale_for_aggregation(staged.staged_rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs))
+        sums = aggregate_capped_rows(
+            work.adjacency, scale_to_unit_length(staged.staged_rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs))
         )
         work.hops[key] = DenseMatrix(release_node_caps_hop(desk, _hop(stage), _hop(stage), sums, first, shown))
     return work.hops[key]
@@ -197,7 +197,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     xs: list[TorchMatrix] = [node_caps_rows(graph, plan.made.basis)]
     for stage in plan.made.stages[:-1]:
         rows = staged.staged_rows(stage, state.model[_name(stage.hops)], xs)
-        xs.append(DenseMatrix(scale_for_aggregation(aggregate_node_caps(adjacency, scale_for_aggregation(rows)))))
+        xs.append(DenseMatrix(scale_to_unit_length(aggregate_capped_rows(adjacency, scale_to_unit_length(rows)))))
     return staged.score_staged_network(plan.made.stages[-1], state.model[_name(plan.params.hops)], xs)
 
 
@@ -221,7 +221,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
         labels = torch.tensor(part.labels, device=torch_device())
         xs: list[TorchMatrix] = [node_caps_rows(part, plan.made.basis)]
         xs += [
-            DenseMatrix(scale_for_aggregation(hops[_hop(s)][number])) for s in range(1, plan.params.hops + 1) if _hop(s) in hops
+            DenseMatrix(scale_to_unit_length(hops[_hop(s)][number])) for s in range(1, plan.params.hops + 1) if _hop(s) in hops
         ]
         met = [overlap_per_sample(x, coins.rows) for x in xs]
         for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):

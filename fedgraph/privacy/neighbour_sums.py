@@ -238,7 +238,7 @@ NEIGHBOUR_SUM_END = 1.0  # Δ₂ of one end of an undirected edge
 class NeighbourSums(SensitivityBound):
     """Rows [n, h] that are sums of at most ``max_terms`` vectors of norm at most 1.
 
-    The vectors are scaled where they are made (``learning.propagation.aggregation.scale_for_aggregation``). Here each row is
+    The vectors are scaled where they are made (``learning.propagation.aggregation.scale_to_unit_length``). Here each row is
     checked against what such a sum can be: finite, and of norm at most max_terms.
 
     Attributes:

@@ -40,7 +40,7 @@ def test_unit_length_never_exceeds_one() -> None:
     rng = np.random.default_rng(0)
     rows = (10 ** rng.uniform(-18, 18, (5000, 1)) * rng.standard_normal((5000, 6))).astype(np.float32)
     rows[7] = 0
-    norms = np.linalg.norm(aggregation.scale_for_aggregation(rows).astype(np.float64), axis=1)
+    norms = np.linalg.norm(aggregation.scale_to_unit_length(rows).astype(np.float64), axis=1)
     assert norms.max() <= 1.0
     assert norms[7] == 0
     assert np.delete(norms, 7).min() > 1 - 1e-5

@@ -15,10 +15,10 @@ from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
-from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_to_unit_length
 from fedgraph.methods import gap_edge, gap_node
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
-from fedgraph.methods.base.node_caps import aggregate_node_caps
+from fedgraph.methods.base.node_caps import aggregate_capped_rows
 from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
@@ -189,11 +189,9 @@ def test_edge_level_spends_what_it_planned(viewer: Viewer, epsilon: float, hops:
 def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(library: Graph) -> None:
     plan, partition = edge_plan(library, np.inf, hops=2)
     state = run(plan, partition).state
-    first = scale_for_aggregation(
-        aggregate_hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"])
-    )
+    first = scale_to_unit_length(aggregate_hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"]))
     assert np.array_equal(state.memory.inputs[1], first)
-    assert np.array_equal(state.memory.inputs[2], scale_for_aggregation(aggregate_hop(library.adjacency, first)))
+    assert np.array_equal(state.memory.inputs[2], scale_to_unit_length(aggregate_hop(library.adjacency, first)))
     scores = gap_edge.predict(plan, state, protocols.graph_without_edges(library))
     assert np.array_equal(scores, gap_edge.predict(plan, state, library)), "inference must not read private edges"
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
@@ -298,7 +296,7 @@ def test_what_one_node_changes_in_a_hop_as_it_is_run(cap: str) -> None:
     kept[z] = 0
     gone = sp.csr_array(sp.diags_array(kept) @ adjacency @ sp.diags_array(kept)).astype(np.float32)
     gone.eliminate_zeros()
-    one, two = (aggregate_node_caps(plan.made.caps.weights(a, np.arange(n), 0), rows) for a in (adjacency, gone))
+    one, two = (aggregate_capped_rows(plan.made.caps.weights(a, np.arange(n), 0), rows) for a in (adjacency, gone))
     change = np.abs(one - two)[:z].astype(np.float64)
     worst = np.linalg.norm(change if cap == "log" else row_changes(plan, adjacency, gone)[:z])
     assert (worst <= delta) == (cap == "log")

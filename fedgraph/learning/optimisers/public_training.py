@@ -19,7 +19,7 @@ from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import Layout, layout_logits, put_layout_on_device
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import descend_by_adam
-from fedgraph.learning.propagation.aggregation import scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.learning.public_cache import make_in_public_cache, public_cache_key
 from fedgraph.types import Graph
 
@@ -177,13 +177,13 @@ def _encode(public: Graph, encoder: PublicTrainingEncoder, rng: np.random.Genera
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
         parameters = gap_networks.train_gap_network_encoder(public, encoder.hidden, encoder.how.epochs, rng)
-        own = scale_for_aggregation(gap_networks.encode_with_gap_network(parameters, public, encoder.hidden))
+        own = scale_to_unit_length(gap_networks.encode_with_gap_network(parameters, public, encoder.hidden))
         return PublicTrainingEncoded(own, own, parameters)
     x, layout = FeatureMatrix(rows), Layout((public.num_features, encoder.hidden, public.num_classes))
     vector = _fit_network(layout, x, public.labels, encoder.how, rng)
     if encoder.output == "hidden":
         hidden = public_training_hidden_units(layout, vector, x)
-        return PublicTrainingEncoded(scale_for_aggregation(hidden), hidden, vector)
+        return PublicTrainingEncoded(scale_to_unit_length(hidden), hidden, vector)
     scores = layout_logits(layout, vector, x)
     own = _out_of_fold(layout, x, public.labels, encoder.how, scores, encoder.folds, rng) if encoder.folds > 1 else scores
     return PublicTrainingEncoded(
@@ -208,10 +208,10 @@ def encode_after_public_training(parameters: np.ndarray, encoder: PublicTraining
     if encoder.output == "published":
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
-        return scale_for_aggregation(gap_networks.encode_with_gap_network(parameters, graph, encoder.hidden))
+        return scale_to_unit_length(gap_networks.encode_with_gap_network(parameters, graph, encoder.hidden))
     x, layout = FeatureMatrix(rows), Layout((graph.num_features, encoder.hidden, graph.num_classes))
     if encoder.output == "hidden":
-        return scale_for_aggregation(public_training_hidden_units(layout, parameters, x))
+        return scale_to_unit_length(public_training_hidden_units(layout, parameters, x))
     return centre_public_training_probabilities(layout_logits(layout, parameters, x))
 
 

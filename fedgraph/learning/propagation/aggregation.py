@@ -94,7 +94,7 @@ def aggregate_weighted_neighbours(weights: sp.csr_array, rows: np.ndarray) -> np
     return out
 
 
-def scale_for_aggregation(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
+def scale_to_unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
     """Each row scaled to L2 norm ``length``, less ``_SLACK`` for rounding. A row of zeros stays zero (0/0 = 0).
 
     **Guarantee.** Every row of the result has norm at most ``length``, also after rounding, or the input held NaN
@@ -190,7 +190,7 @@ def _all_ends(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray) -> tu
 
 
 def aggregate_hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """A·scale_for_aggregation(rows), which is what GAP's aggregation releases before noise.
+    """A·scale_to_unit_length(rows), which is what GAP's aggregation releases before noise.
 
     **Guarantee.** Taking one row out of any number of sums changes each by at most 1 in norm as stored, rounding included: rows
     are shorter than 1 by what ``_hop_rounding`` says of their number.
@@ -203,7 +203,7 @@ def aggregate_hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
         [n, h], float32 for fewer than 2¹⁶ rows, else float64.
     """
     dtype, added = _hop_rounding(rows.shape[0])
-    return aggregate_neighbours(adjacency, scale_for_aggregation(rows, 1.0 - added), dtype)
+    return aggregate_neighbours(adjacency, scale_to_unit_length(rows, 1.0 - added), dtype)
 
 
 def place_aggregated_rows(parts: Sequence[np.ndarray], members: Sequence[np.ndarray], num_rows: int) -> np.ndarray:

@@ -24,7 +24,7 @@ from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, 
 from fedgraph.learning.neighbour_limits import limit_neighbour_weights, limit_neighbours, require_neighbour_limit
 from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.projection import ProjectedRows, project_features, project_features_sparsely, public_projection_basis
-from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregate_weighted_neighbours, scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregate_weighted_neighbours, scale_to_unit_length
 from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums, plan_gradient_std
 from fedgraph.methods.base.public_facts import (
     FACTS_TESTED_IN_PUBLIC,
@@ -176,12 +176,12 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
     return NodeCaps(caps, None, limit, (*assumed, Assumption.ROWS_NEVER_RELEASED), (note,))
 
 
-def aggregate_node_caps(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+def aggregate_capped_rows(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
     return (
         aggregate_hop(weights, rows)
         if weights.dtype == np.float32
-        else aggregate_weighted_neighbours(weights, scale_for_aggregation(rows))
+        else aggregate_weighted_neighbours(weights, scale_to_unit_length(rows))
     )
 
 
@@ -272,11 +272,11 @@ def release_node_caps_hop(
         float32 [n, h].
     """
     if desk.round > first:
-        return scale_for_aggregation(desk.replay(path, sums))
+        return scale_to_unit_length(desk.replay(path, sums))
     released = desk.release(path, sums)
     if shown is not None:
         shown[name] = released
-    return scale_for_aggregation(released.value)
+    return scale_to_unit_length(released.value)
 
 
 def node_caps_key(streams: PlanStreams, *frozen: np.ndarray) -> str:

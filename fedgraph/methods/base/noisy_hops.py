@@ -25,7 +25,7 @@ from fedgraph.learning.propagation.aggregation import (
     aggregation_with_stand_ins,
     place_aggregated_rows,
     require_simple_aggregation,
-    scale_for_aggregation,
+    scale_to_unit_length,
 )
 from fedgraph.methods.base.plan import (
     PLAN_WITHOUT_NOISE,
@@ -218,7 +218,7 @@ def evidence(plan: Plan[NoisyHopSettings, Made], state: State[NoisyHopMemory], g
     ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))
     for rows, sums in zip(state.memory.sent, state.memory.sums, strict=False):
-        beyond, added = sums.astype(np.float64) - aggregate_hop(graph.adjacency, rows), scale_for_aggregation(rows)
+        beyond, added = sums.astype(np.float64) - aggregate_hop(graph.adjacency, rows), scale_to_unit_length(rows)
         for one, other in (e.T for e in ends):
             ratios += (beyond[one] * added[other]).sum(axis=1) - np.square(added[other]).sum(axis=1) / 2
     return ratios

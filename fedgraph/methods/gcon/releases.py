@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from fedgraph.documents.settings import InfiniteSetting, Settings
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
-from fedgraph.learning.propagation.aggregation import scale_for_aggregation
+from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import PlannedRelease
@@ -215,5 +215,5 @@ def gcon_rows_of_new(encoded: _Encoded, params: Params, graph: Graph) -> np.ndar
 
 def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
     """Norm 1 where a mean was taken off; else scaled down where it is above 1."""
-    out = np.asarray(rows if mean is None else scale_for_aggregation(rows - mean), dtype=np.float64)
+    out = np.asarray(rows if mean is None else scale_to_unit_length(rows - mean), dtype=np.float64)
     return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1.0)
