@@ -15,17 +15,6 @@ on *other* runs, so nothing is selected on the runs that are counted.
 
 **By closed form** (``ClosedFormBound`` and below). Where the law of the score is known up to parameters, a
 confidence region for the parameters gives one for ε, far beyond what counting can reach (``lower_bound_ceiling``).
-
-**Guarantee.** Every function returns a number that exceeds the truth with probability at most ``alpha``,
-for any sample size; closed forms need their stated law.
-
-**Edge cases.** No runs in a world → 0 (nothing was seen, nothing is proven); p_low ≤ δ → 0; scores ±∞ are
-scores like others; NaN → ``PrivacyError``; alpha outside (0, 1) → ``PrivacyError``.
-
-Reference: Clopper & Pearson 1934; Jagielski, Ullman & Oprea 2020 (arXiv v1), Section 4; PRIVACY §10.
-
-Lower bounds on ε where the law of the score is known up to parameters.
-
 The parameters (distance, noise scale, keep probability) are *estimated from the runs*, so a wrong noise
 scale or a wrong sensitivity shows; only the shape of the law is taken from the mechanism's definition.
 
@@ -34,12 +23,15 @@ scale or a wrong sensitivity shows; only the shape of the law is taken from the 
     ``response_lower_bound``   k-ary response: kept, or uniform otherwise   ln((p_low − δ)(k − 1)/(1 − p_low))
     ``bits_lower_bound``       m independent equal bits                     m · ln(p₁_low / p₀_high), at δ = 0
 
-**Guarantee.** If the law is as stated, the result exceeds the true ε at ``delta`` with probability at most
-``alpha``, at any sample size. The law is that of the *sound* mechanism, so a sound mechanism is accused
-with probability at most alpha; a mutant may break the law, which can only cost power.
+**Guarantee.** Every function returns a number that exceeds the truth with probability at most ``alpha``,
+for any sample size; closed forms need their stated law. That is the law of the *sound* mechanism, so a sound mechanism
+is accused with probability at most alpha; a mutant may break the law, which can only cost power.
 
-**Edge cases.** Fewer than two runs in a world → 0; constant scores that differ (no noise at all) → ∞;
-constant equal scores → 0.
+**Edge cases.** No runs in a world → 0 (nothing was seen, nothing is proven); p_low ≤ δ → 0; scores ±∞ are
+scores like others; NaN → ``PrivacyError``; alpha outside (0, 1) → ``PrivacyError``. Closed forms: fewer than two runs
+in a world → 0; constant scores that differ (no noise at all) → ∞; constant equal scores → 0.
+
+Reference: Clopper & Pearson 1934; Jagielski, Ullman & Oprea 2020 (arXiv v1), Section 4; PRIVACY §10.
 """
 
 from __future__ import annotations

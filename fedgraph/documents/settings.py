@@ -11,7 +11,7 @@ Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. H
 What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], InfiniteSetting]``. A key or a word
 that an earlier version used is refused with one line that says what to write (``SettingNotes.formerly``, ``renamed_setting``).
 
-Plain data as a described model; the first problem becomes one line that names place, found and allowed.
+``validate_settings`` reads plain data as such a model; the first problem becomes one line that names place, found and allowed.
 """
 
 import math

@@ -1,10 +1,9 @@
 """Messages between client and server: frozen, picklable, and made only of values that passed the desk.
 
-Clients in fixed blocks, and sums over them in one fixed order, however many workers there are.
-
-Clients 0 … n − 1 are cut into blocks whose borders follow from n alone. A worker holds whole blocks, adds up what the clients
-of each block released, and adds block sums along one binary tree as far as it holds whole branches; the server adds the rest.
-A sum of floats depends on its order, and this order is always the same: serial, or Ray with any number of workers.
+**Blocks.** Sums over clients are taken in one fixed order, however many workers there are. Clients 0 … n − 1 are cut into
+blocks whose borders follow from n alone. A worker holds whole blocks, adds up what the clients of each block released, and adds
+block sums along one binary tree as far as it holds whole branches; the server adds the rest. A sum of floats depends on its
+order, and this order is always the same: serial, or Ray with any number of workers.
 
 A federation of at most ``FEW_SEEN_CLIENTS`` clients has one client per block, and every message travels: there is nothing to
 save. ``FEW_SEEN_CLIENTS`` is also the least number of blocks beyond it.

@@ -85,7 +85,7 @@ def _momentum_gain(rate: float, momentum: float) -> float:
     With the answers of earlier rounds given, a change Δ_t of the mean moves momentum and state by
     v ← βv + c − Δ_t and c ← c − ηv (``fedavgm.py``: the state c is kept without the noise). ∞ where this does not die out.
 
-    >>> gain(1.0, 0.0)
+    >>> _momentum_gain(1.0, 0.0)
     1.0
     """
     state, moved, found = 0.0, -1.0, 0.0  # an impulse of one

@@ -3,7 +3,7 @@
 NaN, a negative number, and True or False in the place of a number are refused everywhere. The functions below check
 what no type can say: a single number, an interval, an array.
 
-The one array type that privacy/ computes with.
+``ArrayField`` is the one array type that privacy/ computes with.
 """
 
 import dataclasses

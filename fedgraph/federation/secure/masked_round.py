@@ -1,9 +1,9 @@
 """What every party of a masked round knows: who was asked, who sends, who answers to the end, and who is whose neighbour.
 
-Who shares masks with whom, and how many shares give a secret back: Bell et al. 2020, Section 3, with exact tail sums.
-
-Clients stand in a ring in random (public) order; everybody's neighbours are the k/2 nearest on either side, a uniformly random
-set of k others. Of n clients, c collude with the server and at most d drop out; then k and t are the smallest for which
+**Neighbours and shares.** Who shares masks with whom, and how many shares give a secret back, follows Bell et al. 2020,
+Section 3, with exact tail sums. Clients stand in a ring in random (public) order; everybody's neighbours are the k/2 nearest on
+either side, a uniformly random set of k others. Of n clients, c collude with the server and at most d drop out; then k and t
+are the smallest for which
 
 * **secret**: with probability 1 − 2^−40 no client has, in any round of the run, t colluders among its neighbours;
 * **whole**: with probability 1 − 2^−40 the honest clients that stay are connected in every round. The ring falls apart only

@@ -1,11 +1,10 @@
-"""Settings of ``label_hop``: each key with its default.
+"""Settings of ``label_hop``, how it divides its budget, and what it releases.
 
-How ``label_hop`` divides its budget between a test of the edges, noisy labels (pure ε) and gradients (Gaussian).
+The budget is divided between a test of the edges, noisy labels (pure ε) and gradients (Gaussian). The test comes first and
+costs little. What it finds chooses one of two alternatives, each of which spends all that is left: labels that are answered and
+a short training, or a long training alone (``events.OneOf``).
 
-The test comes first and costs little. What it finds chooses one of two alternatives, each of which spends all that is left:
-labels that are answered and a short training, or a long training alone (``events.OneOf``).
-
-What ``label_hop`` releases: meetings, answered labels, and gradients with the labels or without, each with its noise.
+Released are meetings, answered labels, and gradients with the labels or without, each with its noise.
 """
 
 import math

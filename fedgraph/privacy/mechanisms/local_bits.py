@@ -1,8 +1,10 @@
-"""The multi-bit encoder, sent compactly: of each row only the m chosen entries leave, as (column, bit).
+"""Bits that each node answers for itself: of its row (the multi-bit encoder) and of its label (a masked response).
+
+**Rows**: the multi-bit encoder, sent compactly. Of each row only the m chosen entries leave, as (column, bit).
 
     P(+1) = 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1),   m columns per row, uniform without replacement
 
-The law is that of ``mechanisms.MultiBitEncoder`` (Sajadmanesh & Gatica-Perez 2021, Algorithm 1), but no array as large as
+The law is that of ``mechanisms.noise.MultiBitEncoder`` (Sajadmanesh & Gatica-Perez 2021, Algorithm 1), but no array as large as
 the features is drawn or sent: graphs with 10⁵ nodes and thousands of features fit.
 
 **Guarantee.** Columns are data-independent, each bit has likelihood ratio at most e^a: a node whose m bits are sent spends
@@ -10,10 +12,10 @@ m·a, pure (``events.MultiBit``), and rows of other nodes do not depend on it.
 
 **Edge cases.** Entries outside [low, high] are clamped; m > d sends all d; NaN or ±inf → ``UnboundedValueError``.
 
-Randomised answers to "what is your label?", of which one may be missing: a masked label answers too, at random.
-
-An answer names k of c values, a set S. A label that is masked answers with every set of k values alike. A true label y answers
-with each set that holds y a times as often, and with each other set b times as often, f·a + (1 − f)·b = 1 with f = k/c.
+**Labels** (``MaskedResponse``): randomised answers to "what is your label?", of which one may be missing: a masked label
+answers too, at random. An answer names k of c values, a set S. A label that is masked answers with every set of k values alike.
+A true label y answers with each set that holds y a times as often, and with each other set b times as often, f·a + (1 − f)·b =
+1 with f = k/c.
 
     relation        what is hidden            a                                    b
     node-zero-out   y from a masked label     min(e^ε, (1 − (1 − f)e^{−ε})/f)      (1 − f·a)/(1 − f), at least e^{−ε}

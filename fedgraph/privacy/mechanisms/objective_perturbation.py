@@ -14,7 +14,7 @@ Where two clients know an edge, either's Z changes because of it, by Ψ/2 (``pro
 prices one end; an inner edge, which changes Z by Ψ at one client, costs no more than two of them.
 
 **Guarantee.** (ε, δ), edge-undirected, features and labels public: (ε₁, δ₁) for the exact minimiser
-(``claims.gcon.perturbation``) and (ε₂, δ₂) for the distance to it, ε₁ + ε₂ = ε, δ₁ + δ₂ = δ. F is Λ-strongly convex, so a
+(``claims.gcon.gcon_perturbation``) and (ε₂, δ₂) for the distance to it, ε₁ + ε₂ = ε, δ₁ + δ₂ = δ. F is Λ-strongly convex, so a
 solution with ‖∇F‖ ≤ g is within g/Λ of the minimiser, and two such distances differ by at most 2g/Λ. Given the exact
 minimiser B is determined, so the distance plus Gaussian noise is one more release (approximate minima perturbation,
 Iyengar et al. 2019, Theorem 1).

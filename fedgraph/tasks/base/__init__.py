@@ -6,7 +6,7 @@ A task module defines
     plugins_of(params)                        (location, package, settings) of every nested plugin, for validation
     cells(params, context) → list[Cell]       all that will be run, in order
     plan(params, cell, context) → Plan        its noise and releases, from public facts (None: nothing is released)
-    run(params, cell, context) → CellOutcome    the numbers, the releases and the artefacts
+    run(params, cell, context) → CellOutcome  the numbers, the releases and the artefacts
     TASK: TaskOffers[Params]                  what it says of itself (``tasks.base.task_offers``)
 
 A *cell* is one method in one setting at one budget with one seed. It is computed whole or not at all, so
