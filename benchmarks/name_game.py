@@ -3,7 +3,7 @@
     python -m benchmarks.name_game --seed 31                  prints 20 names
     python -m benchmarks.name_game --seed 31 --guesses FILE   how many files and rooms were guessed in one try
 
-Give the names, the list of the package's files and the table of rooms in docs/dataflow.md to somebody who has not seen the code.
+Give the names, the list of the package's files and the table of rooms in docs/dataflow.md to somebody who never saw the code.
 They write a line for each name: the name, a tab, a file.
 
 A public name is a function, class or constant of a module, without an underscore, that exactly one file defines.
