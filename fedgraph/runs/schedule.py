@@ -5,7 +5,7 @@ Under Ray every cell is dealt to a ``Curator``. What happens there follows from 
 * a cell that a task calls *alone* (``tasks.base``): all its work belongs to one trusted party. The curator is that party and
   does the whole of it as the serial engine does: no message leaves it.
 * every other cell is a federation. The curator deals the subgraphs out and measures the result; the rounds run at the
-  ``ClientActor`` actors and the ``Server`` actor. Meanwhile the curator computes another cell, alone or of another federation:
+  ``Client`` actors and the ``Server`` actor. Meanwhile the curator computes another cell, alone or of another federation:
   rounds of several cells are on their way at once (``runtime.base.RUNTIME_LANES``).
 * with ``spread: cells`` every cell is done as if it were alone: clients and server are simulated inside one curator.
 

@@ -1,6 +1,6 @@
 """The Ray engine: client actors, a server actor and curators, as many as there are places, and the driver that watches them.
 
-A client is data, not a process: thousands of ego-networks share a few ``ClientActor`` actors. Arrays live in the object store
+A client is data, not a process: thousands of ego-networks share a few ``Client`` actors. Arrays live in the object store
 once and are mapped read-only. Ray restarts nothing and retries nothing: whoever made a call makes it again where a process or a
 machine died (``seats``). Every random stream is named by client and round, so a call that is made again draws the
 same noise and gives the same bytes.
@@ -27,7 +27,7 @@ from fedgraph.runtime import process, watchdog
 from fedgraph.runtime.base import Runtime, RuntimeDealing, RuntimeDone, RuntimeFunction, RuntimeKind, RuntimeTask
 from fedgraph.runtime.counts import CountPath, RuntimeCount
 from fedgraph.runtime.ray import cluster, places
-from fedgraph.runtime.ray.actors import ActorAbout, ClientActor
+from fedgraph.runtime.ray.actors import ActorAbout, Client
 from fedgraph.runtime.ray.curator import Curator, CuratorConductor, make_curator_call
 from fedgraph.runtime.ray.lanes import Lanes
 from fedgraph.runtime.ray.seats import SECONDS_TO_FILL_SEAT, Seat, Seats
@@ -36,7 +36,7 @@ from fedgraph.runtime.ray.server import Server, ServerMeters
 _SECONDS_BETWEEN_LOOKS = 2.0
 _SECONDS_TO_COUNT = 10.0
 _SECONDS_TO_ANSWER = 0.5  # of actors that are asked for a sign of life at once
-_ACTORS: dict[str, type] = {"curator": Curator, "client": ClientActor, "server": Server}
+_ACTORS: dict[str, type] = {"curator": Curator, "client": Client, "server": Server}
 
 
 class RayRuntime(CuratorConductor, Runtime):

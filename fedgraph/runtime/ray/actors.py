@@ -142,7 +142,7 @@ class Actor:
         return self._about if len(self._heard) >= self._lessons else None
 
 
-class ClientActor(Actor):
+class Client(Actor):
     """``client-k``: holds the subgraphs of its virtual clients, their workspaces and what they released.
 
     A client is data, not a process: thousands of ego-networks share a few of these actors, one for each CPU or share of a GPU.
