@@ -182,6 +182,7 @@ def test_transfers_become_features_of_both_accounts() -> None:
         ("nodeid,isFraud\n0,0\n", "", "no column init_balance"),
         ("nodeid,isFraud,init_balance\n1,0,5\n", "sourceNodeId,targetNodeId,value,time\n", "must run from 0"),
         ("nodeid,isFraud,init_balance\n0,2,5\n", "sourceNodeId,targetNodeId,value,time\n", r"csv:2: found 2; .*isFraud"),
+        ("nodeid,isFraud,init_balance\n0,0.5,5\n", "sourceNodeId,targetNodeId,value,time\n", r"csv:2: found 0.5; .*isFraud"),
         ("nodeid,isFraud,init_balance\n0,0,x\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: found"),
         ("nodeid,isFraud,init_balance\n0,0,inf\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: found"),
         ("nodeid,isFraud,init_balance\n0,0,5\n", "sourceNodeId,targetNodeId,value,time\n0,3,1,1\n", r"transactions.csv:2"),
