@@ -94,9 +94,9 @@ def run(options: argparse.Namespace) -> int:
 
     began = time.process_time()
     questions = _Questions(sys.stdin.isatty() and not options.yes)
-    graph = options.graph or (
-        None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
-    )
+    graph = options.graph
+    if not graph and not options.federation:
+        graph = questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
     seen = first_look_at_federation(options.federation) if options.federation else first_look_at_data(Path(graph or ""))
     label, links = options.label, options.task == "links"
     if options.owner and not (links and graph and Path(graph).is_dir()):
@@ -120,10 +120,8 @@ def run(options: argparse.Namespace) -> int:
         parameters |= {"labels": False} if options.federation else {}
         parameters |= {"labels": ""} if graph and folder.is_dir() and not many and not (folder / "labels.csv").exists() else {}
     parameters |= {"owner": options.owner} if options.owner else {}
-    data, trusted = (
-        wishes.find_wanted_data(graph, options.federation, parameters, options.task),
-        tuple(map(trust_called, trust)),
-    )
+    data = wishes.find_wanted_data(graph, options.federation, parameters, options.task)
+    trusted = tuple(map(trust_called, trust))
     given = (wishes.wanted_budgets(budgets), options.clients, options.name, asked, parameters)
     wanted = wishes.Wanted(data, unit, trusted, *given, task=options.task)
     out = options.out or Path(f"{wanted.title}.yaml")

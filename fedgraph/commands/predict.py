@@ -34,9 +34,8 @@ def run(options: argparse.Namespace) -> int:
     model = load(options.model)
     table = model.answer_file(options.graph, options.people, options.nothing_protected)
     parquet = options.out.suffix == ".parquet"
-    write_command_file(
-        options.out, table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode(), options.force
-    )
+    content = table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode()
+    write_command_file(options.out, content, options.force)
     print(f"{options.out}: {len(table):,} answers of {model.row}")
     print(f"  {model.statement[0]}")
     if options.people == "own":

@@ -59,9 +59,8 @@ def _run(options: argparse.Namespace) -> int:
     given = open_facts.parse_open_facts(options.given, documents.read_priced_document)
     if options.words:
         document = documents.priced_document_from_text(Path("command line"), options.words)
-        found = [
-            pricing.price_document(document, documents.priced_document_reader(document, options.system), options.fix, given)
-        ]
+        reader = documents.priced_document_reader(document, options.system)
+        found = [pricing.price_document(document, reader, options.fix, given)]
     else:
         found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
     if options.html:

@@ -74,8 +74,8 @@ def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
         mean = format_score_mean(s, 3) if math.isfinite(s.mean) else s.status
         lines.append([f"{mean:<15} {s.name}", *(fill_column_cell(column, s).text for column in picked)])
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-    text = [
-        f"{a:<{widths[0]}}  {b:<{widths[1]}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(c, widths[2:], strict=True))
-        for a, b, *c in lines
-    ]
+    text = []
+    for mean, trust, *others in lines:
+        right = "  ".join(f"{x:>{w}}" for x, w in zip(others, widths[2:], strict=True))
+        text.append(f"{mean:<{widths[0]}}  {trust:<{widths[1]}}  {right}")
     return "\n".join([title, *text])

@@ -42,9 +42,7 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
             raise DataError(f"{raw.folder / name}:{line}: there is no transaction {ids[unknown][0]} in {ROWS}")
         return np.asarray(order[place])
 
-    ends = rows_of(
-        number_files.check_whole_numbers(number_files.read_number_file(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES
-    )
+    ends = rows_of(number_files.read_whole_numbers(raw, EDGES, 2, 2**53, skip=1), EDGES)
     labels = np.full(names.size, -1, dtype=np.int64)
     known = []
     for number, line in enumerate(number_files.unpack_number_file(raw, CLASSES).splitlines()[1:], 2):
@@ -60,9 +58,7 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     features = feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32)))
     train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= _LAST_TO_TRAIN, step > _LAST_TO_TRAIN))
     split = splits.split_of_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
-    return published.published_graph(
-        data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True
-    )
+    return published.published_graph(data, raw, ends.T, features, labels, masks=split, features_from_edges=True)
 
 
 load = published.published_loader(DATASETS, read, published.PublishedData.generated)

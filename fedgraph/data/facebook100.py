@@ -70,10 +70,8 @@ class _FederationParams(_CampusParams):
     )
 
 
-DATASETS: dict[str, type[_CampusParams]] = {
-    **{name.casefold(): _CampusParams for name in _FACEBOOK100_CAMPUSES},
-    "federation": _FederationParams,
-}
+DATASETS: dict[str, type[_CampusParams]] = dict.fromkeys(map(str.casefold, _FACEBOOK100_CAMPUSES), _CampusParams)
+DATASETS["federation"] = _FederationParams
 _SPELT = {name.casefold(): name for name in _FACEBOOK100_CAMPUSES}
 
 
@@ -105,9 +103,8 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
     """
     params = base.validate_data_parameters(DATASETS[dataset], request.parameters, f"facebook100/{dataset}")
     if request.path is not None:
-        raise ScenarioError(
-            f"data set 'facebook100/{dataset}' takes no path; name a data root that holds {_FOLDER}/<campus>.mat"
-        )
+        where = f"{_FOLDER}/<campus>.mat"
+        raise ScenarioError(f"data set 'facebook100/{dataset}' takes no path; name a data root that holds {where}")
     federation = params if isinstance(params, _FederationParams) else None
     names = (_named(federation.campuses) or _present(request) or ("<campus>",)) if federation else (_SPELT[dataset],)
     key, title = f"facebook100/{dataset}", f"{len(names)} campuses" if federation else f"campus {names[0]}"
@@ -147,9 +144,8 @@ def read(raw: RawFiles, name: str) -> _Campus:
     if given.shape != (n, n) or n == 0:
         raise DataError(f"{file}: A has shape {given.shape}; allowed: square, with at least one node")
     if info.ndim != 2 or info.shape != (n, len(_COLUMNS)) or info.dtype.kind not in "iuf":
-        raise DataError(
-            f"{file}: local_info has shape {info.shape} and type {info.dtype}; allowed: numbers [{n}, {len(_COLUMNS)}]"
-        )
+        allowed = f"numbers [{n}, {len(_COLUMNS)}]"
+        raise DataError(f"{file}: local_info has shape {info.shape} and type {info.dtype}; allowed: {allowed}")
     if not np.isfinite(info.astype(np.float64)).all():
         raise DataError(f"{file}: local_info holds NaN or infinity; allowed: whole numbers, 0 where missing")
     codes = info.astype(np.int64)
@@ -202,9 +198,8 @@ def _prepared(campus: _Campus, params: _CampusParams, shared: bool) -> owner_par
     owned = f"{campus.name}:" if params.target in _CODED_BY_CAMPUS and not shared else ""
     kinds, place = np.unique(values[keep], return_inverse=True)
     labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
-    return owner_parts.OwnerPart(
-        campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes
-    )
+    entries = (np.concatenate(rows), np.concatenate(columns), tuple(names))
+    return owner_parts.OwnerPart(campus.name, adjacency, *entries, labels, classes)
 
 
 def _detail(params: _CampusParams, what: str) -> str:
@@ -218,9 +213,8 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
     for name in campuses:
         if name.casefold() not in _SPELT:
             hint = plugins.suggest_plugin_name(name, list(_FACEBOOK100_CAMPUSES))
-            raise ScenarioError(
-                f"data set 'facebook100/federation': unknown campus {name!r}{hint}; allowed: {', '.join(_FACEBOOK100_CAMPUSES)}"
-            )
+            unknown = f"data set 'facebook100/federation': unknown campus {name!r}{hint}"
+            raise ScenarioError(f"{unknown}; allowed: {', '.join(_FACEBOOK100_CAMPUSES)}")
         found.append(_SPELT[name.casefold()])
     twice = next((n for n in found if found.count(n) > 1), None)
     if twice is not None:

@@ -7,7 +7,6 @@ in 8 classes, Amazon 1,790,731 nodes in 10. Its Facebook is ``facebook100/uillin
 GAP draws its own at random.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,10 +32,7 @@ class _Cut:
 
 
 _CUTS = {"reddit": _Cut(10_000, 116_713, 8), "amazon": _Cut(100_000, 1_790_731, 10)}
-_SOURCES: dict[str, tuple[str, Callable[[str, base.PublishedRequest], Graph]]] = {
-    "reddit": ("reddit", graphsage.load),
-    "amazon": ("products", ogbn.load),
-}
+_SOURCES = {"reddit": ("reddit", graphsage.load), "amazon": ("products", ogbn.load)}
 _LOST = 0.001  # share of the paper's nodes that may be missing
 
 DATASETS = {

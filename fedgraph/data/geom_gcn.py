@@ -32,13 +32,10 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
         features = sp.coo_array((np.ones(rows.size), (rows, np.concatenate(words))), shape=(nodes.size, counts.features))
     else:
         features = sp.csr_array(np.stack(words).astype(np.float32)[np.argsort(nodes)])
-    given = number_files.read_number_file(raw, _EDGES, 2, skip=1, blanks=True)
-    arcs = number_files.check_whole_numbers(given, nodes.size, raw, _EDGES, skip=1)
+    arcs = number_files.read_whole_numbers(raw, _EDGES, 2, nodes.size, skip=1, blanks=True)
     split = _splits(dataset, raw, nodes.size)
-    binary = feature_matrix(features, binarise=True)
-    return published.published_graph(
-        data, raw, (arcs[:, 0], arcs[:, 1]), binary, labels[np.argsort(nodes)], masks=split, features_from_edges=False
-    )
+    binary, labels = feature_matrix(features, binarise=True), labels[np.argsort(nodes)]
+    return published.published_graph(data, raw, arcs.T, binary, labels, masks=split, features_from_edges=False)
 
 
 def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[GraphMasks, ...]:

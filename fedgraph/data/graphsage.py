@@ -23,9 +23,8 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     file = str(raw.folder / ROWS)
     parts = npz.read_npz_members(raw.read(ROWS), file, ("feature", "label", "node_types"))
     if lacking := [k for k in ("feature", "label", "node_types") if k not in parts]:
-        raise DataError(
-            f"{file}: holds {', '.join(parts) or 'no array'} and no {lacking[0]}; allowed: feature, label, node_types"
-        )
+        held = ", ".join(parts) or "no array"
+        raise DataError(f"{file}: holds {held} and no {lacking[0]}; allowed: feature, label, node_types")
     rows, labels, types = parts["feature"], parts["label"], parts["node_types"]
     sources, targets, n = npz.read_sparse_npz(raw, EDGES)
     classes = data.counts.classes
@@ -33,9 +32,8 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
         raise DataError(f"{file}: feature is {rows.dtype} of shape {rows.shape}; allowed: numbers [{n}, columns]")
     for key, values, most in (("label", labels, classes - 1), ("node_types", types, 3)):
         if values.shape != (n,) or values.dtype.kind not in "iu" or (values < 0).any() or (values > most).any():
-            raise DataError(
-                f"{file}: {key} is {values.dtype} of shape {values.shape}; allowed: [{n}], whole numbers 0 … {most}"
-            )
+            allowed = f"[{n}], whole numbers 0 … {most}"
+            raise DataError(f"{file}: {key} is {values.dtype} of shape {values.shape}; allowed: {allowed}")
     split = splits.split_of_ids(*(np.flatnonzero(types == k) for k in (1, 2, 3)))
     features = feature_matrix(rows.astype(np.float32))
     return published.published_graph(data, raw, (sources, targets), features, labels, masks=split, features_from_edges=False)

@@ -33,13 +33,10 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
             )
         labels[int(node)] = label
     if (labels < 0).any():
-        raise DataError(
-            f"{raw.folder / CLASSES}: node {int(np.argmin(labels))} has no class; allowed: one for each of {n} nodes"
-        )
-    split = splits.split_of_ids(*(_role(raw, key, n) for key in ("tr", "va", "te")))
-    return published.published_graph(
-        data, raw, (sources, targets), feature_matrix(rows), labels, masks=split, features_from_edges=False
-    )
+        first = int(np.argmin(labels))
+        raise DataError(f"{raw.folder / CLASSES}: node {first} has no class; allowed: one for each of {n} nodes")
+    split, features = splits.split_of_ids(*(_role(raw, key, n) for key in ("tr", "va", "te"))), feature_matrix(rows)
+    return published.published_graph(data, raw, (sources, targets), features, labels, masks=split, features_from_edges=False)
 
 
 def _role(raw: RawFiles, key: str, num_nodes: int) -> np.ndarray:

@@ -27,14 +27,10 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     if given.shape[0] != n:
         raise DataError(f"{raw.folder / labels}: {given.shape[0]} labels for {n} nodes; allowed: one a node")
     known = number_files.check_whole_numbers(given[:, 0], data.counts.classes, raw, labels)
-    arcs = number_files.check_whole_numbers(number_files.read_number_file(raw, edges, 2), n, raw, edges)
-    masks = splits.split_of_ids(
-        *(number_files.check_whole_numbers(number_files.read_number_file(raw, name, 1)[:, 0], n, raw, name) for name in split)
-    )
-    rows_of_nodes = feature_matrix(features.astype(np.float32))
-    return published.published_graph(
-        data, raw, (arcs[:, 0], arcs[:, 1]), rows_of_nodes, known, masks=masks, features_from_edges=False
-    )
+    arcs = number_files.read_whole_numbers(raw, edges, 2, n)
+    masks = splits.split_of_ids(*(number_files.read_whole_numbers(raw, name, 1, n)[:, 0] for name in split))
+    nodes = feature_matrix(features.astype(np.float32))
+    return published.published_graph(data, raw, arcs.T, nodes, known, masks=masks, features_from_edges=False)
 
 
 load = published.published_loader(DATASETS, read, published.PublishedData.generated)

@@ -39,24 +39,24 @@ def stand_in(data: published.PublishedData, seed: int) -> Graph:
 def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     """The graph of the raw files, nodes in Planetoid's order (test nodes at the rows that ``test.index`` names)."""
     prefix = f"ind.{data.key.partition('/')[2]}"
-    parts = {part: _unpickle(raw.read(f"{prefix}.{part}")) for part in ("tx", "ty", "allx", "ally", "graph")}
+    parts: dict[str, Any] = {}  # CSR matrices, arrays, and (``graph``) a dict of neighbour lists
+    for part in ("tx", "ty", "allx", "ally", "graph"):
+        parts[part] = _Unpickler(io.BytesIO(raw.read(f"{prefix}.{part}")), encoding="latin1").load()
     test = np.array(raw.read(f"{prefix}.test.index").split(), dtype=np.int64)
     num_nodes = int(test.max()) + 1
     known = sp.coo_array(sp.vstack([parts["allx"], parts["tx"]]))
     rows = np.concatenate([np.arange(parts["allx"].shape[0]), test])
-    features = sp.coo_array((known.data, (rows[known.row], known.col)), shape=(num_nodes, known.shape[1]))
+    features = feature_matrix(sp.coo_array((known.data, (rows[known.row], known.col)), shape=(num_nodes, known.shape[1])))
     one_hot = np.zeros((num_nodes, parts["ally"].shape[1]))
     one_hot[rows] = np.concatenate([parts["ally"], parts["ty"]])
     lists = parts["graph"]
     sources = np.repeat(np.fromiter(lists.keys(), np.int64), [len(v) for v in lists.values()])
-    targets = np.concatenate([np.asarray(v, np.int64) for v in lists.values()])
+    arcs = (sources, np.concatenate([np.asarray(v, np.int64) for v in lists.values()]))
     # Yang et al. 2016: the first 20 nodes per class train, the next 500 validate, ``test.index`` names the test nodes.
     train = 20 * one_hot.shape[1]
     split = (GraphMasks(np.arange(train), np.arange(train, train + 500), np.sort(test)),)
     labels = one_hot.argmax(axis=1)
-    return published.published_graph(
-        data, raw, (sources, targets), feature_matrix(features), labels, masks=split, features_from_edges=False
-    )
+    return published.published_graph(data, raw, arcs, features, labels, masks=split, features_from_edges=False)
 
 
 _HARMLESS = {
@@ -76,11 +76,6 @@ class _Unpickler(pickle.Unpickler):
         if (module, name) not in _HARMLESS:
             raise DataError(f"a Planetoid file asks for {module}.{name}; allowed: sparse matrices, arrays, lists")
         return _HARMLESS[module, name]
-
-
-def _unpickle(content: bytes) -> Any:
-    """The object of a verified file: a CSR matrix, an array, or (``graph``) a dict of neighbour lists."""
-    return _Unpickler(io.BytesIO(content), encoding="latin1").load()
 
 
 load = published.published_loader(DATASETS, read, stand_in)

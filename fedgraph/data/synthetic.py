@@ -55,31 +55,21 @@ def _generate_accounts(model: _AccountsParams, name: str, seed: int) -> Graph:
     several = np.concatenate([1 + rng.binomial(2, 0.4, size=model.people), np.ones(shops + firms, dtype=int)])
     person = np.repeat(np.arange(several.size), several)
     kind = np.repeat(np.repeat([0, 1, 2], [model.people, shops, firms]), several)  # private, shop, firm
-    region = np.concatenate(
-        [rng.integers(_REGIONS, size=model.people), np.arange(shops) % _REGIONS, np.arange(firms) % _REGIONS]
-    )
-    segment = np.concatenate(
-        [
-            rng.integers(_SEGMENTS, size=model.people),
-            np.arange(shops) // _REGIONS % _SEGMENTS,
-            rng.integers(_SEGMENTS, size=firms),
-        ]
-    )
+    places = np.arange(shops)
+    region = np.concatenate([rng.integers(_REGIONS, size=model.people), places % _REGIONS, np.arange(firms) % _REGIONS])
+    people, sells = rng.integers(_SEGMENTS, size=model.people), places // _REGIONS % _SEGMENTS
+    segment = np.concatenate([people, sells, rng.integers(_SEGMENTS, size=firms)])
     ends = np.concatenate([_records(what, model.records, person, kind, region, segment, rng) for what in model.edges])
     found = undirected_adjacency(ends[:, 0], ends[:, 1], person.size).adjacency
     columns = [_one_hot(np.where(rng.random(person.size) < _WRONG, rng.integers(_REGIONS, size=person.size), region[person]))]
     columns += [_one_hot(rng.integers(_AGES, size=several.size)[person])]
-    words = rng.random((person.size, WORDS)) < np.where(
-        np.arange(WORDS)[None, :] % _SEGMENTS == segment[person][:, None], 0.2, 0.1
-    )
+    fits = np.arange(WORDS)[None, :] % _SEGMENTS == segment[person][:, None]
+    words = rng.random((person.size, WORDS)) < np.where(fits, 0.2, 0.1)
     columns += [words.astype(np.float32)] + ([_one_hot(kind)] if model.kinds == "columns" else [])
     labels = np.where(kind == 0, segment[person], -1)
-    said = (
-        f"SYNTHETIC: {person.size} generated accounts of {several.size} owners at {model.banks} banks, {', '.join(model.edges)}"
-    )
-    graph = plain_graph(
-        name, found, sp.csr_array(np.concatenate(columns, axis=1)), labels, _SEGMENTS, GraphProvenance("synthetic", said)
-    )
+    held = f"{person.size} generated accounts of {several.size} owners at {model.banks} banks"
+    said = GraphProvenance("synthetic", f"SYNTHETIC: {held}, {', '.join(model.edges)}")
+    graph = plain_graph(name, found, sp.csr_array(np.concatenate(columns, axis=1)), labels, _SEGMENTS, said)
     apart = ends[ends[:, 0] != ends[:, 1]]
     return replace(
         graph,
@@ -215,16 +205,11 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
     if isinstance(params, _MoleculesParams):
         detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
         sizes = (params.graphs - params.graphs // 2, params.graphs // 2)
-        return drawn_graphs.draw_collection(
-            drawn_graphs.draw_molecule, sizes, key, request.seed, GraphProvenance("synthetic", detail)
-        )
+        said = GraphProvenance("synthetic", detail)
+        return drawn_graphs.draw_collection(drawn_graphs.draw_molecule, sizes, key, request.seed, said)
     chosen = params.model_dump()
     nodes, classes = chosen.pop("nodes"), chosen.pop("classes")
-    model = BlockModel(
-        class_sizes=tuple(nodes // classes + (c < nodes % classes) for c in range(classes)),
-        num_edges=chosen.pop("edges"),
-        num_features=chosen.pop("features"),
-        **chosen,
-    )
+    sizes = tuple(nodes // classes + (c < nodes % classes) for c in range(classes))
+    model = BlockModel(sizes, chosen.pop("edges"), chosen.pop("features"), **chosen)
     detail = f"SYNTHETIC: a generated block model of {nodes} nodes and {model.num_edges} edges (seed {request.seed})"
     return draw_block_model(model, key, request.seed, GraphProvenance("synthetic", detail))

@@ -48,16 +48,12 @@ class TuCounts:
 
 
 _COUNTS = {
-    "mutag": TuCounts(188, 3371, 3721, 7, (63, 125)),
-    "proteins": TuCounts(1113, 43471, 81044, 4, (663, 450)),
-    "imdb-binary": TuCounts(1000, 19773, 96531, 0, (500, 500)),
+    "tu/mutag": TuCounts(188, 3371, 3721, 7, (63, 125)),
+    "tu/proteins": TuCounts(1113, 43471, 81044, 4, (663, 450)),
+    "tu/imdb-binary": TuCounts(1000, 19773, 96531, 0, (500, 500)),
 }
-_DRAWS = {
-    "mutag": drawn_graphs.draw_molecule,
-    "proteins": drawn_graphs.draw_contact_map,
-    "imdb-binary": drawn_graphs.draw_circles,
-}
-_KINDS = {"mutag": 7, "proteins": 3}  # node labels
+_DRAWS = dict(zip(_COUNTS, (drawn_graphs.draw_molecule, drawn_graphs.draw_contact_map, drawn_graphs.draw_circles), strict=True))
+_KINDS = {"tu/mutag": 7, "tu/proteins": 3}  # node labels
 
 DATASETS = published.published_records("tu")
 
@@ -68,39 +64,36 @@ def stand_in(data: published.PublishedData, seed: int) -> GraphCollection:
         f"SYNTHETIC stand-in for {data.title}: generated graphs with its number of graphs per class and about its mean "
         f"nodes and edges (seed {seed}); not the published data"
     )
-    dataset = data.key.partition("/")[2]
-    sizes = _COUNTS[dataset].class_sizes
-    return drawn_graphs.draw_collection(_DRAWS[dataset], sizes, data.key, seed, GraphProvenance("synthetic", detail))
+    draw, counts = _DRAWS[data.key], _COUNTS[data.key]
+    return drawn_graphs.draw_collection(draw, counts.class_sizes, data.key, seed, GraphProvenance("synthetic", detail))
 
 
 def read(data: published.PublishedData, raw: RawFiles) -> GraphCollection:
     """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
-    dataset = data.key.partition("/")[2]
-    prefix = dataset.upper()
+    name = data.key
+    prefix = name.partition("/")[2].upper()
     owner = read_tu_indicator(raw, f"{prefix}_graph_indicator.txt")
-    num_graphs = int(owner[-1]) + 1
     ends = read_tu_arcs(raw, f"{prefix}_A.txt", owner)
-    values, labels = np.unique(read_tu_classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
+    classes = read_tu_classes(raw, f"{prefix}_graph_labels.txt", int(owner[-1]) + 1)
+    values, labels = np.unique(classes, return_inverse=True)
     columns = [np.zeros((owner.size, 0))]
     if (file := f"{prefix}_node_attributes.txt") in data.files:
         columns.append(read_tu_attributes(raw, file, owner.size, 1))
     if (file := f"{prefix}_node_labels.txt") in data.files:
-        columns.append(np.eye(_KINDS[dataset])[read_tu_node_kinds(raw, file, owner.size, _KINDS[dataset])])
+        columns.append(np.eye(_KINDS[name])[read_tu_node_kinds(raw, file, owner.size, _KINDS[name])])
     features = feature_matrix(sp.csr_array(np.concatenate(columns, axis=1)))
     adjacency = undirected_adjacency(ends[:, 0], ends[:, 1], owner.size).adjacency
     found = TuCounts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))
-    if found != _COUNTS[dataset]:
-        raise DataError(f"{data.key!r} is not the published collection: found {found}, expected {_COUNTS[dataset]}")
+    if found != _COUNTS[name]:
+        raise DataError(f"{name!r} is not the published collection: found {found}, expected {_COUNTS[name]}")
     provenance = raw.provenance(data.title)
-    # Blocks of the given sizes along the diagonal, one graph each.
     sizes = np.bincount(owner, minlength=labels.size)
-    name = data.key
-    rows = np.split(np.arange(adjacency.shape[0]), np.cumsum(sizes)[:-1])
+    rows = np.split(np.arange(owner.size), np.cumsum(sizes)[:-1])
     graphs = tuple(
         plain_graph(f"{name}#{i}", block, sp.csr_array(features[own]), np.full(own.size, -1, dtype=np.int64), 0, provenance)
         for i, (block, own) in enumerate(zip(adjacency_blocks(adjacency, sizes), rows, strict=True))
     )
-    return GraphCollection(data.key, graphs, labels.astype(np.int64), values.size, provenance)
+    return GraphCollection(name, graphs, labels.astype(np.int64), values.size, provenance)
 
 
 load = published.published_loader(DATASETS, read, stand_in)
@@ -132,8 +125,8 @@ def tu_degree_features(collection: GraphCollection, max_degree: int) -> GraphCol
 
 def read_tu_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
     """int64 [m, 2], counted from 0. owner: of :func:`read_tu_indicator`."""
-    given = number_files.read_number_file(raw, file, 2, blanks=True)
-    found = number_files.check_whole_numbers(given, owner.size + 1, raw, file, least=1, what="nodes of the graph indicator")
+    what = "nodes of the graph indicator"
+    found = number_files.read_whole_numbers(raw, file, 2, owner.size + 1, blanks=True, least=1, what=what)
     ends = found - 1
     faults = FileFaults()
     for line in np.flatnonzero(owner[ends[:, 0]] != owner[ends[:, 1]]):
@@ -146,9 +139,7 @@ def read_tu_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
 
 def read_tu_indicator(raw: RawFiles, file: str) -> np.ndarray:
     """int64 [nodes]: each node's graph, counted from 0, never falling and without a gap."""
-    found = number_files.check_whole_numbers(
-        number_files.read_number_file(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=1
-    )
+    found = number_files.read_whole_numbers(raw, file, 1, None, blanks=True, least=1)[:, 0]
     if not found.size:
         raise DataError(f"{raw.folder / file}: empty; allowed: one line per node")
     steps = np.diff(found, prepend=0)
@@ -162,19 +153,15 @@ def read_tu_indicator(raw: RawFiles, file: str) -> np.ndarray:
 
 def read_tu_classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
     """int64 [graphs]: each graph's class, as written."""
-    found = number_files.check_whole_numbers(
-        number_files.read_number_file(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=None
-    )
+    found = number_files.read_whole_numbers(raw, file, 1, None, blanks=True, least=None)[:, 0]
     return _as_many(raw, file, found, num_graphs, "graphs")
 
 
 def read_tu_node_kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
     """int64 [nodes] in 0 … num_kinds − 1; any whole numbers where nobody knows how many kinds there are."""
-    given = number_files.read_number_file(raw, file, 1, blanks=True)[:, 0]
-    found = number_files.check_whole_numbers(
-        given, num_kinds, raw, file, least=None if num_kinds is None else 0, what="kinds of nodes"
-    )
-    return _as_many(raw, file, found, num_nodes, "nodes")
+    least = None if num_kinds is None else 0
+    found = number_files.read_whole_numbers(raw, file, 1, num_kinds, blanks=True, least=least, what="kinds of nodes")
+    return _as_many(raw, file, found[:, 0], num_nodes, "nodes")
 
 
 def read_tu_attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:

@@ -28,24 +28,20 @@ DATASETS = _LANGUAGES | {"federation": base.PublishedData("twitch/federation", "
 
 
 def load(dataset: str, request: base.PublishedRequest) -> Graph:
-    """A language (``de``, ``engb``, ``es``, ``fr``, ``ptbr``, ``ru``, ``tw``) or ``federation``; see
-    :func:`fedgraph.data.load`.
-    """
-    return _federation(request) if dataset == "federation" else _language(dataset, request)
-
-
-def _federation(request: base.PublishedRequest) -> Graph:
+    """One language (``de``, ``engb``, …), or ``federation``; see :func:`fedgraph.data.load`."""
+    if dataset != "federation":
+        return _language(dataset, request)
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
     graphs = [_language(name, request) for name in _LANGUAGES]
     owners = [name.upper() for name in _LANGUAGES]
     graph = owner_parts.join_owner_graphs("twitch/federation", graphs, owners)
-    sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}
-    if sources != {"real"}:
+    said = GraphProvenance("real", "Twitch, seven languages, published files", checksums)
+    if {g.provenance.source for g in graphs} != {"real"}:
         detail = f"SYNTHETIC stand-in for Twitch: {', '.join(owners)} generated (seed {request.seed})"
-        return replace(graph, provenance=GraphProvenance("synthetic", detail))
-    return replace(graph, provenance=GraphProvenance("real", "Twitch, seven languages, published files", checksums))
+        said = GraphProvenance("synthetic", detail)
+    return replace(graph, provenance=said)
 
 
 def read(data: published.PublishedData, raw: RawFiles) -> Graph:
@@ -68,10 +64,8 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
         else:
             labels[int(which)] = said == "True"
     faults.refuse()
-    arcs = number_files.check_whole_numbers(
-        number_files.read_number_file(raw, edges, 2, skip=1), features.shape[0], raw, edges, skip=1
-    )
-    return published.published_graph(data, raw, (arcs[:, 0], arcs[:, 1]), features, labels, features_from_edges=False)
+    arcs = number_files.read_whole_numbers(raw, edges, 2, num_nodes, skip=1)
+    return published.published_graph(data, raw, arcs.T, features, labels, features_from_edges=False)
 
 
 _language = published.published_loader(_LANGUAGES, read, published.PublishedData.generated)

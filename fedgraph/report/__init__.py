@@ -69,10 +69,8 @@ def write_report(
     _text(out / "results.csv", result_files.format_result_csv(lines))
     noted = result_files.collect_result_notes([entry for r in records for entry in r.entries])
     head = {**opening, "scenario": name}
-    _text(
-        out / "results.json",
-        result_files.format_result_json(head, {"rows": result_files.nest_result_metrics(lines), "notes": noted}),
-    )
+    tables = {"rows": result_files.nest_result_metrics(lines), "notes": noted}
+    _text(out / "results.json", result_files.format_result_json(head, tables))
     notes = tuple(dict.fromkeys(str(line["note"]) for line in noted))
     whole = make_entry_portable({**opening, **dataclasses.asdict(environment)})
     _text(out / "environment.json", json.dumps(whole, indent=1, ensure_ascii=False) + "\n")

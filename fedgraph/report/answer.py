@@ -15,17 +15,10 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attack_bounds, chance, question_words
+from fedgraph.report import scores as scored
 from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow
-from fedgraph.report.scores import (
-    SCORE_METRICS,
-    BestScore,
-    Score,
-    find_score_ceiling,
-    format_score_mean,
-    score_by_second_metric,
-    score_rows,
-)
+from fedgraph.report.scores import SCORE_METRICS, BestScore, Score, find_score_ceiling, format_score_mean
 from fedgraph.report.sections import named_attacks
 
 ANSWERED_UNITS = ("edge", "node", "entity", "client", "graph")
@@ -62,19 +55,15 @@ def find_answer(rows: Sequence[ReportRow]) -> Answer:
         Sentences, and the scores and best rows that they rest on. Of rows without a metric of
         ``scores.SCORE_METRICS`` only what attacks found is said.
     """
-    scores, also = score_rows(rows), score_by_second_metric(rows)
+    scores, also = scored.score_rows(rows), scored.score_by_second_metric(rows)
     every = (*scores, *also)
     by_canaries = (
         s
         for s in attack_bounds.find_contradicting_attack_bounds(rows)
         if not s.startswith((attack_bounds.ATTACK_BOUND_ABOVE_PUBLISHED, attack_bounds.ATTACK_BOUND_BY_CHANCE))
     )
-    warned = [
-        *chance.warn_of_chance(scores),
-        *named_attacks.contradict_named_attacks(rows),
-        *by_canaries,
-        *_without_numbers(scores),
-    ]
+    warned = [*chance.warn_of_chance(scores), *named_attacks.contradict_named_attacks(rows)]
+    warned += [*by_canaries, *_without_numbers(scores)]
     sentences: list[str] = []
     table: list[BestScore] = []
     most = 3 if len({(s.asked, s.unit) for s in every if s.private and not s.raw}) < 3 else 1
@@ -131,11 +120,8 @@ def find_best_answer(
     if asked is None and len({s.asked for s in scores}) > 1:
         raise ValueError("these rows answer several questions (data sets, metrics, protocols): give asked=score.asked")
     kept = [s for s in scores if s.usable and asked in (None, s.asked) and s.keeps(epsilon)]
-    able = [
-        s
-        for s in kept
-        if (s.private and s.unit == unit and s.trust.rank <= trust.rank) or question_words.question_reads_nothing(s, unit)
-    ]
+    able = [s for s in kept if s.private and s.unit == unit and s.trust.rank <= trust.rank]
+    able += [s for s in kept if question_words.question_reads_nothing(s, unit)]
     return max(able, key=lambda s: (s.mean, -s.trust.rank, -s.provable), default=None)
 
 
@@ -230,12 +216,9 @@ def _one(opening: str, found: Sequence[BestScore], here: Sequence[Score]) -> str
             verb = "reaches" if not b.ties and chance.beats_chance(b.score) else "has"
             named = "" if b.score.name == last else f"{question_words.word_question_row(b.score, here)} {verb} "
             mean = _describe_mean(b.score) if before is None else format_score_mean(b.score)
-            told = (
-                before is not None
-                and chance.num_chance_samples(before.row) is not None
-                and not chance.is_worse_beyond_chance(b.score, before)
-            )
-            by_chance = " (the difference may be chance)" if told else ""
+            by_chance = ""
+            if before is not None and chance.num_chance_samples(before.row) is not None:
+                by_chance = "" if chance.is_worse_beyond_chance(b.score, before) else " (the difference may be chance)"
             parts.append(f"{named}{mean} {b.trust.clause}{free}{by_chance}")
             last, before = b.score.name, b.score
     text = f"{opening}: {'; '.join(parts)}."
@@ -266,15 +249,11 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
         said += ": nothing here may be called private"
     else:
         said += f"; the least is {phrase_upper_bound(least.provable)} ({question_words.word_question_row(least, here)})"
-    free = max(
-        (s for s in here if question_words.question_reads_nothing(s, unit) and s.usable), key=lambda s: s.mean, default=None
-    )
+    able = [s for s in here if question_words.question_reads_nothing(s, unit) and s.usable]
+    free = max(able, key=lambda s: s.mean, default=None)
     others = (("without reading private data", free), ("without privacy", find_score_ceiling(here)))
-    beside = "; ".join(
-        f"{how}, {question_words.word_question_row(s, here)} reaches {format_score_mean(s)}"
-        for how, s in others
-        if s is not None
-    )
+    named = [(how, question_words.word_question_row(s, here), s) for how, s in others if s is not None]
+    beside = "; ".join(f"{how}, {name} reaches {format_score_mean(s)}" for how, name, s in named)
     return f"{said}. {begin_phrase(beside)}." if beside else f"{said}."
 
 
@@ -284,10 +263,8 @@ def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[st
     if units or top is None:
         return []
     where = f"{lead} the" if lead else "The"
-    return [
-        f"{where} best without privacy is {top.name}: {SCORE_METRICS[top.metric]} {format_score_mean(top)}. No private "
-        "row was asked for."
-    ]
+    best = f"{top.name}: {SCORE_METRICS[top.metric]} {format_score_mean(top)}"
+    return [f"{where} best without privacy is {best}. No private row was asked for."]
 
 
 def _how_picked(scores: Sequence[Score]) -> str:

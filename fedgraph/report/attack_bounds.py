@@ -10,9 +10,7 @@ from fedgraph.report.report_rows import ReportRow
 
 ATTACK_BOUND_CONFIDENCE = f"{1 - one_run.ONE_RUN_ALPHA:.0%}"
 ATTACK_BOUND_ABOVE_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
-ATTACK_BOUND_BY_CHANCE = (
-    "Canaries contradict no proven ε"  # how a sentence about a bound that chance put above its proof begins
-)
+ATTACK_BOUND_BY_CHANCE = "Canaries contradict no proven ε"  # how one about a bound that chance put above its proof begins
 
 
 class AttackBoundVerdict(Enum):
@@ -89,20 +87,16 @@ def summarise_attack_bounds(rows: Sequence[ReportRow]) -> list[str]:
     """
     finite = [r for r in rows if r.measured is not None and 0 < r.guaranteed < math.inf and r.measured <= r.guaranteed]
     told = find_contradicting_attack_bounds(rows)
-    found = [
-        f"Attacks: {s}" for start in (ATTACK_BOUND_ABOVE_PUBLISHED, ATTACK_BOUND_BY_CHANCE) for s in told if s.startswith(start)
-    ]
+    begins = (ATTACK_BOUND_ABOVE_PUBLISHED, ATTACK_BOUND_BY_CHANCE)
+    found = [f"Attacks: {s}" for begin in begins for s in told if s.startswith(begin)]
     if finite:
         closest = max(finite, key=lambda r: (r.measured or 0.0) / r.guaranteed)
         share = (closest.measured or 0.0) / closest.guaranteed
         count = num_attack_bounds(rows)
         several = f"{count} lower bounds on ε were measured. The closest to its proof is"
         row = {"opening": several if count > 1 else "one lower bound on ε,", "name": _name(closest), "task": closest.head.task}
-        shown = {
-            "shown": format_attack_bound(closest),
-            "proven": phrase_upper_bound(closest.guaranteed),
-            "share": math.floor(100 * share),
-        }
+        shown = {"shown": format_attack_bound(closest), "share": math.floor(100 * share)}
+        shown["proven"] = phrase_upper_bound(closest.guaranteed)
         found.append(fill_phrase("attacks", "closest", **row, **shown))
     return found
 
@@ -121,9 +115,8 @@ def explain_attack_bounds(rows: Sequence[ReportRow], among: int = 0) -> list[str
     told |= {"guesses": " or ".join(shown), "most": phrase_number(max(r.ceiling for r in attacked), 2)}
     bounds, counted = max(among, num_attack_bounds(rows)), "It is the only bound of this report."
     if bounds != 1:
-        counted = fill_phrase(
-            "attacks", "counted", bounds=bounds, wrong=one_run.ONE_RUN_ALPHA * bounds, alpha=one_run.ONE_RUN_ALPHA
-        )
+        alpha = one_run.ONE_RUN_ALPHA
+        counted = fill_phrase("attacks", "counted", bounds=bounds, wrong=alpha * bounds, alpha=alpha)
     return [
         *find_contradicting_attack_bounds(attacked, among),
         fill_phrase("attacks", "measured", **told, confidence=ATTACK_BOUND_CONFIDENCE, counted=counted),
@@ -152,21 +145,14 @@ def find_contradicting_attack_bounds(rows: Sequence[ReportRow], among: int = 0) 
             f"{'; '.join(f'{c.right} of {c.guesses} guesses about {c.coins} coins right' for c in r.attacked)})"
             for r in broken
         )
-        found.append(
-            fill_phrase("attacks", "broken", against=against, alpha=one_run.ONE_RUN_ALPHA, bounds=shared, repeated=repeated)
-        )
+        bound = {"against": against, "alpha": one_run.ONE_RUN_ALPHA, "bounds": shared}
+        found.append(fill_phrase("attacks", "broken", **bound, repeated=repeated))
     if by_chance:
         opening = "Besides, more" if broken else f"{ATTACK_BOUND_BY_CHANCE}. More"
-        against = _against(by_chance)
-        found.append(
-            fill_phrase(
-                "attacks", "by_chance", opening=opening, against=against, one_in=1 / one_run.ONE_RUN_ALPHA, bounds=shared
-            )
-        )
+        bound = {"against": _against(by_chance), "one_in": 1 / one_run.ONE_RUN_ALPHA, "bounds": shared}
+        found.append(fill_phrase("attacks", "by_chance", opening=opening, **bound))
     if refuted:
-        which = "; ".join(
-            f"{_name(r)}: measured ε ≥ {format_attack_bound(r, 3)}, published ε = {phrase_number(r.published)}" for r in refuted
-        )
+        which = "; ".join(f"{_measured(r)}, published ε = {phrase_number(r.published)}" for r in refuted)
         found.append(f"{ATTACK_BOUND_ABOVE_PUBLISHED} allows was measured: {which}.")
     return found
 
@@ -179,10 +165,11 @@ def locate_attack_bound(row: ReportRow) -> str:
 
 
 def _against(rows: Sequence[ReportRow]) -> str:
-    return "; ".join(
-        f"{_name(r)}: measured ε ≥ {format_attack_bound(r, 3)}, provable ε = {phrase_upper_bound(r.guaranteed, 3)}"
-        for r in rows
-    )
+    return "; ".join(f"{_measured(r)}, provable ε = {phrase_upper_bound(r.guaranteed, 3)}" for r in rows)
+
+
+def _measured(row: ReportRow) -> str:
+    return f"{_name(row)}: measured ε ≥ {format_attack_bound(row, 3)}"
 
 
 def _name(row: ReportRow) -> str:

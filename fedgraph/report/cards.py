@@ -249,9 +249,8 @@ def draw_cards_for_notebook(answered: Answer, unit: str | None = None) -> Figure
     if not private:
         raise ScenarioError("no row with a finite provable ε" + (f" at unit {unit!r}" if unit else "") + ": nothing to draw")
     asked = dict.fromkeys((s.asked, s.unit) for s in private)
-    return charts.draw_chart_for_notebook(
-        [_panel([s for s in answered.scores if s.asked == a], own, f", {a[0]}", ()) for a, own in asked]
-    )
+    panels = [_panel([s for s in answered.scores if s.asked == a], own, f", {a[0]}", ()) for a, own in asked]
+    return charts.draw_chart_for_notebook(panels)
 
 
 def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str]) -> charts.ChartPanel:
@@ -267,9 +266,8 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
         means = [s.mean for s in own]
         spread = [s.deviation or 0.0 for s in own]
         tips = tuple(map(describe_score, own))
-        lines.append(
-            charts.ChartSeries(" — ".join(filter(None, key[:3])), [s.provable for s in own], means, spread, key[:2], tips)
-        )
+        label, at = " — ".join(filter(None, key[:3])), [s.provable for s in own]
+        lines.append(charts.ChartSeries(label, at, means, spread, key[:2], tips))
     levels = []
     top = find_score_ceiling(here)
     free = [s for s in here if question_words.question_reads_nothing(s, unit) and s.usable]

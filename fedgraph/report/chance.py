@@ -96,9 +96,8 @@ def beats_chance(score: Score) -> bool:
     tested, least = num_chance_samples(score.row), find_chance_floor(score)
     if score.metric == "auc":
         return score.mean - CHANCE_STANDARD_ERRORS * _error_of_area(score.row, score.mean) > least
-    return score.mean > least and (
-        tested is None or score.metric != "accuracy" or wilson_chance_interval(score.mean, tested)[0] > least
-    )
+    counted = tested is not None and score.metric == "accuracy"
+    return score.mean > least and (not counted or wilson_chance_interval(score.mean, tested or 1)[0] > least)
 
 
 def _error_of_area(row: ReportRow, area: float) -> float:
@@ -131,10 +130,8 @@ def warn_of_chance(scores: Sequence[Score]) -> list[str]:
             why.append(f"the smallest class has {least} {what}{'' if least == 1 else 's'} (it takes {_FEWEST_OF_A_CLASS})")
         if delta > _LARGEST_DELTA * (1 + 1e-9):
             one = "person" if unit == "node" else unit
-            why.append(
-                f"δ = {phrase_number(delta)} is above {_LARGEST_DELTA:g}, so the guarantee may fail for one {one} in "
-                f"{1 / delta:.0f}"
-            )
+            fails = f"the guarantee may fail for one {one} in {1 / delta:.0f}"
+            why.append(f"δ = {phrase_number(delta)} is above {_LARGEST_DELTA:g}, so {fails}")
         if why:
             found.append(f"{f'On {dataset}, nothing' if many else 'Nothing'} can be concluded: {'; '.join(why)}.")
     return found

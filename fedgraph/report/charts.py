@@ -2,6 +2,7 @@
 which take its colours, follow its width and need no script to be seen.
 """
 
+import functools
 import math
 import textwrap
 from collections.abc import Callable, Sequence
@@ -144,9 +145,8 @@ def draw_chart(
     if not panels:
         return ()
     groups, styles = _looks(panels)
-    figure = plots.draw_plot(
-        name, caption, len(panels), lambda axes: _paint_all(axes, panels, groups, styles, shared), notice, height
-    )
+    paint = functools.partial(_paint_all, panels=panels, groups=groups, styles=styles, shared=shared)
+    figure = plots.draw_plot(name, caption, len(panels), paint, notice, height)
     drawn = [_shape(p, styles, groups, panels if shared else [p]) for p in panels]
     alike = len(panels) > 1 and bool(panels[0].levels) and all(p["levels"] == drawn[0]["levels"] for p in drawn)
     spec = {"panels": drawn, "legend": _legend_spec(panels, groups, styles), "alike": alike}
@@ -196,17 +196,15 @@ def _looks(panels: Sequence[ChartPanel]) -> tuple[list[list[str]], _Styles]:
     Names whose symbols are the same in every figure come first; where some are best, only these have a colour.
     """
     depth = max((len(line.belongs) for p in panels for line in p.lines), default=1)
-    groups = [
-        list(dict.fromkeys(line.belongs[i] for p in panels for line in p.lines if i < len(line.belongs))) for i in range(depth)
-    ]
+    drawn = [line.belongs for p in panels for line in p.lines]
+    groups = [list(dict.fromkeys(names[i] for names in drawn if i < len(names))) for i in range(depth)]
     symbols = next((p.symbols for p in panels if p.symbols), ())
     groups[1:2] = [sorted(group, key=lambda key: (*symbols, *group).index(key)) for group in groups[1:2]]
     best = list(dict.fromkeys(name for p in panels for name in p.best))
     groups[0].sort(key=lambda key: best.index(key) if key in best else len(best))
     ordered = [list(dict.fromkeys((*symbols, *group) if i == 1 else group)) for i, group in enumerate(groups)]
-    styles = [
-        {key: None if best and not i and key not in best else n for n, key in enumerate(g)} for i, g in enumerate(ordered)
-    ]
+    grey = [{key for key in group if best and not i and key not in best} for i, group in enumerate(ordered)]
+    styles = [{key: None if key in out else n for n, key in enumerate(g)} for g, out in zip(ordered, grey, strict=True)]
     return groups, styles
 
 
@@ -258,9 +256,8 @@ def _shape(
     gap = (max(values) - min(values) or abs(values[0]) or 1.0) * 0.06
     across = _scale(min(at) - room, max(at) + room, _LEFT, _WIDTH - _RIGHT)
     up = _scale(min(values) - gap, max(values) + gap, bottom, _TOP)
-    rules = [
-        y for y in MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(min(values), max(values)) if _TOP - 1 <= up(y) <= bottom + 1
-    ]
+    candidates = MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(min(values), max(values))
+    rules = [y for y in candidates if _TOP - 1 <= up(y) <= bottom + 1]
     lines = []
     for line in panel.lines:
         colour, symbol = _look(line, styles)
@@ -270,11 +267,8 @@ def _shape(
             for x, y, error in zip(where, line.y, line.error, strict=True)
         ]  # the first line is the same for every point; the page puts the names of the axes, ``told``, before the rest
         told = [tip.split("\n", 1) for tip in tips]
-        points = [
-            (across(places[line.x[i]]), up(y), up(y - line.error[i]), up(y + line.error[i]), told[i][-1])
-            for i, y in enumerate(line.y)
-            if math.isfinite(y)
-        ]
+        finite = [(i, y, line.error[i]) for i, y in enumerate(line.y) if math.isfinite(y)]
+        points = [(across(places[line.x[i]]), up(y), up(y - e), up(y + e), told[i][-1]) for i, y, e in finite]
         keys = [f"{i}-{groups[i].index(key)}" for i, key in enumerate(line.belongs)]
         joined = line.joined and len({x for x, *_ in points}) > 1
         about = {"names": line.belongs, "belongs": " ".join(keys), "tip": told[0][0] if told else ""}

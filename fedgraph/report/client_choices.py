@@ -33,10 +33,8 @@ class ChoiceOwnFit(Enum):
     WEIGHTS = "own weights"
 
 
-_OWN = {
-    "personalised": ChoiceOwnFit.HEAD,
-    "own weights": ChoiceOwnFit.WEIGHTS,
-}  # participation of a record → what the client fitted
+# participation of a record → what the client fitted
+_OWN = {"personalised": ChoiceOwnFit.HEAD, "own weights": ChoiceOwnFit.WEIGHTS}
 CHOICE_TRUST_WORDS = {Trust.SUMS: "sums only", Trust.OWN_CLIENT: "server sees messages"}
 
 
@@ -83,19 +81,11 @@ CURATOR_CHOICE = ClientChoice(WorldKind.WHOLE, Trust.CURATOR)
 _KEPT = (ALONE_CHOICE, _ALONE_HEAD)  # what a client can have without anybody else
 JOINED_CHOICES = tuple(map(make_joined_choice, CHOICE_TRUST_WORDS))
 ADAPTED_CHOICES = tuple(make_joined_choice(trust, own) for trust in CHOICE_TRUST_WORDS for own in ChoiceOwnFit)
-EVERY_CHOICE = (
-    ALONE_CHOICE,
-    _ALONE_HEAD,
-    CURATOR_CHOICE,
-    *ADAPTED_CHOICES,
-    *map(make_left_out_choice, CHOICE_TRUST_WORDS),
-)  # in the order of a table
-CHOICE_RECALL, CHOICE_PRECISION, CHOICE_ACCURACY, CHOICE_AUC = (
-    "recall_at_alerts",
-    "average_precision_positive",
-    "accuracy",
-    "auc",
-)
+_LEFT_OUT_CHOICES = tuple(map(make_left_out_choice, CHOICE_TRUST_WORDS))
+EVERY_CHOICE = (*_KEPT, CURATOR_CHOICE, *ADAPTED_CHOICES, *_LEFT_OUT_CHOICES)  # in the order of a table
+SINGLE_CLIENT_CHOICES = (*ADAPTED_CHOICES, *_LEFT_OUT_CHOICES, CURATOR_CHOICE)  # in that of a table of clients
+CHOICE_RECALL, CHOICE_PRECISION = "recall_at_alerts", "average_precision_positive"
+CHOICE_ACCURACY, CHOICE_AUC = "accuracy", "auc"
 CHOICE_METRICS = {
     CHOICE_RECALL: "share found among the alerts",
     CHOICE_PRECISION: "average precision",
@@ -204,9 +194,8 @@ class ClientChoices:
         if picked is None:
             return []
         kept = [learner for learner in self.learners if self._keeps(learner, epsilon, picked[1])]
-        return self._often(
-            [(learner, epsilon, make_joined_choice(picked[1].trust, own), client) for learner in kept for own in ChoiceOwnFit]
-        )
+        ways = [make_joined_choice(picked[1].trust, own) for own in ChoiceOwnFit]
+        return self._often([(learner, epsilon, way, client) for learner in kept for way in ways])
 
     def _keeps(self, learner: str, epsilon: float, choice: ClientChoice) -> bool:
         return (self.price(learner, epsilon, choice) or 0.0) <= epsilon * (1 + 1e-9)
@@ -219,10 +208,10 @@ class ClientChoices:
         """How much larger the first number is on the seeds in which both were measured; of all seeds where there is none."""
         first, second = self.values[one], self.values[other]
         both = first.keys() & second.keys()
-        means = [
-            statistics.fmean(value for seed, value in found.items() if seed in both or not both) for found in (first, second)
-        ]
-        return means[0] - means[1]
+        of_one, of_other = (
+            statistics.fmean(v for seed, v in own.items() if seed in both or not both) for own in (first, second)
+        )
+        return of_one - of_other
 
     def error(self, one: _Key, other: _Key) -> float:
         """Standard error of ``difference``; answers, and numbers of one seed, are compared one by one, where known."""

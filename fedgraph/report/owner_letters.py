@@ -10,16 +10,7 @@ from collections.abc import Sequence
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import chance, client_choices
-from fedgraph.report.client_choices import (
-    ALONE_CHOICE,
-    CURATOR_CHOICE,
-    JOINED_CHOICES,
-    ChoiceOwnFit,
-    ClientChoice,
-    ClientChoices,
-    make_joined_choice,
-    make_left_out_choice,
-)
+from fedgraph.report.client_choices import ALONE_CHOICE, CURATOR_CHOICE, ClientChoice, ClientChoices, make_joined_choice
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.sections.base import SectionLetter
 
@@ -48,7 +39,7 @@ def _picked(found: ClientChoices, client: str, epsilon: float) -> tuple[str, Cli
     """(learner, choice) of the best way of joining for this client; for everybody where nothing was measured for it."""
     joined = found.joined_by(client, epsilon)
     if not joined:
-        return found.best(epsilon, JOINED_CHOICES)
+        return found.best(epsilon, client_choices.JOINED_CHOICES)
     learner, _, choice, _ = max(joined, key=found.mean)
     return learner, make_joined_choice(choice.trust)
 
@@ -64,10 +55,8 @@ def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[Cl
         _left_out(found, client, finite),
     ]
     if client not in found.tested:
-        missed = {client_choices.CHOICE_RECALL: "nothing_found", client_choices.CHOICE_AUC: "nothing_linked"}.get(
-            found.metric, "nothing_tested"
-        )
-        sentences.append(_say(found, missed))
+        names = {client_choices.CHOICE_RECALL: "nothing_found", client_choices.CHOICE_AUC: "nothing_linked"}
+        sentences.append(_say(found, names.get(found.metric, "nothing_tested")))
     words = tuple(choice.words for choice in _columns(found, client))
     end = () if is_owner_letter_undecided(found) else ("verdict",)
     header = ("ε", *words, f"others are right about one {_unit_word(found)}", *end)
@@ -112,9 +101,9 @@ def _answer(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
         return ""
     if not better:
         otherwise = ", otherwise it is worse" if len(same) < len(gains) else ""
-        return (
-            fill_phrase("owner", "nothing", same=_listed(same), otherwise=otherwise) if same else fill_phrase("owner", "alone")
-        )
+        if not same:
+            return fill_phrase("owner", "alone")
+        return fill_phrase("owner", "nothing", same=_listed(same), otherwise=otherwise)
     most = max(better, key=lambda e: gains[e])
     gain = f"{100 * gains[most]:.0f}"
     if len(better) == len(gains):
@@ -155,7 +144,8 @@ def _joining(found: ClientChoices, client: str, epsilon: float, base: float | No
     value = found.value(learner, epsilon, choice, client)
     text = f"Joined at ε = {phrase_number(epsilon)}, {where}"
     text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
-    for own, what in ((ChoiceOwnFit.HEAD, "the last step"), (ChoiceOwnFit.WEIGHTS, "the whole model")):
+    fits = client_choices.ChoiceOwnFit
+    for own, what in ((fits.HEAD, "the last step"), (fits.WEIGHTS, "the whole model")):
         value = found.value(learner, epsilon, make_joined_choice(choice.trust, own), client)
         if value is not None:
             compared = _compared(found, client, value, base)
@@ -207,7 +197,11 @@ def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str
     """What the client gets if it stays out and asks the others' model."""
     for epsilon in finite[::-1]:
         picked = _picked(found, client, epsilon)
-        value = None if picked is None else found.value(picked[0], epsilon, make_left_out_choice(picked[1].trust), client)
+        value = (
+            None
+            if picked is None
+            else found.value(picked[0], epsilon, client_choices.make_left_out_choice(picked[1].trust), client)
+        )
         if value is not None:
             return _say(found, "left_out", epsilon=phrase_number(epsilon), value=_hundred(value))
     return ""
@@ -216,16 +210,7 @@ def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str
 def _columns(found: ClientChoices, client: str) -> list[ClientChoice]:
     """The choices that were measured for this client."""
     run = {key[2] for key in found.values if key[3] == client}
-    return [
-        c
-        for c in (
-            ALONE_CHOICE,
-            *client_choices.ADAPTED_CHOICES,
-            *map(make_left_out_choice, client_choices.CHOICE_TRUST_WORDS),
-            CURATOR_CHOICE,
-        )
-        if c in run
-    ]
+    return [choice for choice in (ALONE_CHOICE, *client_choices.SINGLE_CLIENT_CHOICES) if choice in run]
 
 
 def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices) -> tuple[str, ...]:
@@ -239,12 +224,9 @@ def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
     told = "—" if price is None else _in_hundred(price, found.delta)
     if shown is not found:
-        return (
-            f"{phrase_number(epsilon)}, {client_choices.OTHER_CHOICE_METRICS[shown.metric]}",
-            *cells,
-            "",
-            *(() if is_owner_letter_undecided(found) else ("",)),
-        )
+        measure = client_choices.OTHER_CHOICE_METRICS[shown.metric]
+        end = () if is_owner_letter_undecided(found) else ("",)
+        return (f"{phrase_number(epsilon)}, {measure}", *cells, "", *end)
     gain = measure_owner_gain(found, client, epsilon)
     verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
     return (phrase_number(epsilon), *cells, told, *(() if is_owner_letter_undecided(found) else (verdict,)))

@@ -232,9 +232,8 @@ def render_report_page(content: PageContent) -> str:
         kinds={k: list(dict.fromkeys(getattr(s, k) for s, _ in content.lines)) for k in ("dataset", "unit", "trust", "method")},
         outside=statement.list_statement_caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
     )  # fmt: skip
-    return re.sub(
-        r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text
-    )  # HTML needs none of these
+    # HTML needs none of these
+    return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text)
 
 
 def load_page_template(name: str, escaped: bool = True) -> jinja2.Template:

@@ -230,8 +230,7 @@ def plot_scatter(axes: Axes, points: np.ndarray, groups: np.ndarray, title: str,
     for index, group in enumerate(np.unique(groups)):
         chosen = groups == group
         colour, marker = PLOT_COLOURS[index % len(PLOT_COLOURS)], PLOT_MARKERS[index % len(PLOT_MARKERS)]
-        axes.scatter(
-            points[chosen, 0], points[chosen, 1], s=16, alpha=0.75, color=colour, marker=marker, label=f"{legend} {group}"
-        )
+        x, y = points[chosen].T
+        axes.scatter(x, y, s=16, alpha=0.75, color=colour, marker=marker, label=f"{legend} {group}")
     axes.set(title=title, xticks=[], yticks=[])
     axes.legend(fontsize=7, frameon=False, ncols=2)

@@ -9,11 +9,7 @@ from fedgraph.report.phrases import read_phrase_asset
 from fedgraph.report.report_rows import ReportRow
 
 PRINTED_PER_GRAPH = 0.0  # in place of an ε, where the paper gives each graph its own ε = 1/|V|
-PRINTED_TEST_GRAPHS = {
-    "tu/proteins": 111,
-    "tu/mutag": 19,
-    "tu/imdb-binary": 100,
-}  # a tenth of each collection, as the paper tests on
+PRINTED_TEST_GRAPHS = {"tu/proteins": 111, "tu/mutag": 19, "tu/imdb-binary": 100}  # a tenth of each, as the paper tests on
 
 
 @dataclass(frozen=True)

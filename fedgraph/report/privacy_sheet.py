@@ -185,14 +185,11 @@ def _require_price(run: SavedRun, row: ReportRow) -> None:
         name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
             account, lines = _ledger_of(entry)
-            costs = {"": settle_account(account, lines).epsilon} | {
-                path: settle_account(account, lines, path).epsilon for path in entry.paths
-            }
+            costs = {path: settle_account(account, lines, path or None).epsilon for path in ("", *entry.paths)}
         except (ValueError, KeyError, TypeError, PrivacyError) as error:
             raise DataError(f"{name} holds no ledger that can be priced ({' '.join(str(error).split())[:200]})") from error
-        if (account.protection, account.delta) != (entry.protection, entry.delta) or {line.path for line in lines} != {
-            *entry.paths
-        }:
+        paths = {line.path for line in lines}
+        if (account.protection, account.delta, paths) != (entry.protection, entry.delta, set(entry.paths)):
             raise DataError(f"{name} states another guarantee than its ledger; it was edited, and nothing was written")
         for path, cost in costs.items():
             stated = entry.paths[path] if path else entry.epsilon_provable

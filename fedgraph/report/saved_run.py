@@ -118,9 +118,8 @@ def load_saved_run(folder: Path) -> SavedRun:
     done = _UNREPORTED.format(told.cells) if unreported else None
     if len(files) < told.cells:
         done = UNFINISHED_SAVED_RUN.format(len(files), told.cells)
-    notice = (
-        " ".join(filter(None, (listed.get("notice") or told.notice, SHORT_SAVED_RUN if told.quick else None, done))) or None
-    )
+    short = SHORT_SAVED_RUN if told.quick else None
+    notice = " ".join(filter(None, (listed.get("notice") or told.notice, short, done))) or None
     return SavedRun(folder, tuple(cells[f] for f in files), told, title, notice, tuple(files))
 
 

@@ -16,10 +16,8 @@ from fedgraph.report.phrases import phrase_upper_bound, read_phrases
 from fedgraph.report.report_rows import ReportRow
 from fedgraph.worlds.world import World
 
-SCORE_METRICS, SHORT_SCORE_METRICS = (
-    read_phrases()["metrics"],
-    read_phrases()["short_metrics"],
-)  # what an answer is about; the first that a row has
+# what an answer is about; the first that a row has
+SCORE_METRICS, SHORT_SCORE_METRICS = read_phrases()["metrics"], read_phrases()["short_metrics"]
 
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 

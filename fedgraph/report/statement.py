@@ -169,11 +169,10 @@ def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> St
 
 def _parts(said: Statement, these: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Its sentences, conditions and notes that are among ``these``."""
-    return (
-        tuple(x for x in said.sentences if x in these),
-        tuple(x for x in said.conditions if x in these),
-        tuple(x for x in said.notes if x in these),
+    sentences, conditions, notes = (
+        tuple(x for x in all_ if x in these) for all_ in (said.sentences, said.conditions, said.notes)
     )
+    return sentences, conditions, notes
 
 
 def _in_words(rows: Sequence[Statement]) -> str:

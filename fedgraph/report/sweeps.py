@@ -214,12 +214,8 @@ def _drawn(
     figures = charts.draw_chart(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
     ordered = list(dict.fromkeys(at for at, _, _ in points))
     ordered = ordered if any(isinstance(at, str) for at in ordered) else sorted(ordered)
-    header = (
-        "panel",
-        "row",
-        "whom it trusts",
-        *(at if isinstance(at, str) else f"{thing} = {phrase_number(at)}" for at in ordered),
-    )
+    values = (at if isinstance(at, str) else f"{thing} = {phrase_number(at)}" for at in ordered)
+    header = ("panel", "row", "whom it trusts", *values)
     rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
     return figures, (SectionTable(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
 

@@ -161,9 +161,8 @@ def _show_measured(s: Score) -> ColumnCell:
     if s.measured is None:
         return ColumnCell("—", -1.0, "This row was not attacked.")
     words = attack_bounds.describe_attack_bound(s.row)
-    return ColumnCell(
-        attack_bounds.format_attack_bound(s.row), s.measured, f"{words[0].upper()}{words[1:]}; verdict: {s.verdict.value}."
-    )
+    said = f"{words[0].upper()}{words[1:]}; verdict: {s.verdict.value}."
+    return ColumnCell(attack_bounds.format_attack_bound(s.row), s.measured, said)
 
 
 def _show_score(s: Score) -> ColumnCell:

@@ -50,11 +50,8 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     if context.data is None:
         raise ScenarioError("graph_metrics needs a data set")
     names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, _EMBEDDED]
-    return [
-        Cell(context.label, context.dataset, name, "raw", JOINED_WORLD, np.inf, "none", seed)
-        for seed in range(context.seeds)
-        for name in names
-    ]
+    named = (JOINED_WORLD, np.inf, "none")
+    return [Cell(context.label, context.dataset, n, "raw", *named, seed) for seed in range(context.seeds) for n in names]
 
 
 def alone(params: Params, cell: Cell) -> bool:

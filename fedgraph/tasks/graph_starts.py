@@ -7,7 +7,7 @@ embeddings' own units (the released code's reading, ε as a standard deviation).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
@@ -63,18 +63,14 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every strategy, seed by seed."""
     if context.data is None:
         raise ScenarioError("graph_starts needs a data set")
-    return [
-        Cell(context.label, context.dataset, "GW(H)", name, JOINED_WORLD, np.inf, "none", seed)
-        for seed in range(context.seeds)
-        for name in _strategies(params.noise)
-    ]
+    names, cell = _strategies(params.noise), (context.label, context.dataset, "GW(H)")
+    return [Cell(*cell, n, JOINED_WORLD, np.inf, "none", seed) for seed in range(context.seeds) for n in names]
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """One strategy on one repetition's pairs; the descents are made once per repetition."""
-    ends: starts.EndsOfStarts = context.cached(
-        ("ends", context.label, context.dataset, cell.seed), lambda: _ends(params, cell, context)
-    )
+    key = ("ends", context.label, context.dataset, cell.seed)
+    ends: starts.EndsOfStarts = context.cached(key, lambda: _ends(params, cell, context))
     taken = _strategies(params.noise)[cell.variant](ends)
     values = taken.values
     before = ends.product
@@ -88,14 +84,8 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     }
     if taken.noised is not None:
         metrics["noised_objective"] = float(taken.noised.mean())
-    facts = GraphStartsFacts(
-        descents=taken.descents,
-        pairs=int(before.size),
-        graphs=params.graphs,
-        hops=params.hops,
-        noise=taken.noise,
-        with_product=taken.with_product,
-    )
+    facts = GraphStartsFacts(descents=taken.descents, pairs=int(before.size), graphs=params.graphs, hops=params.hops)
+    facts = replace(facts, noise=taken.noise, with_product=taken.with_product)
     return CellOutcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {})
 
 
@@ -142,9 +132,8 @@ def _ends(params: Params, cell: Cell, context: CellContext) -> starts.EndsOfStar
         context.progress("chunks of pairs", len(parts), len(made))
     context.runtime.forget(handle)
     weights = [len(chunk) / len(which) for chunk in chunks]
-    joined = {
-        n: np.concatenate([vars(p)[n] for p in parts], axis=-1) for n in ("product", "nudged", "random", "noise", "noised")
-    }
+    names = ("product", "nudged", "random", "noise", "noised")
+    joined = {name: np.concatenate([vars(p)[name] for p in parts], axis=-1) for name in names}
     steps = np.sum([w * p.steps for w, p in zip(weights, parts, strict=True)], axis=0)
     return starts.EndsOfStarts(**joined, steps=steps)
 

@@ -198,11 +198,11 @@ def test_a_download_reaches_the_cache_whole_or_not_at_all(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(datasets.Coauthor, "download", lambda self: fetch(self, complete=False))
     monkeypatch.setattr(files, "_knock", lambda url: None)
-    reason = files.download_data_files("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, "Coauthor", {"name": "CS"})
+    reason = files.download_data_files("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, {"class": "Coauthor", "name": "CS"})
     assert "connection lost" in reason
     assert not list(cache.rglob("*.npz"))
     monkeypatch.setattr(datasets.Coauthor, "download", lambda self: fetch(self, complete=True))
-    files.download_data_files("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, "Coauthor", {"name": "CS"})
+    files.download_data_files("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, {"class": "Coauthor", "name": "CS"})
     assert [p.relative_to(cache).as_posix() for p in cache.rglob("*") if p.is_file()] == ["coauthor/CS/raw/ms_academic_cs.npz"]
 
 

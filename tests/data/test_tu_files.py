@@ -68,7 +68,7 @@ def test_broken_files_are_named_with_their_line(tmp_path: Path, changes: dict[st
 
 
 def test_sound_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tu._COUNTS, "proteins", tu.TuCounts(2, 4, 2, 4, (1, 1)))
+    monkeypatch.setitem(tu._COUNTS, "tu/proteins", tu.TuCounts(2, 4, 2, 4, (1, 1)))
     monkeypatch.setitem(tu.DATASETS, "proteins", replace(tu.DATASETS["proteins"], content=""))
     load(tmp_path)
     found = data.load("tu/proteins", root=tmp_path, download=False)

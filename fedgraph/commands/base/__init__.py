@@ -64,9 +64,8 @@ def guard_command(act: Callable[[], int]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _say(f"fedgraph: {where}{error.strerror or error}; finished cells are kept: --resume goes on", 1)
     except MemoryError as error:
-        return _say(
-            f"fedgraph: not enough memory ({str(error) or 'no size told'}); finished cells are kept: --resume goes on", 1
-        )
+        why = str(error) or "no size told"
+        return _say(f"fedgraph: not enough memory ({why}); finished cells are kept: --resume goes on", 1)
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise

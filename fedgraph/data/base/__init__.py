@@ -112,9 +112,8 @@ def _listed(every: Sequence[str]) -> str:
     shown = []
     for family, group in itertools.groupby(every, key=lambda n: n.split("/")[0]):
         members = list(group)
-        shown += members[:_MOST_NAMED] + (
-            [f"{family}/… ({len(members) - _MOST_NAMED} more)"] if len(members) > _MOST_NAMED else []
-        )
+        more = [f"{family}/… ({len(members) - _MOST_NAMED} more)"] if len(members) > _MOST_NAMED else []
+        shown += [*members[:_MOST_NAMED], *more]
     return ", ".join(shown)
 
 

@@ -30,12 +30,8 @@ def undirected_adjacency(sources: np.ndarray, targets: np.ndarray, num_nodes: in
     arcs = np.unique(sources[proper] * num_nodes + targets[proper])
     rows, columns = np.divmod(arcs, num_nodes)
     edges = np.unique(np.minimum(rows, columns) * num_nodes + np.maximum(rows, columns))
-    return CleanedAdjacency(
-        adjacency=adjacency_of_edges(edges, num_nodes),
-        loops=int((~proper).sum()),
-        repeated=int(proper.sum() - arcs.size),
-        one_way=int(2 * edges.size - arcs.size),
-    )
+    loops, repeated, one_way = (~proper).sum(), proper.sum() - arcs.size, 2 * edges.size - arcs.size
+    return CleanedAdjacency(adjacency_of_edges(edges, num_nodes), int(loops), int(repeated), int(one_way))
 
 
 def describe_adjacency_cleaning(given: Sequence[CleanedAdjacency]) -> list[str]:

@@ -142,10 +142,8 @@ def _edges(model: BlockModel, labels: np.ndarray, rng: np.random.Generator) -> n
     joined = rng.permutation(np.setdiff1d(np.arange(n), alone))[: model.num_edges]
     share = round(model.homophily * joined.size)
     parts = []
-    for same, target, guaranteed in (
-        (True, same_target, joined[:share]),
-        (False, model.num_edges - same_target, joined[share:]),
-    ):
+    sides = (True, same_target, joined[:share]), (False, model.num_edges - same_target, joined[share:])
+    for same, target, guaranteed in sides:
         if target == 0:
             continue
 

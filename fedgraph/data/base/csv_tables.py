@@ -95,9 +95,8 @@ def _require_names(names: Sequence[str], name: str) -> None:
     """``DataError`` where a column has no name, or two have one."""
     counts = Counter(names)
     if (twice := next((n for n in names if counts[n] > 1 or not n), None)) is not None:
-        raise DataError(
-            f"{name}:1: column {twice!r} is {'named twice' if twice else 'without a name'}; allowed: each name once"
-        )
+        said = "named twice" if twice else "without a name"
+        raise DataError(f"{name}:1: column {twice!r} is {said}; allowed: each name once")
 
 
 def take_csv_column(table: CsvFeatures, column: str, name: str) -> tuple[CsvFeatures, list[str | None]]:
@@ -205,9 +204,8 @@ def read_headed_csv(
     head = [cell.casefold() if cell.casefold() in needed else cell for cell in head]
     lacking = [column for column in needed if column not in head]
     if lacking:
-        raise DataError(
-            f"{name}:1: no column {' and '.join(lacking)}; found: {', '.join(head)[:_MOST_CHARACTERS]}; a header is needed"
-        )
+        listed = ", ".join(head)[:_MOST_CHARACTERS]
+        raise DataError(f"{name}:1: no column {' and '.join(lacking)}; found: {listed}; a header is needed")
     _require_names(head, name)
     found = FileFaults() if faults is None else faults
     for number, cells in lines:
@@ -253,9 +251,8 @@ def read_csv_lines(content: bytes, name: str, least: int, needed: str = "at leas
             if not any(stripped):
                 continue
             if not found and len(stripped) == 1 and (other := next((o for o in _OTHERS if o in stripped[0]), None)):
-                raise DataError(
-                    f"{name}:{reader.line_num}: split by {_OTHERS[other]}; allowed: commas (save it again, split by commas)"
-                )
+                where, what = f"{name}:{reader.line_num}", _OTHERS[other]
+                raise DataError(f"{where}: split by {what}; allowed: commas (save it again, split by commas)")
             if len(stripped) < least:
                 faults.note(f"{name}:{reader.line_num}", f"{len(stripped)} column; allowed: {least} or more, split by commas")
             found.append((reader.line_num, stripped))

@@ -49,9 +49,8 @@ class RawFiles:
                 raise DataError(f"{file}: {size:,} bytes; allowed: at most {_MOST_BYTES:,}")
             content = file.read_bytes()
         except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-            raise DataError(
-                f"{file}: cannot be read ({(error.strerror if isinstance(error, OSError) else None) or error})"
-            ) from error
+            why = (error.strerror if isinstance(error, OSError) else None) or error
+            raise DataError(f"{file}: cannot be read ({why})") from error
         found = hashlib.sha256(content).hexdigest()
         expected = self.expected.get(name, found)
         if found != expected:
@@ -100,10 +99,8 @@ def data_file_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterat
             yield root / folder.partition("/")[2]
 
 
-def download_data_files(
-    folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, attributes: Mapping[str, object]
-) -> str:
-    """Let PyG fetch the raw files into ``cache/folder``; returns "" or one phrase that says why that failed.
+def download_data_files(folder: str, files: tuple[str, ...], cache: Path, pyg: Mapping[str, object]) -> str:
+    """Let PyG fetch the raw files into ``cache/folder``; returns one phrase that says why that failed.
 
     Only PyG's ``download`` is called, on an object whose constructor did not run: the constructor would go on to open the
     files, unverified. The files arrive in a temporary folder and are moved when complete, so that an interrupted download
@@ -112,7 +109,7 @@ def download_data_files(
     try:
         from torch_geometric import datasets
 
-        fetcher = object.__new__(getattr(datasets, pyg_class))
+        fetcher = object.__new__(getattr(datasets, str(pyg["class"])))
         _knock(str(getattr(fetcher, "url", "") or getattr(fetcher, "processed_url", "")))
         cache.mkdir(parents=True, exist_ok=True)
         with (
@@ -120,7 +117,7 @@ def download_data_files(
             open(os.devnull, "w") as nothing,
             contextlib.redirect_stderr(nothing),
         ):
-            vars(fetcher).update(attributes, root=scratch)
+            vars(fetcher).update({key: value for key, value in pyg.items() if key != "class"}, root=scratch)
             raw = Path(fetcher.raw_dir)
             raw.mkdir(parents=True, exist_ok=True)
             fetcher.download()
@@ -129,9 +126,8 @@ def download_data_files(
             for name in (*files, *sorted(p.name for p in raw.iterdir() if p.is_file() and p.name not in files)):
                 os.replace(raw / name, target / name)
     except Exception as error:  # whatever a network stack may raise: the caller reports it and goes on without the files
-        return (
-            f"the download through PyG failed: {type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}"
-        )
+        why = str(error).splitlines()[0][:120] if str(error) else ""
+        return f"the download through PyG failed: {type(error).__name__}: {why}"
     return "PyG downloaded no such files"
 
 

@@ -92,9 +92,8 @@ def read_npy(raw: RawFiles, name: str) -> np.ndarray:
     except NPZ_ERRORS as error:
         raise DataError(f"{raw.folder / name}: not a plain array ({error}); a pickle is refused") from error
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiub":
-        raise DataError(
-            f"{raw.folder / name}: holds {getattr(found, 'dtype', type(found).__name__)}; allowed: one array of numbers"
-        )
+        kind = getattr(found, "dtype", type(found).__name__)
+        raise DataError(f"{raw.folder / name}: holds {kind}; allowed: one array of numbers")
     return found
 
 
@@ -115,16 +114,14 @@ def read_sparse_npz(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, i
             raise DataError(f"{file}: indptr does not fit {n} rows and {targets.size} entries; allowed: a CSR matrix")
         sources = np.repeat(np.arange(n), steps)
     else:
-        raise DataError(
-            f"{file}: holds {', '.join(parts) or 'none'} of a sparse matrix; allowed: indices and indptr, or row and col"
-        )
+        held = ", ".join(parts) or "none"
+        raise DataError(f"{file}: holds {held} of a sparse matrix; allowed: indices and indptr, or row and col")
     for which in (sources, targets):
         if which.dtype.kind not in "iu" or which.ndim != 1 or sources.shape != targets.shape:
             raise DataError(f"{file}: an edge is two whole numbers, found {which.dtype} of shape {which.shape}")
         if which.size and (which.min() < 0 or which.max() >= n):
-            raise DataError(
-                f"{file}: an edge names node {which.max() if which.max() >= n else which.min()}; allowed: 0 … {n - 1}"
-            )
+            wrong = which.max() if which.max() >= n else which.min()
+            raise DataError(f"{file}: an edge names node {wrong}; allowed: 0 … {n - 1}")
     return sources, targets, n
 
 

@@ -64,6 +64,21 @@ def read_number_file(raw: RawFiles, name: str, columns: int | None = None, skip:
     return table
 
 
+def read_whole_numbers(
+    raw: RawFiles,
+    name: str,
+    columns: int,
+    below: int | None,
+    *,
+    skip: int = 0,
+    blanks: bool = False,
+    least: int | None = 0,
+    what: str = "",
+) -> np.ndarray:
+    """int64 [rows, columns]: ``read_number_file``, then ``check_whole_numbers``."""
+    return check_whole_numbers(read_number_file(raw, name, columns, skip, blanks), below, raw, name, skip, least, what)
+
+
 def check_whole_numbers(
     table: np.ndarray, below: int | None, raw: RawFiles, name: str, skip: int = 0, least: int | None = 0, what: str = ""
 ) -> np.ndarray:

@@ -74,9 +74,8 @@ def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphPro
 
 def owner_part_classes(parts: Sequence[OwnerPart]) -> list[str]:
     """The names of the classes of all parts, in the order of their numbers: numbers by value, then texts."""
-    return sorted(
-        {c for p in parts for c in p.classes} | {str(v) for p in parts for v in np.unique(p.labels) if v}, key=_natural
-    )
+    used = {str(v) for p in parts for v in np.unique(p.labels) if v}
+    return sorted(used | {c for p in parts for c in p.classes}, key=_natural)
 
 
 def join_owner_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str]) -> Graph:

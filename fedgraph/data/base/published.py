@@ -7,7 +7,7 @@ generates the stand-in.
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -74,9 +74,8 @@ class PublishedCounts:
         """``graph`` itself; ``DataError`` when it is not the published one. lost: share of the edges that may be
         missing.
         """
-        found = PublishedCounts(
-            graph.num_nodes, graph.num_edges, graph.num_features, np.unique(graph.labels[graph.labels >= 0]).size
-        )
+        classes = np.unique(graph.labels[graph.labels >= 0]).size
+        found = PublishedCounts(graph.num_nodes, graph.num_edges, graph.num_features, classes)
         if replace(found, edges=self.edges) != self or not self.edges * (1 - lost) <= found.edges <= self.edges:
             raise DataError(f"{graph.name!r} is not the published data set: found {found}, expected {self}")
         return graph
@@ -173,11 +172,11 @@ def published_loader(
         if strange := next((folder for folder in request.roots if not folder.is_dir()), None):
             raise DataError(f"the data root {str(strange)!r} is not a folder; name an existing one, or none")
         cache = files.data_file_cache()
-        found = files.find_data_files(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
+        roots = (*request.roots, cache)
+        found = files.find_data_files(data.folder, data.files, data.sha256, roots, data.direct)
         trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
         if found is None and request.download and data.pyg:
-            attributes = {key: value for key, value in data.pyg.items() if key != "class"}
-            trouble = files.download_data_files(data.folder, data.files, cache, str(data.pyg["class"]), attributes)
+            trouble = files.download_data_files(data.folder, data.files, cache, data.pyg)
             found = files.find_data_files(data.folder, data.files, data.sha256, (cache,), data.direct)
         if found is not None:
             loaded = read(data, found)
@@ -185,10 +184,10 @@ def published_loader(
             return loaded
         if request.when_unavailable == "synthetic":
             return stand_in(data, request.seed)
-        searched = ", ".join(str(f) for f in (*request.roots, cache))
+        searched = f"searched: {', '.join(map(str, roots))}"
         wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
-        partly = files.incomplete_data_files(data.folder, data.files, (*request.roots, cache), data.direct)
-        searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
+        if partly := files.incomplete_data_files(data.folder, data.files, roots, data.direct):
+            searched = f"{partly}; {searched}"
         raise DataError(
             f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
             f"folders, or below a folder that --data-root or {PUBLISHED_ROOT_VARIABLE} names: {wanted}. "
@@ -201,7 +200,7 @@ def published_loader(
 def published_graph(
     data: PublishedData,
     raw: files.RawFiles,
-    arcs: tuple[np.ndarray, np.ndarray],
+    arcs: Iterable[np.ndarray],
     features: sp.csr_array,
     labels: np.ndarray,
     *,
@@ -211,16 +210,17 @@ def published_graph(
     """What a reader read, as the published graph: arcs made undirected, without loops, each edge once.
 
     Args:
-        arcs: sources and targets, integers [m] each.
+        arcs: sources and targets, integers [2, m].
         features: CSR [n, d].
         labels: integers [n], −1 where unknown.
 
     Raises:
         DataError: where the counts are not the published ones.
     """
+    sources, targets = arcs
     found = Graph(
         data.key,
-        undirected_adjacency(*arcs, features.shape[0]).adjacency,
+        undirected_adjacency(sources, targets, features.shape[0]).adjacency,
         features,
         labels.astype(np.int64),
         data.counts.classes,
@@ -235,14 +235,14 @@ def published_graph(
 
 def _graphs_digest(data: Graph | GraphCollection) -> str:
     """SHA-256 over the arrays of every graph, in order, and the labels."""
+    parts: list[tuple[np.ndarray, str]] = []
+    for graph in data.graphs if isinstance(data, GraphCollection) else (data,):
+        edges, rows = graph.adjacency, graph.features
+        parts += [(array, "<i8") for array in (edges.indptr, edges.indices, rows.indptr, rows.indices)]
+        parts += [(rows.data, "<f4"), (graph.labels, "<i8")]
     found = hashlib.sha256()
-    graphs = data.graphs if isinstance(data, GraphCollection) else (data,)
-    for graph in graphs:
-        for array in (graph.adjacency.indptr, graph.adjacency.indices, graph.features.indptr, graph.features.indices):
-            found.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
-        found.update(np.ascontiguousarray(graph.features.data, dtype="<f4").tobytes())
-        found.update(np.ascontiguousarray(graph.labels, dtype="<i8").tobytes())
-    found.update(np.ascontiguousarray(data.labels, dtype="<i8").tobytes())
+    for array, kind in (*parts, (data.labels, "<i8")):
+        found.update(np.ascontiguousarray(array, dtype=kind).tobytes())
     return found.hexdigest()
 
 

@@ -153,9 +153,8 @@ def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int
     for key, mask in members.items():
         fits = mask.shape == shape and mask.ndim in (1, 2) and mask.shape[0] == num_nodes
         if not fits or not np.isin(mask, (0, 1)).all():
-            raise DataError(
-                f"{name}: {key} of shape {mask.shape}; allowed: 0 or 1 for each of {num_nodes} nodes, all masks alike"
-            )
+            allowed = f"0 or 1 for each of {num_nodes} nodes, all masks alike"
+            raise DataError(f"{name}: {key} of shape {mask.shape}; allowed: {allowed}")
     columns = [members.get(key, np.zeros(shape)).astype(bool).reshape(num_nodes, -1) for key in SPLIT_MASKS]
     found = tuple(GraphMasks(*(np.flatnonzero(column[:, k]) for column in columns)) for k in range(columns[0].shape[1]))
     for split in found:
@@ -165,9 +164,8 @@ def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int
 
 def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[GraphMasks, ...]:
     """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
-    found = GraphMasks(
-        *(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in csv_tables.CSV_SPLIT_PARTS)
-    )
+    rows = (sorted(i for i, p in parts.items() if p == part) for part in csv_tables.CSV_SPLIT_PARTS)
+    found = GraphMasks(*(np.array(own, dtype=np.int64) for own in rows))
     found.check(num_nodes, name)
     return (found,)
 

@@ -51,9 +51,8 @@ def read_client_table(content: bytes, name: str) -> CsvFeatures | SparseClientTa
     Raises ``DataError`` that lists all faults with file and line.
     """
     head, lines = csv_tables.read_headed_csv(content, name)
-    unnamed = (
-        all(np.isfinite(csv_tables.csv_number(h)) for h in head[1:]) and head[0].casefold() not in csv_tables.CSV_ID_COLUMNS
-    )
+    numbers = all(np.isfinite(csv_tables.csv_number(h)) for h in head[1:])
+    unnamed = numbers and head[0].casefold() not in csv_tables.CSV_ID_COLUMNS
     if len(head) < 2 or unnamed:
         raise DataError(
             f"{name}:1: found {head[:6]}; the first line names the columns, split by commas: id, then one name per feature"
@@ -120,9 +119,8 @@ def read_client_table_names(raw: RawFiles, name: str, count: int) -> tuple[str, 
     if empty is not None:
         raise DataError(f"{file}:{empty}: an empty line; allowed: {count} different names, one per line")
     if len(found) != count or len(set(found)) != len(found):
-        raise DataError(
-            f"{file}: {len(found)} lines, {len(set(found))} different; allowed: {count} different names, one per line"
-        )
+        lines = f"{len(found)} lines, {len(set(found))} different"
+        raise DataError(f"{file}: {lines}; allowed: {count} different names, one per line")
     return tuple(found)
 
 
@@ -188,9 +186,8 @@ def read_client_pyg_table(content: bytes, name: str) -> tuple[np.ndarray, np.nda
     if x.ndim != 2 or x.shape[0] != n or n == 0:
         raise DataError(f"{name}: x has shape {tuple(x.shape)} for {n} labels; allowed: [{n}, features]")
     if arcs.ndim != 2 or arcs.shape[0] != 2 or arcs.is_floating_point():
-        raise DataError(
-            f"{name}: edge_index has shape {tuple(arcs.shape)} and type {arcs.dtype}; allowed: whole numbers [2, m]"
-        )
+        shape = f"shape {tuple(arcs.shape)} and type {arcs.dtype}"
+        raise DataError(f"{name}: edge_index has {shape}; allowed: whole numbers [2, m]")
     if arcs.numel() and (int(arcs.min()) < 0 or int(arcs.max()) >= n):
         wrong = int(arcs.min()) if int(arcs.min()) < 0 else int(arcs.max())
         raise DataError(f"{name}: edge_index names node {wrong}; allowed: 0 … {n - 1}")
@@ -280,9 +277,8 @@ def join_client_tables(given: Sequence[ClientTable], rules: OwnColumnRules, fold
         cells, places, nodes, ends = _stacked([given[number] for number in holding], names)
         own = {"bounds": {k: v for k, v in rules.bounds.items() if k in names}, "drop": [k for k in rules.drop if k in names]}
         with faults.gathering():
-            read = read_own_columns(
-                names, cells, rules.model_copy(update=own), folder, places.__getitem__, nodes, numbered=False
-            )
+            ours = rules.model_copy(update=own)
+            read = read_own_columns(names, cells, ours, folder, places.__getitem__, nodes, numbered=False)
             bounded += read.bounded
             remarks += read.remarks
             for number, begin, end in zip(holding, [0, *ends[:-1]], ends, strict=True):

@@ -8,13 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base.adjacencies import (
-    CleanedAdjacency,
-    adjacency_blocks,
-    describe_adjacency_cleaning,
-    feature_matrix,
-    undirected_adjacency,
-)
+from fedgraph.data.base import adjacencies
+from fedgraph.data.base.adjacencies import CleanedAdjacency, feature_matrix, undirected_adjacency
 from fedgraph.data.base.files import FileFaults
 from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, own_column_scales, read_own_columns
 from fedgraph.data.own.edge_columns import EdgeColumnRules, notice_edge_columns
@@ -130,7 +125,15 @@ def _provenance(
     counted += f", {len(labels.classes)} classes" + (f", {num_owners} owners" if num_owners else "")
     left_out = ("graphs without a label are left out",) if known < labels.numbers.size else ()
     more = (f"not used: {', '.join(given.unused)}",) if given.unused else ()
-    parts = (counted, *labels.remarks, *left_out, *more, *describe_adjacency_cleaning([cleaned]), *given.read.remarks, *seen)
+    parts = (
+        counted,
+        *labels.remarks,
+        *left_out,
+        *more,
+        *adjacencies.describe_adjacency_cleaning([cleaned]),
+        *given.read.remarks,
+        *seen,
+    )
     return GraphProvenance("own", "; ".join(parts), given.checksums)
 
 
@@ -151,9 +154,8 @@ def label_own_collection(
     """
     labels = read_own_labels(given.labels, where, "graph")
     if "" in given.owners and any(given.owners):
-        raise DataError(
-            f"{where}: graph {given.names[given.owners.index('')]!r} has no owner, others have; allowed: all or none"
-        )
+        first = given.names[given.owners.index("")]
+        raise DataError(f"{where}: graph {first!r} has no owner, others have; allowed: all or none")
     cleaned = undirected_adjacency(given.ends[:, 0], given.ends[:, 1], int(given.sizes.sum()))
     matrix = feature_matrix(given.read.matrix)
     from_edges, seen = notice_edge_columns(rules, matrix, cleaned.adjacency, given.read.names)
@@ -179,7 +181,7 @@ def label_own_collection(
         )
 
     ends = np.cumsum(given.sizes)
-    graphs = [part(place, block) for place, block in enumerate(adjacency_blocks(cleaned.adjacency, given.sizes))]
+    graphs = [part(place, block) for place, block in enumerate(adjacencies.adjacency_blocks(cleaned.adjacency, given.sizes))]
     number = {owner: place for place, owner in enumerate(owners)}
     whole = GraphCollection(
         name=name,
@@ -206,9 +208,8 @@ def own_collection_as_rows(collection: GraphCollection) -> Graph:
     """
     first = collection.graphs[0]
     sizes = np.array([graph.num_nodes for graph in collection.graphs])
-    degrees = [
-        np.bincount(np.minimum(g.degrees, _MOST_DEGREE), minlength=_MOST_DEGREE + 1) / g.num_nodes for g in collection.graphs
-    ]
+    most = _MOST_DEGREE + 1
+    degrees = [np.bincount(g.degrees.clip(max=_MOST_DEGREE), minlength=most) / g.num_nodes for g in collection.graphs]
     edges = np.array([graph.num_edges for graph in collection.graphs])
     means = np.stack([np.asarray(graph.features.mean(axis=0)).ravel() for graph in collection.graphs])
     matrix = np.column_stack([sizes, edges, 2 * edges / sizes, *np.stack(degrees).T, means])

@@ -165,10 +165,8 @@ def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> lis
     wrong = column.empty if rules.empty == "refuse" else np.zeros(column.empty.shape, dtype=bool)
     if column.kind == "number" or (column.kind == "text" and rules.text == "refuse"):
         wrong = wrong | (np.isnan(column.values) & ~column.empty)
-    remedy = {
-        True: "finite numbers, or empty: missing",
-        False: "finite numbers, or text: one-hot" if column.kind == "text" else "finite numbers",
-    }
+    numbers = "finite numbers, or text: one-hot" if column.kind == "text" else "finite numbers"
+    remedy = {True: "finite numbers, or empty: missing", False: numbers}
     choice = wrong & (column.empty | (column.kind == "text"))  # what one word allows is said once for the column
     told = wrong & ~choice
     alike = {emptiness: np.flatnonzero(choice & (column.empty == emptiness)) for emptiness in (True, False)}

@@ -50,9 +50,8 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
     if not file.is_file():
         return []
     found, faults = [], FileFaults()
-    for number, cells in csv_tables.skip_csv_header(
-        csv_tables.read_csv_lines(raw.read(name), str(file), least=1), rows, columns=1
-    ):
+    lines = csv_tables.read_csv_lines(raw.read(name), str(file), least=1)
+    for number, cells in csv_tables.skip_csv_header(lines, rows, columns=1):
         if len(cells) != 2 or not cells[1]:
             faults.note(f"{file}:{number}", f"found {cells}; allowed: two columns, a node and a text")
         elif cells[0] not in rows:

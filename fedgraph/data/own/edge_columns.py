@@ -51,15 +51,12 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
     able = np.flatnonzero(filled >= 0.2 * max(1, int((degrees > 1).sum())))  # a centrality of nearly all nodes is not zero
     dense = {int(place): by_column[:, [place]].toarray().ravel() for place in able}
     dense = {place: values for place, values in dense.items() if np.unique(values).size > 2}
-    if not dense:
-        return {}
-    measures = [(what, values) for what, values in _measures(adjacency, degrees) if np.ptp(values) > 0]
-    nearest = (
-        {names[place]: max((_likeness(column, values), what) for what, values in measures) for place, column in dense.items()}
-        if measures
-        else {}
-    )
-    return {name: what for name, (likeness, what) in nearest.items() if likeness >= _ALIKE}
+    measures = [(what, values) for what, values in _measures(adjacency, degrees) if np.ptp(values) > 0] if dense else []
+    found: dict[str, str] = {}
+    for place, column in dense.items():
+        likeness, what = max(((_likeness(column, values), what) for what, values in measures), default=(0.0, ""))
+        found |= {names[place]: what} if likeness >= _ALIKE else {}
+    return found
 
 
 def _likeness(column: np.ndarray, values: np.ndarray) -> float:

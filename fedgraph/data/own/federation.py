@@ -143,9 +143,8 @@ def load(path: Path, rules: OwnTableRules, labelled: bool = True) -> Graph:
     split = _joined_split(given, starts, path, names)
     provenance = GraphProvenance("own", "; ".join((detail, *seen)), checksums)
     scales = own_column_scales(graph.features, columns, read.bounded)
-    ids = tuple(
-        f"{name}/{node}" for name, g in zip(names, given, strict=True) for node in sorted(g.rows, key=g.rows.__getitem__)
-    )
+    of_clients = (sorted(g.rows, key=g.rows.__getitem__) for g in given)
+    ids = tuple(f"{name}/{node}" for name, nodes in zip(names, of_clients, strict=True) for node in nodes)
     called = replace(graph.names, ids=ids)
     return replace(graph, names=called, masks=split, provenance=provenance, features_from_edges=from_edges, columns=scales)
 
@@ -253,9 +252,8 @@ def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> _Given:
     if isinstance(features, csv_tables.CsvFeatures):
         texts = features
     else:
-        part = replace(
-            part, rows=features.set_rows, columns=features.columns, column_names=features.names, values=features.values
-        )
+        part = replace(part, rows=features.set_rows, columns=features.columns, values=features.values)
+        part = replace(part, column_names=features.names)
     return _Given(str(raw.folder / kind), part, texts, rows, cleaned, more_columns=more)
 
 

@@ -169,12 +169,12 @@ def _labelled(raw: RawFiles, graphs: Sequence[OwnCollectionGraph], label: str, f
             found.faults.note(f"{file}:{number}", f"graph {name!r} has a second label; allowed: one")
         said[name] = cells
     place = head.index(_OWNER) if _OWNER in head else None
-    return [
-        replace(graph, label=own[of_label], owner="" if place is None else own[place])
-        if (own := said.get(graph.name)) is not None
-        else graph
-        for graph in graphs
-    ]
+    labelled = []
+    for graph in graphs:
+        if (own := said.get(graph.name)) is not None:
+            graph = replace(graph, label=own[of_label], owner="" if place is None else own[place])
+        labelled.append(graph)
+    return labelled
 
 
 def _of_tables(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
@@ -292,9 +292,8 @@ def _of_tu(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
         every = np.unique(kinds)
         columns += [f"kind is {kind}" for kind in every]
         cells = [[*row, *("1" if kind == one else "0" for one in every)] for row, kind in zip(cells, kinds, strict=True)]
-    found.unused |= {
-        file.name: None for end in ("edge_labels", "edge_attributes") for file in raw.folder.glob(f"{prefix}_{end}.txt")
-    }
+    unread = (file for end in ("edge_labels", "edge_attributes") for file in raw.folder.glob(f"{prefix}_{end}.txt"))
+    found.unused |= dict.fromkeys(file.name for file in unread)
     starts = np.searchsorted(owner, np.arange(count + 1))
     order = np.argsort(owner[ends[:, 0]], kind="stable")
     cuts = np.searchsorted(owner[ends[order, 0]], np.arange(count + 1))

@@ -89,9 +89,8 @@ class _Reader:
         elif name == "data":
             self._key = given.get("key", "")
             if self._key not in self._keys:
-                self.faults.note(
-                    self._here, f"data of the unknown key {self._key!r}; allowed: {', '.join(self._keys) or 'none'}"
-                )
+                allowed = ", ".join(self._keys) or "none"
+                self.faults.note(self._here, f"data of the unknown key {self._key!r}; allowed: {allowed}")
         self._text = ""
 
     def _node(self, node: str) -> None:
@@ -125,12 +124,10 @@ class _Reader:
             self.faults.note(self.file, f"graph {graph.name!r} has no node; allowed: one or more")
         for one, two, line in graph.ends:
             for node in sorted({one, two} - graph.rows.keys()):
-                self.faults.note(
-                    f"{self.file}:{line}", f"unknown node {node!r}; allowed: the {len(graph.rows)} nodes of its graph"
-                )
-        usual = {
-            name: self._defaults[key] for key, (what, name) in self._keys.items() if key in self._defaults and what != "edge"
-        }
+                allowed = f"the {len(graph.rows)} nodes of its graph"
+                self.faults.note(f"{self.file}:{line}", f"unknown node {node!r}; allowed: {allowed}")
+        of_nodes = {key: name for key, (what, name) in self._keys.items() if what != "edge"}
+        usual = {name: self._defaults[key] for key, name in of_nodes.items() if key in self._defaults}
         columns = tuple(dict.fromkeys(name for data in graph.data for name in data))
         columns += tuple(n for _, (what, n) in self._keys.items() if what == "node" and n in usual and n not in columns)
         ends = [(graph.rows.get(one, 0), graph.rows.get(two, 0)) for one, two, _ in graph.ends]

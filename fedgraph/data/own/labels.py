@@ -71,9 +71,8 @@ def read_own_labels(values: Iterable[object], where: str, what: str = "node") ->
         remarks.append(f"{missing:,} of {numbers.size:,} {what}s have no label (None, NaN, −1, empty)")
     if doubtful := [text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS]:
         counted = int(np.isin(numbers, [known.index(text) for text in doubtful]).sum())
-        remarks.append(
-            f"the label {doubtful[0]!r} of {counted:,} {what}s counts as a class; if it means that nobody knows, leave it empty"
-        )
+        counts = f"the label {doubtful[0]!r} of {counted:,} {what}s counts as a class"
+        remarks.append(f"{counts}; if it means that nobody knows, leave it empty")
     return OwnLabels(numbers, tuple(known), tuple(remarks))
 
 

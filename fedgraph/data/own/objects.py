@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,9 +85,8 @@ def _of_pyg(data: Any, name: str) -> OneGraph:
     rows, ends = _parts_of_pyg(data, "the PyG data object")
     labels = data.y.cpu().numpy()
     if labels.ndim > 1 and labels.shape[1:] != (1,):
-        raise DataError(
-            f"y has shape {labels.shape}; allowed: one label per node, [n]. For several labels compare one at a time"
-        )
+        one = "one label per node, [n]. For several labels compare one at a time"
+        raise DataError(f"y has shape {labels.shape}; allowed: {one}")
     masks, alone = _masks_of(data, rows.shape[0])
     unused = (*_unused_of_pyg(data, (*_READ_OF_PYG, *splits.SPLIT_MASKS), "object"), *alone)
     words = labels.reshape(-1).tolist()
@@ -176,27 +176,14 @@ def _of_tables(
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
     unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
     words = nodes[chosen].tolist() if chosen in columns else [None] * len(ids)
-    return OneGraph(
-        name,
-        _title(name),
-        one,
-        two,
-        read.matrix,
-        words,
-        unused=unused,
-        remarks=read.remarks,
-        from_rows=read.from_rows,
-        names=read.names,
-        ids=tuple(ids),
-        bounded=read.bounded,
-    )
+    made = OneGraph(name, _title(name), one, two, read.matrix, words, unused=unused, ids=tuple(ids))
+    return replace(made, remarks=read.remarks, from_rows=read.from_rows, names=read.names, bounded=read.bounded)
 
 
 def _ends(columns: Sequence[str]) -> tuple[str, str]:
     if len(columns) < 2:
-        raise DataError(
-            f"the table of edges has the columns {', '.join(columns) or 'none'}; allowed: two ends, such as source, target"
-        )
+        found = f"the table of edges has the columns {', '.join(columns) or 'none'}"
+        raise DataError(f"{found}; allowed: two ends, such as source, target")
     return next((pair for pair in _ENDS if set(pair) <= set(columns)), (columns[0], columns[1]))
 
 
@@ -284,8 +271,7 @@ def _require_sound(rows: np.ndarray, ends: np.ndarray, where: str) -> None:
     if rows.ndim != 2 or rows.shape[0] == 0:
         raise DataError(f"{where}: x has shape {rows.shape}; allowed: [n, d], one node or more")
     if not np.isfinite(rows).all():
-        raise DataError(
-            f"{where}: x of node {int(np.argwhere(~np.isfinite(rows))[0, 0])} is not finite; allowed: finite numbers"
-        )
+        node = int(np.argwhere(~np.isfinite(rows))[0, 0])
+        raise DataError(f"{where}: x of node {node} is not finite; allowed: finite numbers")
     if ends.size and (ends.min() < 0 or ends.max() >= rows.shape[0]):
         raise DataError(f"{where}: an edge names node {int(ends.max())}; allowed: 0 … {rows.shape[0] - 1}")

@@ -58,10 +58,8 @@ def _figure(records: SectionRecords, notice: str | None) -> plots.PlotFigure:
     shown = [e for e in records.entries if math.isfinite(e.epsilon) and (_known(e.epsilon_provable) or _known(_bound(e)))]
 
     def paint(axes: list[Axes]) -> None:
-        for kind, colour, marker, value in (
-            ("provable", plots.PLOT_COLOURS[0], "o", lambda e: e.epsilon_provable),
-            ("at least", plots.PLOT_COLOURS[1], "v", _bound),
-        ):
+        provable = ("provable", plots.PLOT_COLOURS[0], "o", lambda e: e.epsilon_provable)
+        for kind, colour, marker, value in (provable, ("at least", plots.PLOT_COLOURS[1], "v", _bound)):
             points = [(e.epsilon, value(e)) for e in shown if _known(value(e))]
             axes[0].scatter([p[0] for p in points], [p[1] for p in points], s=30, color=colour, marker=marker, label=kind)
         low, high = min(e.epsilon for e in shown), max(e.epsilon for e in shown)
@@ -70,9 +68,8 @@ def _figure(records: SectionRecords, notice: str | None) -> plots.PlotFigure:
         axes[0].legend(frameon=False)
         axes[0].grid(alpha=0.25)
 
-    return plots.draw_plot(
-        f"{records.name}-claims", "Every claim against its provable ε and its lower bound.", 1, paint, notice, 4.4
-    )
+    caption = "Every claim against its provable ε and its lower bound."
+    return plots.draw_plot(f"{records.name}-claims", caption, 1, paint, notice, 4.4)
 
 
 def _bound(entry: CellEntry) -> float:

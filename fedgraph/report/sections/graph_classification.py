@@ -10,15 +10,8 @@ from fedgraph.privacy.accounting import best_accuracy
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
-from fedgraph.report.sections.base import (
-    SECTION_ENCODERS,
-    Section,
-    SectionRecords,
-    SectionTable,
-    describe_section_solver,
-    tabulate_section,
-    tabulate_section_measures,
-)
+from fedgraph.report.sections import base
+from fedgraph.report.sections.base import SECTION_ENCODERS, Section, SectionRecords, SectionTable, tabulate_section
 
 _PART = "graph_classification"
 KINDS = (_PART,)  # the tasks that this section speaks of
@@ -42,11 +35,11 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         *_explained(rows),
         *(_printed_spreads(rows) if _judge(rows) == _SVM else []),
         *_unsolved(rows),
-        *describe_section_solver([e.facts_as(GraphClassificationFacts).solver for e in records.entries], records.settings),
+        *base.describe_section_solver([e.facts_as(GraphClassificationFacts).solver for e in records.entries], records.settings),
         *attack_bounds.explain_attack_bounds(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == _SVM else []  # published are accuracies of support vector machines
-    tables = [_accuracies(rows), *printed, *_bounds(rows), *tabulate_section_measures(rows)]
+    tables = [_accuracies(rows), *printed, *_bounds(rows), *base.tabulate_section_measures(rows)]
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 
 
@@ -56,9 +49,8 @@ def _facts(row: ReportRow) -> GraphClassificationFacts:
 
 def _explained(rows: Sequence[ReportRow]) -> list[str]:
     """Why a correct encoder cannot give the published numbers at ε = 1/|V|, and what would be needed."""
-    tiny = [
-        r for r in rows if (_facts(r).rule, _facts(r).encoder) == ("1/n", "multi-bit") and _facts(r).bayes_balanced is not None
-    ]
+    bounded = [r for r in rows if _facts(r).bayes_balanced is not None]
+    tiny = [r for r in bounded if (_facts(r).rule, _facts(r).encoder) == ("1/n", "multi-bit")]
     size = next((r for r in rows if r.head.method == _SIZE), None)
     if not tiny or size is None:
         return []
@@ -66,9 +58,8 @@ def _explained(rows: Sequence[ReportRow]) -> list[str]:
     bound = max(_facts(r).bayes_balanced or 0.0 for r in tiny)
     found = [fill_phrase(_PART, "fair_coins", low=low, median=median, high=high, bound=bound)]
     for r in tiny:
-        printed = printed_numbers.find_printed_number(
-            r.head.dataset, "local_dp", _facts(r).model, printed_numbers.PRINTED_PER_GRAPH, "accuracy"
-        )
+        at = (_facts(r).model, printed_numbers.PRINTED_PER_GRAPH, "accuracy")
+        printed = printed_numbers.find_printed_number(r.head.dataset, "local_dp", *at)
         if printed and _judge(rows) == _SVM:
             need = best_accuracy.epsilon_for_accuracy(printed.value)
             by = {"size": size.mean("accuracy"), "ours": r.mean("accuracy"), "need": need, "times": need / median}
@@ -129,9 +120,8 @@ def _name(row: ReportRow) -> str:
 
 def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
     neighbours = sorted({m for r in rows for m in r.head.metrics if m.startswith("knn")}, key=lambda m: int(m[3:]))
-    tuned, looked_at = (
-        {m: title for m, title in names.items() if any(m in r.head.metrics for r in rows)} for names in (_TUNED, _LOOKED_AT)
-    )
+    measured = {m for r in rows for m in r.head.metrics}
+    tuned, looked_at = ({m: title for m, title in names.items() if m in measured} for names in (_TUNED, _LOOKED_AT))
     scores = {"accuracy": _judge(rows)} | tuned | {m: f"k-NN, k = {m[3:]}" for m in neighbours}
     scores |= {"model": "the model itself"} | looked_at
     columns: dict[str, Callable[[ReportRow], str]] = {
@@ -150,9 +140,8 @@ def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
     of_nodes = [_name(r) for r in rows if r.head.protection and r.head.protection.unit.value == "node"]
     unit = "Unit: one graph of known size"  # a promised degree protects a node, not the graph
     unit += f", but one node, at the promised degree, in {' and '.join(of_nodes)}" if of_nodes else ""
-    note = fill_phrase(_PART, "table", unit=unit, delta=rows[0].head.delta) + (
-        f" {fill_phrase(_PART, 'tuned')}" if tuned else ""
-    )
+    note = fill_phrase(_PART, "table", unit=unit, delta=rows[0].head.delta)
+    note += f" {fill_phrase(_PART, 'tuned')}" if tuned else ""
     return tabulate_section("Accuracy and privacy", sorted(rows, key=lambda r: r.head.method not in _LEAKS), columns, note)
 
 
@@ -191,11 +180,8 @@ def _bounds(rows: Sequence[ReportRow]) -> list[SectionTable]:
         "bound, size included": lambda r: f"{_facts(r).bayes_given_size:.3f}",
         "measured": functools.partial(format_row_mean, metric="accuracy"),
     }
-    return (
-        [tabulate_section("What the release can show at most", limited, columns, fill_phrase(_PART, "bounds"))]
-        if limited
-        else []
-    )
+    note = fill_phrase(_PART, "bounds")
+    return [tabulate_section("What the release can show at most", limited, columns, note)] if limited else []
 
 
 def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
@@ -216,7 +202,6 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
             lines.append(charts.chart_over_budgets(SECTION_ENCODERS[encoder], own, "accuracy"))
         clear = [r for r in rows if _facts(r).label == model and math.isinf(r.head.epsilon)]
         levels = [*fixed, *(("no encoding", r.mean("accuracy")) for r in clear)]
-        panels.append(
-            charts.ChartPanel(f"GW of {model} embedding", f"{_judge(rows)} test accuracy", tuple(lines), tuple(levels))
-        )
+        ylabel = f"{_judge(rows)} test accuracy"
+        panels.append(charts.ChartPanel(f"GW of {model} embedding", ylabel, tuple(lines), tuple(levels)))
     return charts.draw_chart(f"{records.name}-accuracy", fill_phrase(_PART, "figure"), panels, notice)

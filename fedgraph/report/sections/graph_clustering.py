@@ -13,14 +13,8 @@ from fedgraph.cells.task_facts import GraphClusteringFacts
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
-from fedgraph.report.sections.base import (
-    SECTION_ENCODERS,
-    Section,
-    SectionRecords,
-    SectionTable,
-    describe_section_solver,
-    tabulate_section,
-)
+from fedgraph.report.sections import base
+from fedgraph.report.sections.base import SECTION_ENCODERS, Section, SectionRecords, SectionTable, tabulate_section
 
 KINDS = ("graph_clustering",)  # the tasks that this section speaks of
 
@@ -37,7 +31,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     sentences = (
         fill_phrase("graph_clustering", "clients", facts=facts, seeds=seeds),
         fill_phrase("graph_clustering", "sizes"),
-        *describe_section_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries], records.settings),
+        *base.describe_section_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries], records.settings),
         *attack_bounds.explain_attack_bounds(rows, records.among),
     )
     return Section(sentences, (_table(rows), *_beside(records, rows)), _figures(records, rows, notice))
@@ -94,16 +88,12 @@ def _beside(records: SectionRecords, rows: Sequence[ReportRow]) -> list[SectionT
             mean = f"{row.mean('gw_mean'):.3f} ± {row.mean('gw_spread'):.3f}"
             apart = printed_numbers.compare_printed_number(row, "gw_mean", printed)
             coded = SECTION_ENCODERS[_facts(row).encoder]
-            name = _name(row) + (
-                "" if math.isinf(at) else f", {coded}, ε = {'1/n' if at == printed_numbers.PRINTED_PER_GRAPH else at}"
-            )
+            rule = "1/n" if at == printed_numbers.PRINTED_PER_GRAPH else at
+            name = _name(row) + ("" if math.isinf(at) else f", {coded}, ε = {rule}")
             body.append((name, mean, f"{printed.value:g} ± {printed.spread:g}", *apart, printed.source))
     header = ("what", "ours", "printed", "difference", "in standard errors", "source")
-    return (
-        [SectionTable("Beside the published numbers", header, tuple(body), fill_phrase("graph_clustering", "beside"))]
-        if body
-        else []
-    )
+    note = fill_phrase("graph_clustering", "beside")
+    return [SectionTable("Beside the published numbers", header, tuple(body), note)] if body else []
 
 
 def _facts(row: ReportRow) -> GraphClusteringFacts:
@@ -135,9 +125,8 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
         levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
         panels.append(charts.ChartPanel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
     panels += _discrepancies(encoded)
-    found = [
-        *charts.draw_chart(f"{records.name}-scores", fill_phrase("graph_clustering", "figure"), panels, notice, height=3.6)
-    ]
+    caption = fill_phrase("graph_clustering", "figure")
+    found = [*charts.draw_chart(f"{records.name}-scores", caption, panels, notice, height=3.6)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         by_geometry = entry.facts_as(GraphClusteringFacts).how == "gw"
         if "distances" in arrays and by_geometry and (math.isinf(entry.epsilon) or entry.epsilon == encoded[0].head.epsilon):

@@ -82,9 +82,8 @@ def _pairs(rows: Sequence[ReportRow], arrays: _Arrays) -> SectionTable:
     for row in rows:
         rank = "—"
         if row.head.method != _GED and (_GED, 0) in arrays:
-            both = [
-                (_upper(arrays[_GED, s]["distances"]), _upper(arrays[row.head.method, s]["distances"])) for s in _seeds(row)
-            ]
+            names = (_GED, row.head.method)
+            both = [tuple(_upper(arrays[name, s]["distances"]) for name in names) for s in _seeds(row)]
             ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
             rank = phrase_number(float(np.mean(ranks))) if ranks else "—"
         ties = []

@@ -42,9 +42,8 @@ def _answer(named: dict[str, ReportRow]) -> list[str]:
     product, nudged = named["product"], named["nudged"]
     saddles, aside = nudged.mean("lower"), _standard_error(nudged.values("lower"))
     found = [fill_phrase("graph_starts", "saddles", share=f"{saddles:.1%} ± {aside:.1%}")]
-    alone, beside = (
-        [r for r in named.values() if _facts(r).noise is not None and _facts(r).with_product == both] for both in (False, True)
-    )
+    noisy = [r for r in named.values() if _facts(r).noise is not None]
+    alone, beside = ([r for r in noisy if _facts(r).with_product == both] for both in (False, True))
     lower = [r for r in alone if r.mean("noised_objective") < product.mean("objective")]
     if lower:
         listed = ", ".join(f"{r.mean('noised_objective'):.4g} at {_facts(r).noise:g}" for r in lower)
@@ -59,9 +58,8 @@ def _against(noisy: Sequence[ReportRow], rival: ReportRow) -> str:
     best = max(noisy, key=lambda r: r.mean("gain"))
     apart = [a - b for a, b in zip(best.values("gain"), rival.values("gain"), strict=True)]
     mean, error = statistics.fmean(apart), _standard_error(apart)
-    verdict = (
-        "noise ends lower" if mean > 2 * error else "the random vertices end lower" if mean < -2 * error else "no difference"
-    )
+    worse = "the random vertices end lower" if mean < -2 * error else "no difference"
+    verdict = "noise ends lower" if mean > 2 * error else worse
     both = " together with p qᵀ" if _facts(best).with_product else ""
     sure = "" if abs(mean) <= 2 * error else ", by more than two standard errors"
     ours, theirs = (f"{r.mean('gain'):+.2%} ± {_standard_error(r.values('gain')):.2%}" for r in (best, rival))
@@ -106,15 +104,13 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
     noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
 
     def line(label: str, metric: str, shown: Sequence[ReportRow]) -> charts.ChartSeries:
-        return charts.ChartSeries(
-            label, levels, [r.mean(metric) for r in shown], [_standard_error(r.values(metric)) for r in shown]
-        )
+        errors = [_standard_error(r.values(metric)) for r in shown]
+        return charts.ChartSeries(label, levels, [r.mean(metric) for r in shown], errors)
 
     both = (line("noised problem (Figure 5)", "noised_objective", noisy), line("clear problem, from there", "objective", noisy))
     gains = (line("noise, 2 descents", "gain", noisy), line("p qᵀ and noise, 3", "gain", joined))
-    rivals = tuple(
-        (f"{n}, {_facts(named[n]).descents}", named[n].mean("gain")) for n in _WORDS if n not in ("product", "nudged")
-    )
+    others = [n for n in _WORDS if n not in ("product", "nudged")]
+    rivals = tuple((f"{n}, {_facts(named[n]).descents}", named[n].mean("gain")) for n in others)
     clear = (("clear problem, from p qᵀ", named["product"].mean("objective")),)
     across = "standard deviation of the noise"
     panels = (

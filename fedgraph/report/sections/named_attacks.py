@@ -96,12 +96,8 @@ def _refuted(told: Sequence[_AttackedRow], among: int) -> list[str]:
         sure = t.epsilon(one_run.ONE_RUN_ALPHA / among)
         if sure is not None and sure > t.row.provable:
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
-            shown = {
-                "sure": phrase_number(sure, 3),
-                "name": _name(t.row),
-                "provable": phrase_upper_bound(t.row.provable, 3),
-                "tried": tried,
-            }
+            shown = {"sure": phrase_number(sure, 3), "name": _name(t.row), "tried": tried}
+            shown["provable"] = phrase_upper_bound(t.row.provable, 3)
             about = {"attack": t.one.attack, "head": t.row.head, "alpha": one_run.ONE_RUN_ALPHA, "among": among}
             found.append(fill_phrase(_PART, "refuted", **shown, **about, cell=locate_attack_bound(t.row)))
     return found
@@ -176,16 +172,13 @@ def _advantage(records: SectionRecords, told: Sequence[_AttackedRow], notice: st
 
     def paint(axes: list[Axes]) -> None:
         grid = np.geomspace(min([0.05, *finite]), most, 200)
-        axes[0].plot(
-            grid, [operating_points.most_advantage(e, delta) for e in grid], color="#4c566a", lw=1.4, label="most that ε allows"
-        )
+        limits = [operating_points.most_advantage(e, delta) for e in grid]
+        axes[0].plot(grid, limits, color="#4c566a", lw=1.4, label="most that ε allows")
         for place, name in enumerate(names):
             own = [t for t in shown if t.one.attack == name]
             x = [min(t.row.provable, most) * 1.03 ** (place - len(names) / 2) for t in own]
-            colour, marker = (
-                plots.PLOT_COLOURS[place % len(plots.PLOT_COLOURS)],
-                plots.PLOT_MARKERS[place % len(plots.PLOT_MARKERS)],
-            )
+            colour = plots.PLOT_COLOURS[place % len(plots.PLOT_COLOURS)]
+            marker = plots.PLOT_MARKERS[place % len(plots.PLOT_MARKERS)]
             axes[0].scatter(x, [t.advantage for t in own], s=26, label=name, color=colour, marker=marker)
         of_noise = [operating_points.gaussian_operating_point(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
         inside = [(e, gain) for e, gain in of_noise if grid[0] <= e <= most * 0.8]

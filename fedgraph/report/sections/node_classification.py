@@ -15,14 +15,8 @@ from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
 from fedgraph.report.result_files import read_result_curve
-from fedgraph.report.sections.base import (
-    Section,
-    SectionRecords,
-    SectionTable,
-    describe_section_majority,
-    tabulate_section,
-    tabulate_section_measures,
-)
+from fedgraph.report.sections import base
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 from fedgraph.worlds.world import WorldKind
 
 _PART = "node_classification"
@@ -44,7 +38,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     where = where.replace("nodes", f"{facts.one}s")
     sentences = [
         f"{facts.train_nodes} training {facts.one}s; test accuracy {where}, {phrase_average(seeds)}.",
-        *describe_section_majority(rows),
+        *base.describe_section_majority(rows),
         *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
     if facts.split == "parts":
@@ -55,7 +49,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         sentences.append(fill_phrase(_PART, "federated", facts=facts, known=known))
     sentences += _describe_traffic(every)
     sentences += attack_bounds.explain_attack_bounds(rows, records.among)
-    tables = [_accuracies(rows), *tabulate_section_measures(rows), *_best_edge_level(rows), *_against_papers(rows)]
+    tables = [_accuracies(rows), *base.tabulate_section_measures(rows), *_best_edge_level(rows), *_against_papers(rows)]
     tables.append(_privacy(rows, records.among))
     grown = _curves(records.name, records.entries, notice)
     figures = (*_figures(records, rows, notice), *grown, *_maps(records, notice))
@@ -110,11 +104,10 @@ def _best_edge_level(rows: Sequence[ReportRow]) -> list[SectionTable]:
         cells = []
         for among in (here, without):
             best = max(among, key=lambda r: r.mean("accuracy"), default=None)
-            cells += (
-                [best.name, format_row_mean(best, "accuracy"), phrase_upper_bound(best.provable, 2)]
-                if best
-                else ["—", "—", "—"]
-            )
+            if best is None:
+                cells += ["—"] * 3
+            else:
+                cells += [best.name, format_row_mean(best, "accuracy"), phrase_upper_bound(best.provable, 2)]
         body.append((trust.title, phrase_number(epsilon), *cells))
     if len({r.name for r in kept}) < 2:
         return []

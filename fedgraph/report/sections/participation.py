@@ -6,27 +6,14 @@ from collections.abc import Callable, Sequence
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, client_choices, owner_letters
-from fedgraph.report.client_choices import (
-    ALONE_CHOICE,
-    CHOICE_METRICS,
-    CURATOR_CHOICE,
-    ChoiceOwnFit,
-    ClientChoice,
-    ClientChoices,
-    make_joined_choice,
-    make_left_out_choice,
-)
+from fedgraph.report.client_choices import ALONE_CHOICE, CHOICE_METRICS, CURATOR_CHOICE, ClientChoice, ClientChoices
 from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_first, phrase_number, phrase_upper_bound
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 from fedgraph.worlds.world import WorldKind
 
-_LINES = (
-    ALONE_CHOICE,
-    *(make_joined_choice(Trust.SUMS, own) for own in ChoiceOwnFit),
-    make_joined_choice(Trust.OWN_CLIENT),
-    CURATOR_CHOICE,
-)
+_SUMS = tuple(client_choices.make_joined_choice(Trust.SUMS, own) for own in client_choices.ChoiceOwnFit)
+_LINES = (ALONE_CHOICE, *_SUMS, client_choices.make_joined_choice(Trust.OWN_CLIENT), CURATOR_CHOICE)
 _MOST_NAMED = 6  # rows that a sentence lists
 _PART = "participation"
 KINDS = (_PART,)  # the tasks that this section speaks of
@@ -48,11 +35,9 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         *_majority(found),
         *_who_gains(found),
     ]
-    ranked = (
-        []
-        if found.metric != client_choices.CHOICE_RECALL
-        else [_everybody(client_choices.read_client_choices(records, client_choices.CHOICE_PRECISION))]
-    )
+    ranked = []
+    if found.metric == client_choices.CHOICE_RECALL:
+        ranked = [_everybody(client_choices.read_client_choices(records, client_choices.CHOICE_PRECISION))]
     return build_participation_choices(records, found, tuple(sentences), ranked, (), notice)
 
 
@@ -163,7 +148,7 @@ def _everybody(found: ClientChoices) -> SectionTable:
             if any(c != "—" for c in cells):
                 body.append((learner, choice.words, *cells, found.toward.get(choice, "")))
     header = ("learner", "choice", *(f"ε = {phrase_number(e)}" for e in found.epsilons), "protects from")
-    adapted = any(choice.own is not ChoiceOwnFit.NOTHING for choice in found.present(client_choices.EVERY_CHOICE))
+    adapted = any(choice.own.value for choice in found.present(client_choices.EVERY_CHOICE))
     note = fill_phrase(_PART, "everybody") + (f" {fill_phrase(_PART, 'own')}" if adapted else "")
     return SectionTable(f"Each choice, {CHOICE_METRICS[found.metric]}", header, tuple(body), note)
 
@@ -180,12 +165,9 @@ def _clients(found: ClientChoices, epsilon: float) -> SectionTable:
     if found.metric == client_choices.CHOICE_ACCURACY and found.usual:
         columns["majority share"] = lambda c: _text(found.usual.get(c))
     columns["alone, kept inside"] = lambda c: _text(found.value(*inside, c) if inside else None)
-    columns[f"alone at ε = {phrase_number(epsilon)}"] = lambda c: _text(
-        found.value(here[0], epsilon, ALONE_CHOICE, c) if here else None
-    )
-    for other in found.present(
-        (*client_choices.ADAPTED_CHOICES, *map(make_left_out_choice, client_choices.CHOICE_TRUST_WORDS), CURATOR_CHOICE)
-    ):
+    noised = f"alone at ε = {phrase_number(epsilon)}"
+    columns[noised] = lambda c: _text(found.value(here[0], epsilon, ALONE_CHOICE, c) if here else None)
+    for other in found.present(client_choices.SINGLE_CLIENT_CHOICES):
         columns[other.words] = lambda c, other=other: _text(found.value(learner, epsilon, other, c))  # type: ignore[misc]
     columns["gain"] = lambda c: _text(_gain(found, epsilon, picked, inside, c) if inside else None, "+.3f")
     columns["ε provable"] = lambda c: phrase_upper_bound(found.price(learner, epsilon, choice, c), 3)

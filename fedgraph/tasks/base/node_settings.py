@@ -120,9 +120,8 @@ class Params(grid.Grid):
         if not labelled:
             raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
         given = protocols.graph_without_labels(public) if public is not None else None
-        needs = isinstance(self.public, public_set.PublicSet) or (
-            self.public == "test-graph" and self.protocol in ("inductive", "inductive-edges")
-        )
+        inductive = self.protocol in ("inductive", "inductive-edges")
+        needs = isinstance(self.public, public_set.PublicSet) or (self.public == "test-graph" and inductive)
         called = public_set.public_set_name(self.public) if needs else "nothing"
         if needs and given is None:
             raise ScenarioError(
@@ -166,9 +165,8 @@ class Params(grid.Grid):
             name, trusted = grid.label_grid_row(spec), grid.list_grid_row_trust(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
-                raise ValueError(
-                    f"row {name}: a server sees every trial of a choice; select needs trust: [curator], found {said}"
-                )
+                seen = f"row {name}: a server sees every trial of a choice"
+                raise ValueError(f"{seen}; select needs trust: [curator], found {said}")
             if grid.grid_row_ignores_budget(spec) or math.inf in map(float, spec.get("epsilons", self.epsilons)):
                 raise ValueError(f"row {name}: a choice without noise has no price; select needs a private method and finite ε")
             if self.attack is not None or self.map or self.curve or "published" in self.calibrated_by:

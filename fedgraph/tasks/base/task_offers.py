@@ -91,9 +91,7 @@ def without_task_row_keys(entry: SettingsSpec, row: type[TaskRowKeys]) -> Settin
 
 
 P = TypeVar("P")  # the task's settings
-NestedTaskPlugin: TypeAlias = tuple[
-    tuple[str | int, ...], str, SettingsSpec
-]  # (place in the settings, room of plugins, its settings)
+NestedTaskPlugin: TypeAlias = tuple[tuple[str | int, ...], str, SettingsSpec]  # (place, room of plugins, its settings)
 
 
 @dataclass(frozen=True)

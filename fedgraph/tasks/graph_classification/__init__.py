@@ -140,9 +140,8 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     collection = _collection(params, context)
     if cell.variant == "baseline":
         split, dealt = _dealt(params, cell.seed, context)
-        chosen_by_folds = ClassifySplit(
-            np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test
-        )
+        known = np.sort(np.concatenate([split.train, split.validation]))
+        chosen_by_folds = ClassifySplit(known, np.zeros(0, np.int64), split.test)
         wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
         distances, asked = raw.measure_graph_distances(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
@@ -257,12 +256,10 @@ def _dealt(
         rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
         shares = offers.deal(collection, settings, rng)
         how = (params.folds, params.validation, context.root, context.dataset, seed)
-        own = params.held_out == "clients"
-        split = (
-            collections.split_collection_by_clients(shares, *how)
-            if own
-            else collections.split_collection_by_folds(collection.labels, *how)
-        )
+        if params.held_out == "clients":
+            split = collections.split_collection_by_clients(shares, *how)
+        else:
+            split = collections.split_collection_by_folds(collection.labels, *how)
         kinds = collections.collection_node_kinds(collection)[0] if on_nodes else None
         return split, collections.deal_collection(collection, shares, split.train, kinds)
 

@@ -11,7 +11,7 @@ from fedgraph.documents.settings import PerDatasetSetting, SettingNotes, Setting
 from fedgraph.tasks.base.graphs.graph_settings import (
     GRAPH_WEIGHTS_WORDS,
     DistinctGraphSettings,
-    GraphEncoder,
+    GraphEncoders,
     GraphEpsilons,
     GraphModels,
     GraphSolverSettings,
@@ -32,9 +32,7 @@ class Params(GraphSolverSettings):
     epsilons_of: Annotated[dict[str, GraphEpsilons], SettingNotes(infinite=True, per_dataset=True)] = Field(
         {}, description="epsilons on single data sets, by name"
     )
-    encoders: Annotated[list[GraphEncoder], DistinctGraphSettings] = Field(
-        ["multi-bit"], min_length=1, description="what finite ε are read by"
-    )
+    encoders: GraphEncoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     baselines: Annotated[list[_Baseline], DistinctGraphSettings] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )

@@ -36,25 +36,12 @@ from fedgraph.methods.base import (
 from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, NestedTaskPlugin, TaskOffers, cell_training, nest_task_methods
-from fedgraph.tasks.base.graphs.graph_distances import (
-    CONSTANT_EMBEDDING_DISTANCES,
-    DEGREES,
-    SIZE,
-    constant_distance_spaces,
-    embedded_distance_spaces,
-    measure_degree_distances,
-)
+from fedgraph.tasks.base.graphs import graph_distances
+from fedgraph.tasks.base.graphs.graph_distances import CONSTANT_EMBEDDING_DISTANCES, DEGREES, SIZE
 from fedgraph.tasks.base.graphs.graph_settings import graph_epsilon_in_clear
 from fedgraph.tasks.base.task_offers import without_task_row_keys
-from fedgraph.tasks.graph_clustering import compared_clients
+from fedgraph.tasks.graph_clustering import compared_clients, held_graphs
 from fedgraph.tasks.graph_clustering.compared_clients import CLIENT_VECTOR_COMPARISONS, ClientClustering, ComparedClients
-from fedgraph.tasks.graph_clustering.held_graphs import (
-    deal_held_graphs,
-    draw_unheld_public_graph,
-    find_held_classes,
-    find_held_collection,
-    find_held_graph,
-)
 from fedgraph.tasks.graph_clustering.settings import PLAIN_CLUSTERING, ClusteringRow, Params
 from fedgraph.tasks.graph_clustering.settings import ClusteringRowKeys as ROW
 from fedgraph.tasks.graph_clustering.settings import list_clustering_rows as rows_of
@@ -76,7 +63,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
     found: list[Cell] = []
     rows = rows_of(params)
-    find_held_collection(params, context)  # refuses what cannot be
+    held_graphs.find_held_collection(params, context)  # refuses what cannot be
     encoded = [r for r in rows if not graph_epsilon_in_clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (SIZE, DEGREES):
@@ -90,7 +77,7 @@ def _cell(params: Params, context: CellContext, method: str, row: ClusteringRow,
     """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
     epsilon = row.epsilon
     if isinstance(epsilon, str):
-        epsilon = 1.0 / min(s.graph.num_nodes for s in deal_held_graphs(params, seed, context).subgraphs)
+        epsilon = 1.0 / min(s.graph.num_nodes for s in held_graphs.deal_held_graphs(params, seed, context).subgraphs)
     reading = "none" if np.isinf(epsilon) else _reading(row)
     return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, float(epsilon), reading, seed, row.index)
 
@@ -108,9 +95,9 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE, DEGREES):
         return None
-    graph, row = find_held_graph(params, context), _row(params, cell)
+    graph, row = held_graphs.find_held_graph(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
-    partition = deal_held_graphs(params, cell.seed, context)
+    partition = held_graphs.deal_held_graphs(params, cell.seed, context)
     facts = PublicFacts(
         SizeFacts(
             graph.num_nodes,
@@ -126,7 +113,7 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
             None if together else partition.holdings(graph.num_nodes),
             cut_edges="dropped",
         ),
-        PublicFactsPart("test-graph", draw_unheld_public_graph(params, cell.seed, context)),
+        PublicFactsPart("test-graph", held_graphs.draw_unheld_public_graph(params, cell.seed, context)),
         replace(
             NO_DERIVED_FACTS,
             component_from_edges=graph.nodes_from_edges,
@@ -153,9 +140,9 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
 
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """One row with one seed: train and encode at the clients, compare, cluster and classify at the server."""
-    partition = deal_held_graphs(params, cell.seed, context)
-    truth = find_held_classes(params, cell.seed, context)
-    k = params.clusters or find_held_graph(params, context).num_classes
+    partition = held_graphs.deal_held_graphs(params, cell.seed, context)
+    truth = held_graphs.find_held_classes(params, cell.seed, context)
+    k = params.clusters or held_graphs.find_held_graph(params, context).num_classes
     if cell.method in (SIZE, DEGREES):
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = plan(params, cell, context)
@@ -164,7 +151,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     how_many = ClientClustering(k, params.num_init, params.max_iterations, params.verify)
     if cell.method == CONSTANT_EMBEDDING_DISTANCES:
         rng = seeds.seeded_generator(context.root, *cell.path, "constant")
-        spaces = constant_distance_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
+        spaces = graph_distances.constant_distance_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
         found = compared_clients.compare_client_spaces(spaces, params.options(None, sizes), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
@@ -178,8 +165,9 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     else:
         weights = params.weights if np.isinf(cell.epsilon) else "uniform"
         graphs = [s.graph for s in partition.subgraphs]
-        spaces = embedded_distance_spaces(received, params.metric, graphs, "embedding" if row.how == "fgw" else None, weights)
-        options = params.options(params.alpha if row.how == "fgw" else None, sizes)
+        fused, alpha = ("embedding", params.alpha) if row.how == "fgw" else (None, None)
+        spaces = graph_distances.embedded_distance_spaces(received, params.metric, graphs, fused, weights)
+        options = params.options(alpha, sizes)
         found = compared_clients.compare_client_spaces(spaces, options, how_many, cell, context)
 
     measured = canary_graphs.measure_canary_graphs(params.attack, made, cell, context, partition, trained.state)
@@ -232,12 +220,12 @@ def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethod
 
 def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> ComparedClients:
     """Clusters of the sizes alone, or of sizes and degree sequences."""
-    rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
+    rng, graphs = seeds.seeded_generator(context.root, *cell.path, "cluster"), [s.graph for s in partition.subgraphs]
     if cell.method == SIZE:
-        labels = cluster.cluster_by_size(np.array([s.graph.num_nodes for s in partition.subgraphs]), k, rng).labels
+        found = cluster.cluster_by_size(np.array([graph.num_nodes for graph in graphs]), k, rng)
     else:
-        labels = cluster.cluster_spectrally(measure_degree_distances([s.graph for s in partition.subgraphs]), k, rng).labels
-    return ComparedClients(np.zeros((0, 0)), labels, SolverFacts())
+        found = cluster.cluster_spectrally(graph_distances.measure_degree_distances(graphs), k, rng)
+    return ComparedClients(np.zeros((0, 0)), found.labels, SolverFacts())
 
 
 def _unreleased(
@@ -249,7 +237,7 @@ def _unreleased(
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
     metrics = _scores(params, cell, context, truth, found)
-    delta = 1.0 / find_held_graph(params, context).num_nodes
+    delta = 1.0 / held_graphs.find_held_graph(params, context).num_nodes
     return cell_training.price_without_training(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
@@ -283,7 +271,7 @@ def _artefacts(
 
 def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Who holds what: one small graph each."""
-    return deal_held_graphs(params, cell.seed, context)
+    return held_graphs.deal_held_graphs(params, cell.seed, context)
 
 
 TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, one_method=True, clients=clients)

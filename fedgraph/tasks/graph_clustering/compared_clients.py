@@ -179,7 +179,5 @@ def classify_compared_clients(distances: np.ndarray, truth: np.ndarray, rng: np.
     folds = model.split(np.zeros(labels.size), labels)
     splits = tuple(classify.ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in folds)
     by_kernel = classify.classify_by_svm(scaled, labels, splits, rng, costs=_COSTS, gammas=_GAMMAS)
-    return {
-        "accuracy": by_kernel.mean,
-        f"knn{_NEIGHBOURS}": classify.classify_by_nearest(scaled, labels, splits, _NEIGHBOURS).mean,
-    }
+    nearest = classify.classify_by_nearest(scaled, labels, splits, _NEIGHBOURS)
+    return {"accuracy": by_kernel.mean, f"knn{_NEIGHBOURS}": nearest.mean}

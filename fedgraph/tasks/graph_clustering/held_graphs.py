@@ -27,9 +27,8 @@ def find_held_collection(params: Params, context: CellContext) -> GraphCollectio
         raise ScenarioError(f"public_share needs one graph; {context.dataset} is a collection, whose graphs are all private")
     trained = [str(m.get("training", "fedavg")) for m in params.methods if m.get("training", "fedavg") != "none"]
     if trained:
-        raise ScenarioError(
-            f"training is {trained[0]}; {context.dataset} is a collection, whose nodes have no labels: allowed: training: none"
-        )
+        without = f"{context.dataset} is a collection, whose nodes have no labels"
+        raise ScenarioError(f"training is {trained[0]}; {without}: allowed: training: none")
     key = ("collection", context.label, context.dataset)
     return context.cached(key, lambda: collections.prepare_collection(given, params.max_graphs, _MOST_DEGREE, context.root))
 
@@ -48,11 +47,9 @@ def find_held_graph(params: Params, context: CellContext) -> Graph:
     graph = context.data
     assert isinstance(graph, Graph)
     columns = graph.columns  # nobody can estimate ranks where a person is a whole client
-    return (
-        graph
-        if columns is None
-        else context.cached(("one scale", context.dataset), lambda: fixed_column_ranks(columns).scaled(graph))
-    )
+    if columns is None:
+        return graph
+    return context.cached(("one scale", context.dataset), lambda: fixed_column_ranks(columns).scaled(graph))
 
 
 def deal_held_graphs(params: Params, seed: int, context: CellContext) -> Partition:

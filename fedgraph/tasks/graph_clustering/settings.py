@@ -9,16 +9,16 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import canary_graphs
 from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
-from fedgraph.documents.settings import InfiniteSetting, SettingsSpec
+from fedgraph.documents.settings import SettingsSpec
 from fedgraph.methods.base import method_kinds
 from fedgraph.tasks.base import require_distinct_cells
 from fedgraph.tasks.base.graphs.graph_settings import (
     GRAPH_WEIGHTS_WORDS,
-    DistinctGraphSettings,
-    GraphEncoder,
+    GraphEncoders,
     GraphEpsilons,
     GraphModel,
     GraphSolverSettings,
+    OwnGraphEpsilons,
     graph_epsilon_in_clear,
     read_graph_epsilon,
 )
@@ -31,9 +31,7 @@ PLAIN_CLUSTERING = "encoded"  # the variant of the paper's encoder at a plain ε
 class ClusteringRowKeys(TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    epsilons: Annotated[GraphEpsilons | None, Field(min_length=1), InfiniteSetting] = Field(
-        None, description="budgets of this row; default the task's"
-    )
+    epsilons: OwnGraphEpsilons = Field(None, description="budgets of this row; default the task's")
     compare: Annotated[list[ClientComparison] | None, Field(min_length=1)] = Field(
         None, description="how releases are compared: gw, fgw, mean, histogram"
     )
@@ -61,9 +59,7 @@ class Params(GraphSolverSettings):
     epsilons: GraphEpsilons = Field(
         min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
     )
-    encoders: Annotated[list[GraphEncoder], DistinctGraphSettings] = Field(
-        ["multi-bit"], min_length=1, description="what finite ε are read by"
-    )
+    encoders: GraphEncoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     max_graphs: int | None = Field(None, ge=20, description="of a collection, a stratified sample of this many graphs")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     public_share: float = Field(0.0, ge=0, lt=1, description="share of the graph's nodes, held by no client, that are public")

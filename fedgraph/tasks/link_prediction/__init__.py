@@ -67,9 +67,8 @@ def plugins_of(params: Params) -> list[NestedTaskPlugin]:
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return method_kinds.explain_method_misfit(
-        name, "linker", _GIVEN, grid.list_grid_method_trust(name, params.methods, params.trust)
-    )
+    trusted = grid.list_grid_method_trust(name, params.methods, params.trust)
+    return method_kinds.explain_method_misfit(name, "linker", _GIVEN, trusted)
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
@@ -149,9 +148,8 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
             return method.scores(made, done.outcome.state, pairs)
 
-        facts = replace(
-            facts, results=owned_links.measure_owned_links(cell.world, federation, questions, of_owner, prices, toward)
-        )
+        results = owned_links.measure_owned_links(cell.world, federation, questions, of_owner, prices, toward)
+        facts = replace(facts, results=results)
     metrics = links.measure_link_scores(scores[: len(hidden)], scores[len(hidden) :])
     return done.as_outcome(cell, metrics | told.metrics, facts)
 
@@ -270,9 +268,9 @@ def _federation(params: Params, cell: Cell, context: CellContext) -> DealtFedera
             source = owned_links.deal_owned_links(_graph(context), params.partition, context)[1]
             return deal_federation(setting, setting.held.owner_names, source, params.cut_edges)
         found = cell_training.deal_training_clients(setting.held, params.partition, cell, context)
-        return DealtFederation(
-            (), setting, found if params.cut_edges == "dropped" else base.partition_with_cut_edges(setting.held, found)
-        )
+        if params.cut_edges != "dropped":
+            found = base.partition_with_cut_edges(setting.held, found)
+        return DealtFederation((), setting, found)
 
     return context.cached(("federation of links", _dealt_key(params, cell)), make)
 

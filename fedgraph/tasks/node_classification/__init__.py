@@ -56,9 +56,8 @@ def plugins_of(params: Params) -> list[NestedTaskPlugin]:
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return method_kinds.explain_method_misfit(
-        name, "classifier", params.protocol, grid.list_grid_method_trust(name, params.methods, params.trust)
-    )
+    trusted = grid.list_grid_method_trust(name, params.methods, params.trust)
+    return method_kinds.explain_method_misfit(name, "classifier", params.protocol, trusted)
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
@@ -99,9 +98,8 @@ def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_se
         return None
     whole = _unscaled(params, cell, context)
     told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
-    parts = chosen_settings.split_chosen_settings_judges(
-        whole, params.protocol, seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed)
-    )
+    rng = seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed)
+    parts = chosen_settings.split_chosen_settings_judges(whole, params.protocol, rng)
     asked = TaskRowSelect.model_validate(given)
     return chosen_settings.ChosenSettings(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
 
@@ -151,12 +149,9 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         rng = seeds.seeded_generator(context.root, "map", *cell.path)
         artefacts, apart = pictures.picture_nodes(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
-    measured = whole_run.measure_whole_run(
-        params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state
-    )
-    told = named.measure_named_attacks(
-        params.attack, made, cell, context, partition, setting.held, setting.asked, settled.epsilon
-    )
+    attacked = (params.attack, made, cell, context, partition, setting.held, setting.asked)
+    measured = whole_run.measure_whole_run(*attacked, trained.state)
+    told = named.measure_named_attacks(*attacked, settled.epsilon)
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.attendance_facts(params.federation, who, trained, partition.num_clients, cell, context)
     return done.as_outcome(
@@ -206,13 +201,9 @@ def _least_class(context: CellContext) -> int | None:
 
 def _dealt_world(params: Params, cell: Cell, context: CellContext) -> DealtWorld:
     """The setting, dealt to the cell's clients."""
-    return DealtWorld(
-        cell.world,
-        _setting(params, cell, context),
-        _partition(params, cell, context),
-        params.cut_edges if _shares_cut_edges(params, cell) else "dropped",
-        params.colluders,
-    )
+    shared = params.cut_edges if _shares_cut_edges(params, cell) else "dropped"
+    parts = _setting(params, cell, context), _partition(params, cell, context)
+    return DealtWorld(cell.world, *parts, shared, params.colluders)
 
 
 def clients(params: Params, cell: Cell, context: CellContext) -> Partition:

@@ -45,9 +45,8 @@ def add_attendance_rule(settings: Participation, facts: PublicFacts, cell: Cell,
     if facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
         return facts
     if (settings.least or 0) > facts.sizes.num_clients:
-        raise ScenarioError(
-            f"federation.least is {settings.least}; allowed: at most {facts.sizes.num_clients}, the number of clients"
-        )
+        allowed = f"at most {facts.sizes.num_clients}, the number of clients"
+        raise ScenarioError(f"federation.least is {settings.least}; allowed: {allowed}")
     if settings.everybody:
         return facts
     if not method.OFFERS.partial_rounds:
@@ -117,9 +116,8 @@ def draw_task_attendance(settings: Participation, made: Plan, cell: Cell, contex
     path = (cell.dataset, cell.seed)
     if settings.mode == "asynchronous":
         at_once = settings.concurrency or made.facts.sizes.num_clients
-        return buffered_round_attendance(
-            settings, made.facts.sizes.num_clients, made.schedule.rounds, context.root, path, at_once
-        )
+        rounds = made.schedule.rounds
+        return buffered_round_attendance(settings, made.facts.sizes.num_clients, rounds, context.root, path, at_once)
     return draw_round_attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path)
 
 

@@ -192,9 +192,8 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
     def train_one(client: int) -> cell_training.TrainedCell:
         world = _dealt(params, cell, federation, context, client)
         made = _planned(params, cell, federation, world)
-        return cell_training.train_cell(
-            world, _holding(params, cell, context, client), made, cell, context, (federation.names[client],)
-        )
+        key, who = _holding(params, cell, context, client), (federation.names[client],)
+        return cell_training.train_cell(world, key, made, cell, context, who)
 
     each, together, prices = cell_training.train_cell_clients_alone(federation.names, cell, context, train_one)
     scales = [done.world.setting.ranks for done in each]
@@ -235,9 +234,8 @@ def _planned(params: Params, cell: Cell, federation: DealtFederation, world: Dea
         missing_neighbours.refuse_missing_neighbours(world.setting, cell.method)
     if "personalised" in params.participations and params.personalised in ("weights", "both") and method.OFFERS.tuned is None:
         able = ", ".join(method_kinds.list_method_names(lambda offers: offers.tuned))
-        raise ScenarioError(
-            f"{cell.method} has no weights that a client could fit to its own data; write personalised: head, or one of {able}"
-        )
+        head = f"{cell.method} has no weights that a client could fit to its own data; write personalised: head"
+        raise ScenarioError(f"{head}, or one of {able}")
     facts = world.clear_facts if grid.grid_row_never_private(spec) else world.facts
     settings = method.Params(**without_task_row_keys(spec, ROW))
     budget = params.budget(cell, federation.setting.num_train)

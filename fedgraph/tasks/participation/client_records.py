@@ -72,9 +72,8 @@ def deal_recorded_clients(graph: Graph, partition: SettingsSpec, context: CellCo
         if len(set(names)) < len(names):
             raise DataError(f"{graph.name}: two clients have one name; allowed: names that differ")
         if CLIENT_RECORD_OF_ALL in names:
-            raise DataError(
-                f"{graph.name}: a client is called {CLIENT_RECORD_OF_ALL!r}, as tables call everybody; allowed: any other name"
-            )
+            called = f"a client is called {CLIENT_RECORD_OF_ALL!r}, as tables call everybody"
+            raise DataError(f"{graph.name}: {called}; allowed: any other name")
         return replace(graph, owner=owner, owner_names=names), found
 
     return context.cached(("owned", context.dataset, training_partition_key(partition)), make)
@@ -174,9 +173,8 @@ class ClientRecords:
                 after[rows] = own_models.fit_own_model_head(mine, own.labels, rng).scores(mine)
             elif rows.size:
                 mine, labels = _as_asked(own, rows.size, answers(client), rng)
-                then = own_models.prepare_own_model_inputs(
-                    self.scaled(client, asked.induced(rows)), measures.measurable_probabilities(scores[rows])
-                )
+                asking = self.scaled(client, asked.induced(rows))
+                then = own_models.prepare_own_model_inputs(asking, measures.measurable_probabilities(scores[rows]))
                 after[rows] = own_models.fit_own_model_head(mine, labels, rng).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
@@ -221,9 +219,9 @@ class ClientRecords:
         """Without metrics where of no asked node the answer is known."""
         known = truth >= 0
         tested, right = int(known.sum()), pack_answer_facts((scores.argmax(axis=1) == truth)[known])
-        measured = (
-            {} if not tested else self.pooled(scores, truth) if client == CLIENT_RECORD_OF_ALL else self.briefly(scores, truth)
-        )
+        measured: dict[str, float] = {}
+        if tested:
+            measured = (self.pooled if client == CLIENT_RECORD_OF_ALL else self.briefly)(scores, truth)
         sought = 0 if self.alerts is None else int((truth == self.positive).sum())
         return ClientResultFacts(participation, client, nodes, tested, measured, epsilon, toward, sought, right)
 
@@ -237,10 +235,8 @@ def _as_asked(
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
-    seen = [
-        own_models.prepare_own_model_inputs(p, measures.measurable_probabilities(answers(protocols.graph_without_labels(p))))
-        for p in parts
-    ]
+    blind = [measures.measurable_probabilities(answers(protocols.graph_without_labels(p))) for p in parts]
+    seen = [own_models.prepare_own_model_inputs(p, said) for p, said in zip(parts, blind, strict=True)]
     return own_models.stack_own_model_inputs(seen), np.concatenate([p.labels for p in parts])
 
 

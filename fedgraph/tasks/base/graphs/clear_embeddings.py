@@ -4,6 +4,7 @@ One sample of ego-networks (of a graph) or of whole graphs (of a collection), an
 on all of them at once. Nothing here is released: a task that uses it claims no ε.
 """
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,19 +72,13 @@ def _train(graphs: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.G
     """Full-batch training on the node labels of all graphs together."""
     labels = np.concatenate([g.labels for g in graphs])
     union = collections.unite_collection(graphs[0].name, graphs, labels, graphs[0].num_classes)
-    net = shared_gnn.make_shared_gnn(
-        how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", norm="none"
-    )
+    sizes = (union.num_features, how.hidden, how.layers, union.num_classes)
+    net = shared_gnn.make_shared_gnn(how.model, *sizes, "none", norm="none")
     given = shared_gnn.prepare_shared_gnn_inputs(net, union, tuple(g.num_nodes for g in graphs))
     own, where = shared_gnn.select_shared_gnn_inputs(net, given)
     parameters = net.layout.start(rng)
-    found = descend_by_adam(
-        put_layout_on_device(parameters[where]),
-        lambda v: shared_gnn.shared_gnn_gradient(own, v, given),
-        how.epochs,
-        how.learning_rate,
-        0.0,
-    )
+    gradient = functools.partial(shared_gnn.shared_gnn_gradient, own, given=given)
+    found = descend_by_adam(put_layout_on_device(parameters[where]), gradient, how.epochs, how.learning_rate, 0.0)
     parameters[where] = found.cpu().numpy()
     return ClearEmbedder(net, parameters, how.embedding)
 

@@ -64,9 +64,8 @@ def require_collection_classes(collection: GraphCollection, num_folds: int) -> N
             "classes or more of two graphs or more, since some train and others test"
         )
     if int(counts.max()) < num_folds:
-        raise ScenarioError(
-            f"{collection.name}: folds is {num_folds}; allowed: at most {counts.max()}, the graphs of the largest class"
-        )
+        allowed = f"at most {counts.max()}, the graphs of the largest class"
+        raise ScenarioError(f"{collection.name}: folds is {num_folds}; allowed: {allowed}")
 
 
 def split_collection_by_folds(

@@ -21,9 +21,8 @@ GRAPH_WEIGHTS_WORDS = (
     "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
 )
 RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
-_CAREFUL_WORK = (
-    2e8  # Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
-)
+# Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
+_CAREFUL_WORK = 2e8
 GraphEncoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
@@ -44,9 +43,10 @@ def read_graph_epsilon(value: Any) -> float | str:
     raise ValueError(f"allowed: ε > 0, 1/n (for a graph of n nodes), or inf (no encoding){why}")
 
 
-GraphEpsilons = Annotated[
-    list[Annotated[float | Literal["1/n"], BeforeValidator(read_graph_epsilon)]], DistinctGraphSettings, InfiniteSetting
-]
+_GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(read_graph_epsilon)]
+GraphEpsilons = Annotated[list[_GraphEpsilon], DistinctGraphSettings, InfiniteSetting]
+OwnGraphEpsilons = Annotated[GraphEpsilons | None, Field(min_length=1), InfiniteSetting]
+GraphEncoders = Annotated[list[GraphEncoder], DistinctGraphSettings]
 
 
 def graph_epsilon_in_clear(epsilon: float | str) -> bool:
@@ -70,9 +70,7 @@ def _without_own_encoder(method: SettingsSpec) -> SettingsSpec:
 class GraphRowKeys(TaskRowKeys):
     """The keys of a model that are the task's."""
 
-    epsilons: Annotated[GraphEpsilons | None, Field(min_length=1), InfiniteSetting] = Field(
-        None, description="ε of this model; default the task's"
-    )
+    epsilons: OwnGraphEpsilons = Field(None, description="ε of this model; default the task's")
     compare: bool | None = Field(None, description="false: only the model's own answers")
     fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
 
@@ -140,9 +138,8 @@ def list_coded_graph_rows(
         )
 
 
-GraphModels = Annotated[
-    list[Annotated[GraphModel, AfterValidator(check_task_row_keys(GraphRowKeys))]], AfterValidator(_checked)
-]
+_CheckedModel = Annotated[GraphModel, AfterValidator(check_task_row_keys(GraphRowKeys))]
+GraphModels = Annotated[list[_CheckedModel], AfterValidator(_checked)]
 
 
 class GraphSolverSettings(Settings):
