@@ -50,7 +50,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read_ids(path: Path) -> list[str]:
-    """The first column of a CSV file without its header. ``PrivacyError`` where there is no such file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row and row[0].strip()]
@@ -70,7 +69,6 @@ def _has_header(rows: list[list[str]]) -> bool:
 
 
 def _budget_book_text(book: BudgetBook) -> str:
-    """The book in words: each charge, then groups of people with what they have spent."""
     from fedgraph.privacy.settle import settle_jointly
 
     lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]

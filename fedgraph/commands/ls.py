@@ -44,7 +44,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _overview_of_names() -> str:
-    """All names on one screen: methods with what they are, the others side by side."""
     width = max(map(len, plugins.names("methods")))
     room = WIDTH - width - 4
     methods = [f"  {name:<{width}}  {textwrap.shorten(said, room, placeholder=' …')}" for name, said in _modules("methods")]
@@ -62,7 +61,6 @@ def _overview_of_names() -> str:
 
 
 def _first_sentence(text: str | None) -> str:
-    """The first sentence of a docstring, on one line."""
     line = " ".join((text or "").split("\n\n")[0].split())
     return line.split(". ")[0].rstrip(".")
 
@@ -94,7 +92,6 @@ def _data() -> list[tuple[str, str]]:
 
 
 def _systems() -> list[tuple[str, str]]:
-    """Read from the catalogue: a list of names should not load what prices."""
     text = (plugins.PLUGIN_HOME / "pricing" / "catalogue.yaml").read_text(encoding="utf-8")
     return [(key, f"{system['name']}: {system['version']}") for key, system in sorted(yaml.safe_load(text).items())]
 

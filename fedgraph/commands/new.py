@@ -139,7 +139,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _bounds(column: str, text: str) -> tuple[str, list[float]]:
-    """``0:120`` or ``0 120``."""
     try:
         least, largest = map(float, text.replace(":", " ").replace(",", " ").split())
     except ValueError:

@@ -84,7 +84,6 @@ def _verdict(quote: Quote, limit: float) -> int:
 
 
 def _write(path: Path, text: str, inputs: Sequence[Path]) -> None:
-    """A new file, never in the place of what was priced."""
     from fedgraph.errors import PricingError
 
     page = path.suffix in (".html", ".htm", ".sarif")

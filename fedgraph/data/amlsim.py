@@ -125,7 +125,6 @@ def _features(balance: np.ndarray, source: np.ndarray, target: np.ndarray, value
 
 
 def _table(raw: RawFiles, name: str, wanted: tuple[str, ...]) -> np.ndarray:
-    """float64 [rows, wanted]; extra columns are left out."""
     file, faults = str(raw.folder / name), FileFaults()
     head, lines = csv_tables.read_headed_csv(raw.read(name), file, wanted)
     places = [head.index(column) for column in wanted]

@@ -80,7 +80,6 @@ class _Campus:
     """One file, checked.
 
     Attributes:
-        name: of the campus.
         adjacency: CSR [n, n], symmetric, ones, empty diagonal.
         info: int64 [n, 7], the columns of ``_COLUMNS``, 0 where missing.
     """
@@ -154,7 +153,6 @@ def read(raw: RawFiles, name: str) -> _Campus:
 
 
 def _simple(given: sp.csr_array) -> sp.csr_array:
-    """``given`` as ones, symmetric, without self-loops; a matrix that is so already is only copied, which is much faster."""
     given.eliminate_zeros()
     given.sum_duplicates()
     given.sort_indices()
@@ -168,7 +166,6 @@ def _simple(given: sp.csr_array) -> sp.csr_array:
 
 
 def _prepared(campus: _Campus, params: _CampusParams, shared: bool) -> owner_parts.OwnerPart:
-    """One campus as the federation sees it: kept nodes, labels as values, features as named columns."""
     target = _COLUMNS.index(params.target)
     values = campus.info[:, target].copy()
     if params.target == "year":
@@ -223,7 +220,6 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
 
 
 def _present(request: base.PublishedRequest) -> tuple[str, ...]:
-    """Every campus of the first place that has any, in the order of their names."""
     for place in files.data_file_places(_FOLDER, (*request.roots, files.data_file_cache()), direct=True):
         found = sorted(p.stem for p in place.glob("*.mat") if re.fullmatch(r"[A-Za-z ]+\d+", p.stem)) if place.is_dir() else []
         if found:

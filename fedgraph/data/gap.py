@@ -18,13 +18,7 @@ from fedgraph.types import Graph
 
 @dataclass(frozen=True)
 class _Cut:
-    """How GAP's code cuts a graph.
-
-    Attributes:
-        least: nodes that a class must have.
-        nodes: what the paper counts after it.
-        classes: what the paper counts after it.
-    """
+    """How GAP's code cuts a graph: classes of ``least`` nodes or more; what the paper counts after it."""
 
     least: int
     nodes: int
@@ -61,15 +55,7 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
 
 
 def _subgraph_of_classes(graph: Graph, least: int) -> Graph:
-    """The subgraph on the larger classes, numbered again in their order; nodes left without an edge are dropped.
-
-    Args:
-        graph: with labels; nodes without one are dropped.
-        least: nodes that a class must have.
-
-    Raises:
-        DataError: no class is that large.
-    """
+    """The subgraph on classes of ``least`` nodes or more, numbered again in their order; nodes left without an edge go."""
     sizes = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes)
     kept = np.flatnonzero(sizes >= least)
     if not kept.size:

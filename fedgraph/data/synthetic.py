@@ -44,8 +44,6 @@ def _generate_accounts(model: _AccountsParams, name: str, seed: int) -> Graph:
 
     Args:
         model: how many of what; shops and firms are a fifth and a fifteenth of the people (at least 24 and 6).
-        name: of the graph.
-        seed: of its random stream.
 
     Returns:
         A graph whose ``owner`` is the bank of each account; ``edge_owners`` name who pays and who is paid.
@@ -83,7 +81,6 @@ def _records(
     what: str, each: int, person: np.ndarray, kind: np.ndarray, region: np.ndarray, segment: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:  # fmt: skip
-    """int64 [m, 2], accounts of one kind of records, ``each`` for every private account."""
     ones = np.repeat(np.flatnonzero(kind == 0), each)
     here, of = region[person], segment[person]
     others = np.empty_like(ones)

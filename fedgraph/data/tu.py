@@ -33,11 +33,7 @@ class TuCounts:
     """Published counts of a collection.
 
     Attributes:
-        graphs: how many there are.
-        nodes: over all graphs together.
         edges: over all graphs together, undirected.
-        features: columns of a node.
-        class_sizes: graphs of each class.
     """
 
     graphs: int
@@ -103,7 +99,6 @@ def tu_degree_features(collection: GraphCollection, max_degree: int) -> GraphCol
     """A collection with degrees as features, in the place of those that it has.
 
     Args:
-        collection: any.
         max_degree: 0 or more; larger degrees share the last column.
 
     Returns:

@@ -21,8 +21,6 @@ _MOST_SENTENCES, _MOST_NOTES = 9, 3  # on the screen; one line of either is brok
 
 
 class _Screen(Protocol):
-    """What the report needs of a console (``runs.console.Console``)."""
-
     def say(self, text: str) -> None: ...
     def print(self, text: str) -> None: ...
 
@@ -44,14 +42,10 @@ def write_report(
     the figures, report.html, a page for each owner, and tables.txt. Each file is written whole or not at all.
 
     Args:
-        out: The folder of the run.
-        name: Of the scenario.
-        title: Of the scenario, for headings.
         resolved: The scenario as it was read, as text.
         records: Finished cells, one for each task and data set.
         graphs: Label of a data set → its graph or collection.
         environment: What the run was made with.
-        screen: Where the answer is printed.
         failed: Cells without a result; results.csv names each of them with its reason.
 
     Raises:
@@ -124,13 +118,7 @@ def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environme
 
 
 def _count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
-    """One line for the actors, and one for each task whose rounds were counted.
-
-    Args:
-        runtime: what ``environment.json`` holds under this name.
-
-    Returns: title → words; empty where nothing is known.
-    """
+    """One line for the actors, and one for each task whose rounds were counted: title → words."""
     found: dict[str, str] = {}
     where = runtime.get("federations")
     names = runtime.get("actors")
@@ -176,7 +164,6 @@ def _summary(out: Path, content: page.PageContent, notes: Sequence[str], screen:
 
 
 def _whole(content: page.PageContent, notes: Sequence[str]) -> str:
-    """All that the page says in words and tables, as text."""
     found = [*filter(None, (content.notice, content.short)), *content.opening, *(f"note: {note}" for note in notes)]
     for part in [part for chapter in content.chapters for part in chapter.parts]:
         for table in part.section.tables:

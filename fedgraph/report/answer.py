@@ -105,7 +105,6 @@ def find_best_answer(
     row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing.
 
     Args:
-        scores: The rows.
         unit: Whom the guarantee protects, one of ``ANSWERED_UNITS``.
         trust: The most that may be trusted.
         epsilon: The provable ε of the row is at most this.
@@ -126,7 +125,6 @@ def find_best_answer(
 
 
 def _budgets(scores: Sequence[Score]) -> list[float]:
-    """The finite ε that private rows were asked for, least first."""
     return sorted({s.target for s in scores if math.isfinite(s.target) and s.private})
 
 
@@ -141,7 +139,6 @@ def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Bes
 
 
 def _describe_mean(score: Score) -> str:
-    """The mean, and where its accuracy may lie by what was tested."""
     tested = chance.num_chance_samples(score.row)
     if tested is None or score.metric != "accuracy":
         return format_score_mean(score)
@@ -157,10 +154,7 @@ def _ties(picked: Score | None, here: Sequence[Score], unit: str, trust: Trust, 
 
 
 def _said(opening: str, found: Sequence[BestScore], here: Sequence[Score], most: int, few: bool) -> list[str]:
-    """One sentence for each ε; of more than ``most`` the least, the largest, and the one between, in this order.
-
-    few: too little was tested to name a row.
-    """
+    """One sentence for each ε; of more than ``most`` the least, middle and largest. few: too few were tested to name a row."""
     asked = sorted({b.budget for b in found})
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
     top, said = find_score_ceiling(here), []
@@ -258,7 +252,6 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
 
 
 def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[str]:
-    """What to say of a question where nothing was private at all."""
     top = find_score_ceiling(here)
     if units or top is None:
         return []
@@ -268,7 +261,6 @@ def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[st
 
 
 def _how_picked(scores: Sequence[Score]) -> str:
-    """What the numbers are, and why they are a little too good."""
     metrics = " and ".join(dict.fromkeys(SCORE_METRICS[s.metric] for s in scores))
     seeds = sorted({s.seeds for s in scores})
     many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"

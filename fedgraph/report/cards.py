@@ -32,7 +32,6 @@ class Card:
     """One question, and what to do.
 
     Attributes:
-        title: The question.
         unit: What is private, in words.
         right: How good the row is, or why there is none.
         without: The same without privacy.
@@ -41,7 +40,6 @@ class Card:
         use: Row, trust and ε; empty where nothing can be recommended.
         costs: Half sentences: what privacy takes away.
         rests: Half sentences: what the guarantee rests on.
-        anchor: Of the row.
         prices: ε, then a cell for each of ``trusts``.
     """
 
@@ -126,7 +124,6 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
 
 
 def _good(score: Score) -> str:
-    """How good a row is, as a reader counts."""
     if score.metric == "accuracy":
         return f"right for {100 * score.mean:.0f} of 100"
     scale = {"ari": ", where 0 is chance and 1 the classes", "auc": ", where 0.5 is chance"}.get(score.metric, "")
@@ -185,7 +182,6 @@ def _rests(best: Score) -> str:
 
 
 def _plain(delta: float) -> str:
-    """Two digits, and no power of ten."""
     return np.format_float_positional(float(f"{delta:.2g}"), trim="-")
 
 
@@ -239,7 +235,6 @@ def draw_cards_for_notebook(answered: Answer, unit: str | None = None) -> Figure
     """A figure of matplotlib with means against provable ε, one panel for each question and unit.
 
     Args:
-        answered: The answer.
         unit: Only rows that protect this unit; None: all.
 
     Raises:

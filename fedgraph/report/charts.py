@@ -39,7 +39,6 @@ class ChartSeries:
     Attributes:
         label: What the legend calls it.
         x: Numbers, or names; then every line of the panel draws on the same names. ∞ is drawn at the right edge.
-        y: One for each x.
         error: Half the length of each bar; 0 draws none.
         keys: What the line belongs to, one name for each group of the legend. The first gives its colour and the second its
             symbol. Empty: its label alone.
@@ -65,11 +64,7 @@ class ChartPanel:
     """One pair of axes.
 
     Attributes:
-        title: Above it.
-        ylabel: What is measured.
-        lines: What is drawn.
         levels: Dashed horizontals, as (label, value).
-        xlabel: Below it.
         axis: Evenly spaced values, or a logarithmic scale.
         heads: Titles of the legend's groups.
         symbols: Names of the second group whose symbols are the same in every figure.
@@ -213,7 +208,6 @@ def _colour(number: int | None) -> str:
 
 
 def _look(line: ChartSeries, styles: _Styles) -> tuple[int | None, int]:
-    """Numbers of colour and symbol."""
     colour = styles[0][line.belongs[0]]
     return colour, (styles[1][line.belongs[1]] if len(line.belongs) > 1 else colour) or 0
 

@@ -44,7 +44,6 @@ class ClientChoice:
 
     Attributes:
         kind: Of the world that the model was trained in.
-        trust: Of that world.
         out: Whether the others trained without this client, which asks them.
         own: What the client fitted to its own data.
     """
@@ -253,8 +252,6 @@ class ClientChoices:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the choices need of the task's settings."""
-
     alerts: float | None = None
     called: tuple[str, str] = ("person", "people")
     client_epsilons: dict[str, float] = field(default_factory=dict)

@@ -70,7 +70,6 @@ def _say(found: ClientChoices, name: str, **values: object) -> str:
 
 
 def _unit_word(found: ClientChoices) -> str:
-    """What one unit of the guarantee is called."""
     one, many = found.called
     if found.unit == "edge":
         return f"tie between two {many}"
@@ -80,7 +79,6 @@ def _unit_word(found: ClientChoices) -> str:
 
 
 def _end(found: ClientChoices) -> tuple[str, ...]:
-    """What the numbers rest on: of texts named as an assumption, those that the rows assume."""
     absent = {assumption.value for assumption in Assumption} - found.assumed
     absent |= {"own", "choices"} if found.metric == client_choices.CHOICE_AUC else {"linked"}
     absent |= {"verdict"} if is_owner_letter_undecided(found) else set()
@@ -89,7 +87,6 @@ def _end(found: ClientChoices) -> tuple[str, ...]:
 
 
 def _answer(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
-    """Join or not, at which ε."""
     if found.short:
         return fill_phrase("owner", "short")
     if found.seeds < client_choices.FEWEST_CHOICE_SEEDS:
@@ -117,7 +114,6 @@ def _listed(values: Sequence[float]) -> str:
 
 
 def _about(found: ClientChoices, dataset: str, client: str, base: float | None) -> str:
-    """Who is meant, and what is counted."""
     size = found.clients[client]
     said = [_say(found, "about", client=client, size=size, called=found.called[size != 1], dataset=dataset)]
     if found.metric == client_choices.CHOICE_RECALL:
@@ -162,7 +158,6 @@ def _joining(found: ClientChoices, client: str, epsilon: float, base: float | No
 
 
 def _unprotected(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
-    """What joining would give if nothing were protected, and so what protection costs at the largest budget."""
     free = _picked(found, client, math.inf)
     most = None if free is None else found.value(free[0], math.inf, free[1], client)
     paid = _picked(found, client, max(finite)) if finite else None
@@ -179,7 +174,6 @@ def _hundred(value: float) -> str:
 
 
 def _alike(found: ClientChoices, client: str, value: float, base: float) -> bool:
-    """Whether they are the same in whole numbers, or so near that chance may make the difference."""
     return round(100 * value) == round(100 * base) or abs(value - base) <= found.chance(client, base)
 
 
@@ -194,7 +188,6 @@ def _compared(found: ClientChoices, client: str, value: float, base: float | Non
 
 
 def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
-    """What the client gets if it stays out and asks the others' model."""
     for epsilon in finite[::-1]:
         picked = _picked(found, client, epsilon)
         value = (
@@ -208,7 +201,6 @@ def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str
 
 
 def _columns(found: ClientChoices, client: str) -> list[ClientChoice]:
-    """The choices that were measured for this client."""
     run = {key[2] for key in found.values if key[3] == client}
     return [choice for choice in (ALONE_CHOICE, *client_choices.SINGLE_CLIENT_CHOICES) if choice in run]
 

@@ -31,8 +31,6 @@ class PagePart:
     """One task on one data set.
 
     Attributes:
-        label: Of the task.
-        dataset: Its label.
         at: Its value of what varies; empty where it is part of no sweep.
         section: What the page says of it.
     """
@@ -48,11 +46,9 @@ class PageChapter:
     """One section of the page: a part that stands alone, or several between which one thing varies.
 
     Attributes:
-        title: Its heading.
         thing: What varies; None for a part that stands alone.
         figures: With the varied thing on the axis.
         tables: The same as numbers.
-        parts: In order.
     """
 
     title: str
@@ -64,13 +60,7 @@ class PageChapter:
 
 @dataclass(frozen=True)
 class PageHowMade:
-    """How a run was made.
-
-    Attributes:
-        facts: (name, value) pairs.
-        scenario: The resolved scenario.
-        environment: All of environment.json.
-    """
+    """How a run was made."""
 
     facts: tuple[tuple[str, str], ...]
     scenario: str
@@ -82,22 +72,14 @@ class PageContent:
     """All that the page shows.
 
     Attributes:
-        title: Its heading.
         lead: The sentence below it.
         notice: Says that data were generated; None where they are real.
-        answered: The answer over all rows.
         opening: The sentences that the console shows, too.
         beside: What the cards do not say.
-        attacked: What attacks found.
         front: Charts of the first screen.
         aside: Charts that stand folded.
-        cards: One for each question.
         chapters: One for each task or sweep.
-        said: The statements of every row.
-        methods: Each method with its papers.
         datasets: Each data set with its papers.
-        references: The papers.
-        made: How the run was made.
         columns: Of the one table.
         lines: Of the one table, a row each.
         secret: Whether the run's seed was secret.
@@ -133,7 +115,6 @@ class PageContent:
 
 
 def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tuple[PageChapter, ...]:
-    """The parts of a run in order, those that vary one thing together."""
     found = []
     for sweep in sweeps.group_sweeps([r for r in records if r.entries]):
         values = sweep.at or ("",) * len(sweep.parts)
@@ -185,7 +166,6 @@ def render_page_of_runs(rows: Sequence[ReportRow], runs: Sequence[str], notice: 
     """The self-contained page of rows from several runs.
 
     Args:
-        rows: Of all runs.
         runs: Their names, for the title; at least one.
         notice: Says that data were generated; None where they are real.
     """
@@ -269,7 +249,6 @@ def _file(title: str, taken: Collection[str]) -> str:
 
 
 def _markup(name: str) -> Markup:
-    """A file of ``templates`` as it is."""
     return Markup(read_phrase_asset(f"templates/{name}"))
 
 
@@ -284,7 +263,6 @@ def _is_wide(table: SectionTable) -> bool:
 
 
 def _word_columns(table: SectionTable) -> frozenset[int]:
-    """The columns of a table that hold words in most of their cells: they begin at the left, as in a text."""
     found = set()
     for i in range(len(table.header)):
         cells = [row[i].lstrip("“(") for row in table.rows if i < len(row) and row[i] not in ("", "—")]
@@ -302,11 +280,9 @@ def _hides_its_order(cell: ColumnCell) -> bool:
 
 
 def _shared_tips(lines: Sequence[tuple[Score, Sequence[ColumnCell]]]) -> dict[str, int]:
-    """What several cells of the one table say, with its number in the list that the page keeps of them."""
     counted = Counter(cell.tip for _, cells in lines for cell in cells if cell.tip)
     return {tip: number for number, tip in enumerate(tip for tip, count in counted.items() if count > 1)}
 
 
 def _embed_json(value: object) -> Markup:
-    """JSON that may stand inside a script element."""
     return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026"))

@@ -33,7 +33,6 @@ def phrase_number(value: float | None, digits: int = 3) -> str:
     """A number as tables show it.
 
     Args:
-        value: The number, or none.
         digits: At most so many beyond the point; of numbers below 0.01, so many significant digits.
 
     Returns:
@@ -51,7 +50,6 @@ def phrase_upper_bound(value: float | None, digits: int = 2) -> str:
 
     Args:
         value: At least 0, or none.
-        digits: As for ``phrase_number``.
     """
     if value is None or not math.isfinite(value) or value == 0:
         return phrase_number(value, digits)
@@ -68,7 +66,6 @@ def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:
     """The first of several texts, and how many more there are.
 
     Args:
-        texts: In order.
         most: So many are named.
         between: Stands between two of them.
 

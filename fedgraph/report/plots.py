@@ -121,7 +121,6 @@ class PlotFigure:
 
     Attributes:
         name: File name without its ending.
-        caption: One sentence.
         picture: Gives PNG and SVG; it is drawn once.
         spec: Where the page's own shapes stand (``charts``); None where the page shows a picture.
     """
@@ -196,7 +195,6 @@ def compress_plot(figure: PlotFigure) -> bytes:
 
 
 def _in_few_tones(png: bytes) -> bytes:
-    """The same picture with a table of ``_TONES`` colours, about a third of the bytes."""
     buffer = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
         picture.convert("RGB").quantize(_TONES, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)

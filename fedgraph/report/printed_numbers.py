@@ -17,11 +17,9 @@ class PrintedNumber:
     """One printed number.
 
     Attributes:
-        dataset: As in a scenario.
         method: As in a scenario, or what was measured.
         variant: Label of the row; ``*`` fits every label.
         epsilon: ∞ for a column without privacy.
-        metric: Its name.
         value: Accuracies as a share of 1.
         source: Paper, table and version.
         spread: As printed; None where there is none.
@@ -70,11 +68,6 @@ def find_printed_number(
 
 def compare_printed_number(row: ReportRow, metric: str, printed: PrintedNumber) -> tuple[str, str]:
     """Our mean less the printed one, as a table shows it.
-
-    Args:
-        row: Ours.
-        metric: What is compared.
-        printed: The printed number.
 
     Returns:
         (the difference, the same in standard errors of our mean; ``—`` where these are not known).

@@ -50,8 +50,6 @@ class PrivacySheet:
     """The privacy sheet of one row.
 
     Attributes:
-        anchor: Of the row.
-        html: The page.
         record: The draft for the registry; None where nothing is guaranteed, so there is nothing to register.
     """
 
@@ -64,7 +62,6 @@ def make_privacy_sheet(run: SavedRun, row: ReportRow | None = None) -> PrivacySh
     """The sheet of one row; its price is computed anew from the ledger lines in its cells.
 
     Args:
-        run: The run.
         row: The row; None: the answer at the least ε and the least trust that has one.
 
     Raises:
@@ -83,7 +80,6 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``. Nothing is left half-written.
 
     Args:
-        made: The sheet.
         out: The folder, which is made where it is missing.
         force: Whether files with another content are replaced.
 
@@ -110,20 +106,12 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
 
 
 def _as_yaml(record: _Told) -> str:
-    """The file. Texts of several lines are literal blocks, and no line is folded: the registry refuses folded text."""
     head = fill_phrase("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
     return head + yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
 
 
 def _round_up(value: float) -> float:
-    """A registered ε: six significant digits, never below the proven one.
-
-    Args:
-        value: At least 0 and finite.
-
-    Raises:
-        ValueError: ``value`` is ∞, which nobody registers.
-    """
+    """A registered ε ≥ 0: six significant digits, never below the proven one. ``ValueError`` for ∞, which nobody registers."""
     if not math.isfinite(value):
         raise ValueError(f"ε = {value} is no finite ε, so there is no record of it")
     scale = 10.0 ** (_DIGITS - math.ceil(math.log10(value))) if value > 0 else 1.0
@@ -141,7 +129,6 @@ def _answer(run: SavedRun) -> ReportRow:
 
 
 def _told(run: SavedRun, row: ReportRow) -> _Told:
-    """All that the two templates read."""
     held, head, unit, environment = row.protection, row.head, row.protection.unit.value, run.environment
     conditions = [held.sentence(a) for a in held.assumptions]
     verdict = f"ε = {phrase_upper_bound(row.provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
@@ -199,13 +186,11 @@ def _require_price(run: SavedRun, row: ReportRow) -> None:
 
 
 def _ledger_of(entry: CellEntry) -> tuple[LedgerAccount, list[LedgerLine]]:
-    """The account of the cell and its releases. ``ValueError`` and the like where it has none."""
     first, *others = (json.loads(line) for line in entry.ledger)
     return LedgerAccount.from_dict(first), [LedgerLine.from_dict(line) for line in others]
 
 
 def _shares(row: ReportRow, protection: Protection) -> Iterator[tuple[str, str]]:
-    """Sensitivity, noise of one client, and what is added up where, of each kind of release."""
     yield "What is added up where", fill_phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
@@ -238,7 +223,6 @@ def _delta_words(row: ReportRow, people: int) -> str:
 
 
 def _measured(row: ReportRow) -> str:
-    """The lower bound of an attack, and what it rests on."""
     found = attack_bounds.describe_attack_bound(row).removeprefix("measured by an attack").lstrip(" :")
     if row.measured is None or row.attack.estimator != "curve":
         return found
@@ -258,7 +242,6 @@ def _utility(run: SavedRun, row: ReportRow) -> Iterator[tuple[str, str]]:
 
 
 def _record(row: ReportRow, told: _Told) -> _Told:
-    """The record, a draft of the highest tier. Its slug is name, curators and year in lower case, as the registry makes it."""
     name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {row.protection.unit.value} level"
     more = {
         "name": name,

@@ -25,7 +25,6 @@ def open_question_sentence(scores: Sequence[Score], here: Sequence[Score]) -> st
 
     Args:
         scores: Every row of the report.
-        here: Rows of one question.
 
     Returns:
         Empty where all ``scores`` answer one question.
@@ -149,7 +148,6 @@ def _steps(own: Sequence[BestScore], here: Sequence[Score], value: Callable[[Sco
 
 
 def _blind(here: Sequence[Score]) -> list[str]:
-    """The ways to compare graphs by which no row finds the classes, even without noise."""
     found = []
     for how, words in _DISTANCES.items():
         own = [s for s in here if s.private and s.usable and _compared(s) == how]
@@ -161,6 +159,5 @@ def _blind(here: Sequence[Score]) -> list[str]:
 
 
 def _compared(score: Score) -> str:
-    """By which distance its graphs are compared; empty in other tasks."""
     facts = score.row.head.facts
     return facts.how if isinstance(facts, GraphClusteringFacts) else ""

@@ -39,9 +39,6 @@ class ReferencedEntry:
     """A method or a data set that a run used.
 
     Attributes:
-        name: As in the scenario.
-        idea: One sentence.
-        references: Keys of its papers.
         rows: Name of a row → the place of the first row so called.
     """
 
@@ -80,7 +77,6 @@ class _Bibliography:
 
 @cache
 def _known_papers() -> _Bibliography:
-    """Papers that no method's file names."""
     return TypeAdapter(_Bibliography).validate_python(yaml.safe_load(read_phrase_asset("papers.yaml")))
 
 

@@ -152,11 +152,7 @@ class ReportRow:
 
 
 def group_report_rows(entries: Sequence[CellEntry]) -> list[ReportRow]:
-    """Cells as rows, in order of first appearance.
-
-    Args:
-        entries: Cells of any tasks.
-    """
+    """Cells as rows, in order of first appearance."""
     groups: dict[EntryRowKey, list[CellEntry]] = {}
     for entry in entries:
         groups.setdefault(entry.row_key, []).append(entry)

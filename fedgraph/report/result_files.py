@@ -54,7 +54,6 @@ def collect_result_notes(entries: Sequence[CellEntry]) -> list[dict[str, object]
 
 
 def _naming_of(entry: CellEntry) -> tuple[ColumnValue, ...]:
-    """What the columns ``RESULT_NAMING`` say of a cell, in their order."""
     by_key = {column.key: column for column in _WRITTEN}
     number = ColumnNumber(ReportRow((entry,)), None, None, None)
     return tuple(by_key[key].value(number) for key in RESULT_NAMING)

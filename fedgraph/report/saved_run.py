@@ -34,9 +34,7 @@ class SavedRun:
     """A run as its folder holds it.
 
     Attributes:
-        folder: Where it lies.
         entries: Finished cells as stored, in the order of results.json.
-        environment: What it was made with.
         title: Of its scenario, or its name.
         notice: Says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its
             end; None where nothing is to say.
@@ -88,9 +86,6 @@ class SavedRun:
 def load_saved_run(folder: Path) -> SavedRun:
     """Read a run, also one that is at work or was broken off.
 
-    Args:
-        folder: Of the run.
-
     Raises:
         DataError: There is no run, a file is damaged, or a cell and results.json say different things.
     """
@@ -134,7 +129,6 @@ def _read_cell(file: Path) -> CellEntry:
 def _require_rows(
     cells: Mapping[Path, CellEntry], rows: Sequence[Mapping[str, object]], order: Mapping[tuple[str, ...], int]
 ) -> None:
-    """``DataError`` where a cell with a number says what no row of ``results.json`` says: one of the two was edited."""
     names = (*RESULT_NAMING, "participation", "client", "epsilon_provable")
     free = set(order) - set(map(identify_result_cell, cells.values()))
     for file, entry in cells.items():

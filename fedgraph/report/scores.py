@@ -27,12 +27,8 @@ class Score:
     """One configuration, averaged over its seeds.
 
     Attributes:
-        row: The cells.
         anchor: Its name in a page and in a command, the same in every run of the same scenario.
-        task: The task's label.
         dataset: The label of the data set.
-        method: The method.
-        variant: The label of the row.
         target: The ε that was asked for.
         calibrated_by: For which reading of ε the noise was chosen.
         delta: The δ of every ε here; None where there is no protection.
@@ -40,10 +36,8 @@ class Score:
         trust: Whom its guarantee needs to be trusted.
         asked: Rows can be compared only where these are equal: data set, metric, protocol, split, and what is public unless
             it is the usual.
-        metric: What it is compared by.
         mean: Over seeds; NaN where the row has no number.
         deviation: Sample standard deviation over seeds; None for one seed.
-        seeds: How many.
         provable: The largest ε over seeds of everything that is released.
         published: What the paper's formula says; None where it says nothing.
         measured: What an attack proves at least; None where the row was not attacked.
@@ -103,7 +97,6 @@ class Score:
         return math.isfinite(self.mean) and self.status == "ok" and self.verdict is not attack_bounds.AttackBoundVerdict.BROKEN
 
     def _repr_html_(self) -> str:
-        """In a notebook: what it is, how good, and what it keeps."""
         mean = f"{self.mean:.3f}" + ("" if self.deviation is None else f" ± {self.deviation:.3f}")
         shown = {"row": self.name, "trust": self.trust.value, SCORE_METRICS[self.metric]: mean}
         shown |= {"provable ε": phrase_upper_bound(self.provable), "unit": self.unit, "data": self.dataset}
@@ -121,7 +114,6 @@ class BestScore:
 
     Attributes:
         asked: The question, as in ``Score``.
-        unit: Whom the guarantee protects.
         budget: The ε that was asked for.
         trust: The most that may be trusted.
         score: None where no row keeps ``budget``.
@@ -161,7 +153,6 @@ def _scored(rows: Sequence[ReportRow], place: int) -> tuple[Score, ...]:
 
 
 def _metrics(rows: Sequence[ReportRow]) -> dict[tuple[str, str], list[str]]:
-    """Of each task on each data set, the metrics to compare by: those that every row has first."""
     groups: dict[tuple[str, str], list[ReportRow]] = {}
     for row in rows:
         groups.setdefault((str(row.head.task), str(row.head.dataset)), []).append(row)
@@ -223,7 +214,6 @@ def format_score_mean(score: Score, digits: int = 2) -> str:
     """Mean ± standard deviation over seeds; ± only with two seeds or more.
 
     Args:
-        score: The row.
         digits: Beyond the point; one more where ± would be 0.
     """
     if score.deviation is not None and 0 < score.deviation < 0.5 * 10**-digits:

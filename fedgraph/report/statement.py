@@ -29,9 +29,7 @@ class Statement:
         who: Method and variant.
         world: Who is trusted.
         target: The ε that was asked for.
-        sentences: The statement.
         conditions: What it assumes, one sentence each.
-        notes: What its plan adds.
     """
 
     anchor: str
@@ -111,9 +109,6 @@ class SharedStatement:
 
     Attributes:
         rows: Which, in words.
-        sentences: Of their statements.
-        conditions: What they assume.
-        notes: What their plans add.
     """
 
     rows: str
@@ -127,9 +122,6 @@ class StatementFamily:
     """Rows of one method and variant, of one task on one data set.
 
     Attributes:
-        who: Method and variant.
-        task: Its label.
-        dataset: Its label.
         said: What each of them says alone.
         shared: What several of them say, each once.
     """
@@ -151,7 +143,6 @@ def group_statements(rows: Sequence[ReportRow]) -> tuple[StatementFamily, ...]:
 
 
 def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> StatementFamily:
-    """What is said alike is gathered by the rows that say it; what holds for most of them comes first."""
     holders: dict[str, list[int]] = {}
     for number, one in enumerate(every):
         for text in dict.fromkeys((*one.sentences, *one.conditions, *one.notes)):
@@ -168,7 +159,6 @@ def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> St
 
 
 def _parts(said: Statement, these: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Its sentences, conditions and notes that are among ``these``."""
     sentences, conditions, notes = (
         tuple(x for x in all_ if x in these) for all_ in (said.sentences, said.conditions, said.notes)
     )
@@ -176,7 +166,6 @@ def _parts(said: Statement, these: Collection[str]) -> tuple[tuple[str, ...], tu
 
 
 def _in_words(rows: Sequence[Statement]) -> str:
-    """Which rows: the targets of each world."""
     targets: dict[str, list[str]] = {}
     for row in rows:
         targets.setdefault(row.world, []).append(row.target)

@@ -22,7 +22,6 @@ class Sweep:
     """Parts of a run between which one thing varies.
 
     Attributes:
-        parts: In order.
         thing: What varies; None for a part that stands alone.
         at: The value of each of ``parts``; empty for a part that stands alone.
     """
@@ -45,7 +44,6 @@ def group_sweeps(records: Sequence[SectionRecords]) -> list[Sweep]:
 
 
 def _alike(one: SectionRecords, other: SectionRecords) -> bool:
-    """Whether two parts ask the same of mostly the same rows."""
     mine, theirs = _names(one), _names(other)
     if one.kind != other.kind or not (mine and theirs):
         return False
@@ -94,7 +92,6 @@ def _thing(tasks: Mapping[str, SectionRecords]) -> tuple[str, dict[str, float | 
 
 
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """(dotted path, value) of every setting but names."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key not in ("label", "datasets", "delta"):
@@ -108,19 +105,13 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 @dataclass(frozen=True)
 class _VariedSetting:
-    """One setting of the methods of a part that takes several values.
-
-    Attributes:
-        thing: What it is called.
-        places: Row → (its value, the line that it stands on).
-    """
+    """One setting of the methods of a part that takes several values. places: row → (its value, the line that it stands on)."""
 
     thing: str
     places: Mapping[str, tuple[float, str]]
 
 
 def _varied_within(record: SectionRecords) -> tuple[_VariedSetting, ...]:
-    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values."""
     given = record.settings.get("methods")
     specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
     found = []
@@ -178,8 +169,6 @@ def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.PlotFigure
 
 
 class _Point(NamedTuple):
-    """One row in a figure: the value of what varies, the row, and the name of its line."""
-
     at: float | str
     score: Score
     line: str

@@ -31,14 +31,11 @@ class ColumnNumber:
     Attributes:
         row: The cell alone, or all seeds.
         metric: Its name; None for a cell that failed.
-        value: The number.
         provable: The ε of that client, or of the row.
         status: ``ok``, or why there is no number.
         participation: How the client took part; of results.csv only, as the next three.
         client: Its name, or ``all``.
-        scenario: The scenario's name.
         source: Where the data came from.
-        run: Which of several runs.
         score: The row as it is compared; None in results.csv.
     """
 
@@ -65,7 +62,6 @@ class ColumnCell:
     """A cell of the page's table.
 
     Attributes:
-        text: What is shown.
         sort: What the column is sorted by.
         tip: What this very number says.
     """
@@ -99,7 +95,6 @@ class TableColumn:
     Attributes:
         key: Its name in results.csv, results.json, ``Run.table`` and the trackers.
         title: At its head on the page and in the terminal.
-        value: Reads it.
         csv: Whether results.csv and results.json have it.
         table: Whether ``Run.table`` has it.
         page: How the page shows it; None: not at all.
@@ -129,7 +124,6 @@ def _held(number: ColumnNumber, of: Callable[[Protection], str]) -> str | None:
 
 
 def _trust(number: ColumnNumber) -> str:
-    """Whom the guarantee needs to be trusted; nothing for a paper's claim, where no data are held."""
     if number.score is not None:
         return number.score.trust.value
     world = number.head.world
@@ -137,13 +131,11 @@ def _trust(number: ColumnNumber) -> str:
 
 
 def _chosen(number: ColumnNumber) -> str:
-    """The settings of each seed's choice, and how many seeds chose them."""
     words = Counter(choice.words for choice in number.row.choices)
     return "; ".join(said if len(words) == 1 else f"{said} ({count} seeds)" for said, count in words.most_common())
 
 
 def _seconds(row: ReportRow) -> float:
-    """Wall time, mean over seeds."""
     return sum(e.seconds for e in row.entries) / len(row.entries)
 
 
@@ -245,7 +237,6 @@ def column_number_of_score(score: Score, run: str = "") -> ColumnNumber:
     """A row over its seeds, by the metric that it is compared by.
 
     Args:
-        score: The row.
         run: Which of several runs; empty for one.
     """
     return ColumnNumber(score.row, score.metric, score.mean, score.provable, score.status, run=run, score=score)
@@ -256,7 +247,6 @@ def fill_column_cell(column: TableColumn, score: Score) -> ColumnCell:
 
     Args:
         column: One that the page does not have shows its value as it is.
-        score: The row.
     """
     if column.page is not None and column.page.show is not None:
         return column.page.show(score)

@@ -22,13 +22,7 @@ _Param = str | float | int
 
 @dataclass(frozen=True)
 class _TrackedRow:
-    """One row, as a dashboard wants it.
-
-    Attributes:
-        name: Letters, digits, ``_``, ``.``, ``=`` and ``-``.
-        params: What the row is.
-        metrics: Finite numbers only.
-    """
+    """One row, as a dashboard wants it; metrics are finite."""
 
     name: str
     params: dict[str, _Param]
@@ -36,7 +30,6 @@ class _TrackedRow:
 
 
 def _lines(scores: Sequence[Score]) -> Iterator[_TrackedRow]:
-    """Every row with a result, as a dashboard wants it."""
     for score in scores:
         if score.status != "ok":
             continue
@@ -51,7 +44,6 @@ def track_in_tensorboard(scores: Sequence[Score], folder: Path) -> int:
     """Write one HPARAMS entry for each row with a result.
 
     Args:
-        scores: The rows.
         folder: Where TensorBoard looks.
 
     Returns:
@@ -74,9 +66,6 @@ def track_in_mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri
     """Log one parent run with a nested run for each row with a result.
 
     Args:
-        scores: The rows.
-        experiment: Its name in MLflow.
-        run_name: Of the parent run.
         uri: Of the server or folder; None: as MLflow is set up.
 
     Returns:

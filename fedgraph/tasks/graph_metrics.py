@@ -122,7 +122,6 @@ def _space(params: Params, method: str, graph: Graph, model: clear.ClearEmbedder
 
 
 def _sampled(params: Params, cell: Cell, context: CellContext) -> tuple[clear.ClearSample, clear.ClearEmbedder]:
-    """The repetition's graphs and the model trained on them, once per process."""
     key = ("sampled", context.label, context.dataset, cell.seed)
     return context.cached(key, lambda: params.embedded(context, cell.seed, max(params.graphs, params.compared))[:2])
 

@@ -32,7 +32,6 @@ class _Taken:
 
     Attributes:
         values: float64 [pairs], the values of the clear problem at its end.
-        descents: How many descents it takes.
         steps: Their iterations together, as a mean over pairs.
         noised: float64 [pairs], the values of the noised problem, where it descends there first.
         noise: The standard deviation of that noise.

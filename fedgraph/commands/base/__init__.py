@@ -73,13 +73,11 @@ def guard_command(act: Callable[[], int]) -> int:
 
 
 def _terminated(number: int, frame: object) -> None:
-    """SIGTERM ends a run as Ctrl-C does: what is at work is told to stop, and finished cells stay."""
     _ended.set()
     raise KeyboardInterrupt
 
 
 def _say(message: str, status: int) -> int:
-    """One line on stderr, then the exit status."""
     line = " ".join(message.split())
     print(line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}…", file=sys.stderr)
     return status
@@ -100,8 +98,6 @@ def command_version() -> str:
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for."""
-
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         print(f"fedgraph {command_version()}")
         parser.exit()

@@ -108,7 +108,6 @@ def parse_data_name(name: str) -> tuple[str, str]:
 
 
 def _listed(every: Sequence[str]) -> str:
-    """The names, of a large family only the first few."""
     shown = []
     for family, group in itertools.groupby(every, key=lambda n: n.split("/")[0]):
         members = list(group)
@@ -183,8 +182,6 @@ def validate_data_parameters(model: type[_Model], parameters: Mapping[str, objec
     """Parameters as a record of their model.
 
     Args:
-        model: the pydantic model.
-        parameters: as a scenario writes them.
         key: the data set, for the error.
 
     Raises:
@@ -205,6 +202,5 @@ def validate_data_parameters(model: type[_Model], parameters: Mapping[str, objec
 
 
 def _as_paths(root: Path | str | Sequence[Path | str]) -> tuple[Path, ...]:
-    """One folder or several, as paths."""
     several = [root] if isinstance(root, (str, Path)) else root
     return tuple(Path(r).expanduser() for r in several)

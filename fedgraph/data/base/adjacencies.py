@@ -82,7 +82,6 @@ def adjacency_of_owners(ends: np.ndarray, owners: np.ndarray, num_nodes: int) ->
     Args:
         ends: int64 [r, 2], the two nodes of each record, in any order; pairs may repeat.
         owners: int64 [r] ≥ 0.
-        num_nodes: n.
     """
     found = np.unique(np.column_stack([np.sort(ends, axis=1), owners]), axis=0)
     _, first, which = np.unique(found[:, :2], axis=0, return_index=True, return_inverse=True)

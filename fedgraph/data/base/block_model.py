@@ -34,15 +34,10 @@ class BlockModel:
     """What the generated graph shall look like.
 
     Attributes:
-        class_sizes: nodes of each class.
-        num_edges: undirected edges.
         num_features: words of the vocabulary.
         homophily: share of edges within a class, 0 … 1.
         words: mean number of distinct words of a node.
-        words_spread: its standard deviation.
-        degree_spread: standard deviation of degrees.
         closure: share of edges that close triangles, 0 … 1.
-        isolated: nodes without any edge.
         topic_share: mean share of a document's words that come from its class, 0 … 1.
         misfiled: share of nodes whose words are those of another class than their label, 0 … 1.
         zipf: exponent of word popularity (0 = all words equally common).
@@ -165,7 +160,6 @@ def _edges(model: BlockModel, labels: np.ndarray, rng: np.random.Generator) -> n
 def _collect(
     pool: np.ndarray, target: int, propose: Callable[[int], np.ndarray], rounds: int = _ROUNDS, strict: bool = False
 ) -> np.ndarray:
-    """Add distinct proposals until ``target`` edges are there; ``strict``: ``DataError`` when they are not after all rounds."""
     for _ in range(rounds):
         if pool.size >= target:
             break
@@ -176,7 +170,6 @@ def _collect(
 
 
 def _closing(wedges: sp.csr_array, labels: np.ndarray, same: bool, rng: np.random.Generator, count: int) -> np.ndarray:
-    """Edges between two neighbours of one node, kept where the two are (``same``) of one class or (otherwise) are not."""
     if wedges.nnz == 0:
         return np.zeros(0, np.int64)
     degrees = np.diff(wedges.indptr)
@@ -189,7 +182,6 @@ def _closing(wedges: sp.csr_array, labels: np.ndarray, same: bool, rng: np.rando
 
 
 def _keys(one: np.ndarray, two: np.ndarray, n: int) -> np.ndarray:
-    """``smaller · n + larger`` of each pair, self-loops left out."""
     proper = one != two
     low, high = np.minimum(one, two)[proper], np.maximum(one, two)[proper]
     keys: np.ndarray = low.astype(np.int64) * n + high
@@ -197,7 +189,6 @@ def _keys(one: np.ndarray, two: np.ndarray, n: int) -> np.ndarray:
 
 
 def _distinct(keys: np.ndarray) -> np.ndarray:
-    """Every key once, in order of first appearance."""
     _, first = np.unique(keys, return_index=True)
     return keys[np.sort(first)]
 
@@ -238,7 +229,6 @@ def _draws_for(distinct: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
 
 
 def _sample(rows: np.ndarray, probabilities: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
-    """One word per row, as ``row · d + word``."""
     cumulative = np.cumsum(probabilities)
     words = np.searchsorted(cumulative, rng.random(rows.size) * cumulative[-1], side="right")
     tokens: np.ndarray = rows.astype(np.int64) * d + np.minimum(words, d - 1)

@@ -44,7 +44,6 @@ class CsvFeatures:
     Attributes:
         rows: node id → row, in the order of the file.
         names: of the columns after the id, empty without a header.
-        ids: of each row its id.
         cells: of each row its texts, without the id.
         lines: of each row its line in the file.
     """
@@ -60,8 +59,6 @@ def read_csv_features(content: bytes, name: str, faults: FileFaults) -> CsvFeatu
     """The texts of a features file, with or without a header.
 
     Args:
-        content: the file's bytes.
-        name: what an error calls it.
         faults: where rows of unlike length, nodes without an id and second rows of a node are noted.
 
     Raises:
@@ -92,7 +89,6 @@ def read_csv_features(content: bytes, name: str, faults: FileFaults) -> CsvFeatu
 
 
 def _require_names(names: Sequence[str], name: str) -> None:
-    """``DataError`` where a column has no name, or two have one."""
     counts = Counter(names)
     if (twice := next((n for n in names if counts[n] > 1 or not n), None)) is not None:
         said = "named twice" if twice else "without a name"
@@ -234,8 +230,6 @@ def read_csv_lines(content: bytes, name: str, least: int, needed: str = "at leas
     The reader is Python's ``csv``, because it says in which line of the file it is: an error can name it.
 
     Args:
-        content: the file's bytes.
-        name: what an error calls it.
         least: how many cells a line needs.
         needed: what the message about an empty file asks for.
 
@@ -270,7 +264,6 @@ def skip_csv_header(
     """The lines without a first one that is a header: its first cells are names of columns and not nodes.
 
     Args:
-        lines: of ``read_csv_lines``.
         rows: node id → row.
         columns: how many cells are looked at.
     """

@@ -21,12 +21,7 @@ _HEXAGON = 6
 
 
 class _Sketch(NamedTuple):
-    """One small graph as it is drawn.
-
-    Attributes:
-        edges: int [m, 2].
-        features: float [n, d].
-    """
+    """One small graph as it is drawn: edges int [m, 2], features float [n, d]."""
 
     edges: np.ndarray
     features: np.ndarray

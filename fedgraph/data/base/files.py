@@ -26,7 +26,6 @@ class RawFiles:
     """The raw files of one data set in one folder.
 
     Attributes:
-        folder: where they lie.
         expected: file name → SHA-256 that the bytes must have.
         checksums: file name → SHA-256 of what was read so far.
     """
@@ -132,10 +131,7 @@ def download_data_files(folder: str, files: tuple[str, ...], cache: Path, pyg: M
 
 
 def _knock(url: str) -> None:
-    """Fail within seconds where the host of ``url`` cannot be reached; behind a proxy nothing is tried.
-
-    Without this, a machine whose packets are dropped would wait minutes for PyG's own time limit. Raises ``OSError``.
-    """
+    """Fail within seconds where the host of ``url`` is out of reach; behind a proxy nothing is tried. Raises ``OSError``."""
     address = urllib.parse.urlsplit(url)
     if address.hostname and not urllib.request.getproxies():
         port = address.port or (80 if address.scheme == "http" else 443)

@@ -147,7 +147,6 @@ def _opened(content: bytes, name: str) -> np.lib.npyio.NpzFile:
 
 
 def _sparse(archive: Mapping[str, np.ndarray], prefixes: tuple[str, ...], name: str, part: str) -> sp.csr_array:
-    """One CSR matrix under the first of ``prefixes`` that the file has."""
     prefix = next((p for p in prefixes if f"{p}data" in archive), None)
     if prefix is None:
         wanted = " or ".join(f"{p}{{{','.join(_PARTS)}}}" for p in prefixes)

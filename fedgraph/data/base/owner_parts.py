@@ -17,8 +17,6 @@ class OwnerPart:
     """One owner's graph of n nodes before columns and classes are numbered.
 
     Attributes:
-        name: of the owner.
-        adjacency: CSR [n, n], symmetric, ones.
         rows: int64 [k], the node of each feature that is set.
         columns: int64 [k], its position in ``column_names``.
         column_names: what this owner calls its columns; equal names of several owners are one column.
@@ -95,7 +93,6 @@ def join_owner_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str])
 
 
 def _numbers(labels: np.ndarray, number: dict[str, int]) -> np.ndarray:
-    """int64 [n] from text, -1 where empty."""
     values, position = np.unique(labels, return_inverse=True)
     return np.array([number.get(str(v), -1) for v in values], dtype=np.int64)[position]
 

@@ -37,8 +37,6 @@ class PublishedRequest:
 
     Attributes:
         roots: folders searched in order, never written.
-        when_unavailable: what to do without files.
-        seed: of a generated graph.
         path: the user's own file or folder.
         parameters: of data sets that take some, such as those of ``synthetic`` and ``own``.
         download: whether PyG may be asked to fetch missing files into the user's cache.
@@ -59,9 +57,7 @@ class PublishedCounts:
     """Published counts of a node-level data set.
 
     Attributes:
-        nodes: how many there are.
         edges: undirected and distinct, without self-loops.
-        features: columns.
         classes: how many occur among the known labels.
     """
 
@@ -87,9 +83,7 @@ class PublishedData:
 
     Attributes:
         key: ``family/dataset``.
-        title: its name in tables.
         folder: where its files lie below a data root, in PyG's layout (``planetoid/CiteSeer/raw``).
-        files: their names.
         columns_from_rows: as in ``Graph``.
         sha256: file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in
             bytes.
@@ -155,7 +149,6 @@ def published_loader(
     """The ``load`` of a family: it reads published files from where they are found first, or generates the stand-in.
 
     Args:
-        read: interprets the files.
         stand_in: (record, seed) → generated data; ``PublishedData.generated``: by the block model.
 
     ``load`` raises ``ScenarioError`` for parameters or a path, and ``DataError`` for a root that is no folder, and for files
@@ -211,7 +204,6 @@ def published_graph(
 
     Args:
         arcs: sources and targets, integers [2, m].
-        features: CSR [n, d].
         labels: integers [n], −1 where unknown.
 
     Raises:
@@ -234,7 +226,6 @@ def published_graph(
 
 
 def _graphs_digest(data: Graph | GraphCollection) -> str:
-    """SHA-256 over the arrays of every graph, in order, and the labels."""
     parts: list[tuple[np.ndarray, str]] = []
     for graph in data.graphs if isinstance(data, GraphCollection) else (data,):
         edges, rows = graph.adjacency, graph.features

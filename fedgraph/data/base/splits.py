@@ -25,10 +25,8 @@ def random_split(num_nodes: int, train_fraction: float, rng: np.random.Generator
     """A random side to train on, the rest to test on.
 
     Args:
-        num_nodes: n ≥ 2.
         train_fraction: strictly between 0 and 1; the training side gets that share rounded to whole nodes, but each side at
             least one.
-        rng: draws it.
 
     Returns:
         Ids of training and of test nodes, int64, sorted, disjoint, together every node.
@@ -52,10 +50,8 @@ def split_per_class(graph: Graph, train: int, validation: int, rng: np.random.Ge
     size of its validation set.
 
     Args:
-        graph: its labels say the classes.
         train: nodes of each class that train.
         validation: nodes of each class that validate.
-        rng: draws them.
 
     Raises:
         DataError: a class is smaller than ``train`` + ``validation``, or no node is left to test.
@@ -78,10 +74,6 @@ def split_per_class(graph: Graph, train: int, validation: int, rng: np.random.Ge
 
 def split_by_parts(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The graph cut into nine balanced parts: seven train, one tests, one is dropped (DPAR's released code).
-
-    Args:
-        graph: its edges are cut.
-        rng: draws which part does what.
 
     Returns:
         Ids of training and of test nodes, int64, sorted.
@@ -117,7 +109,6 @@ def _balanced_parts(adjacency: sp.csr_array, count: int, rng: np.random.Generato
 
 
 def _spectral_order(adjacency: sp.csr_array, rng: np.random.Generator) -> np.ndarray:
-    """Node ids: the largest component by its second eigenvector, then the other components one after another."""
     _, component = sp.csgraph.connected_components(adjacency, directed=False)
     largest = np.bincount(component).argmax()
     inside = np.flatnonzero(component == largest)

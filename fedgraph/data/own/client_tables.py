@@ -78,7 +78,6 @@ def read_client_table(content: bytes, name: str) -> CsvFeatures | SparseClientTa
 def _sparse_features(
     name: str, rows: dict[str, int], lines: Sequence[tuple[int, list[str]]], faults: FileFaults
 ) -> SparseClientTable:
-    """A line per value; where feature and value are empty, it names a node without any feature."""
     found: dict[tuple[int, str], float] = {}
     for number, (node, column, cell) in lines:
         where, value = f"{name}:{number}", csv_tables.csv_number(cell)
@@ -101,11 +100,6 @@ def _sparse_features(
 
 def read_client_table_names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
     """Names of columns, one a line, as a CSV's header would hold them: without spaces around, and with line ends of any kind.
-
-    Args:
-        raw: the client's folder.
-        name: the file.
-        count: how many columns there are.
 
     Raises:
         DataError: they are not that many, not different, or one is empty.
@@ -225,7 +219,6 @@ class ClientTable:
     """What one client gave.
 
     Attributes:
-        file: of its features.
         part: its graph; without features where they are texts.
         texts: of a table with a column for each; None where all features are numbers, and stand in ``part``.
     """
@@ -237,13 +230,7 @@ class ClientTable:
 
 @dataclass(frozen=True, eq=False)
 class _ReadTables:
-    """What became of all clients' tables.
-
-    Attributes:
-        parts: of the clients, with the columns that became of their texts.
-        bounded: as in ``OwnColumns``.
-        remarks: as in ``OwnColumns``.
-    """
+    """What became of all clients' tables; bounded and remarks as in ``OwnColumns``."""
 
     parts: tuple[OwnerPart, ...]
     bounded: tuple[str, ...]
@@ -254,7 +241,6 @@ def join_client_tables(given: Sequence[ClientTable], rules: OwnColumnRules, fold
     """Every client's columns. A client that has no such column has zeros there.
 
     Args:
-        given: by the clients.
         rules: what the user decided, for all clients alike.
         folder: names the federation in an error.
 
@@ -289,7 +275,6 @@ def join_client_tables(given: Sequence[ClientTable], rules: OwnColumnRules, fold
 
 
 def _require_tables(given: Sequence[ClientTable], rules: OwnColumnRules, folder: str) -> None:
-    """``DataError`` where bounds or drop name a column that nobody has, or that is no column of a table."""
     for key in (*rules.bounds, *rules.drop):
         every = [one.part.column_names if one.texts is None else one.texts.names for one in given]
         if not any(key in names for names in every):
@@ -304,7 +289,6 @@ def _require_tables(given: Sequence[ClientTable], rules: OwnColumnRules, folder:
 
 
 def _stacked(given: Sequence[ClientTable], names: Sequence[str]) -> tuple[list[list[str]], list[str], list[str], list[int]]:
-    """(cells of these columns, where each row stands, its node, where each client's rows end)."""
     cells: list[list[str]] = []
     places: list[str] = []
     nodes: list[str] = []

@@ -25,14 +25,9 @@ class OwnCollectionGraph:
     """One graph of a file.
 
     Attributes:
-        name: of the graph.
         columns: names of the cells of its nodes.
-        nodes: their ids.
         cells: one row of texts per node.
-        file: where the nodes stand.
-        lines: the line of each node.
         ends: int64 [m, 2], rows of the ends of edges.
-        label: None where nobody knows it.
         owner: who holds it; "" where nobody is named.
     """
 
@@ -52,10 +47,7 @@ class JoinedOwnCollection:
     """All graphs beside each other, with n nodes together.
 
     Attributes:
-        names: one per graph.
         sizes: int64, the nodes of each graph.
-        labels: one per graph.
-        owners: one per graph.
         ends: int64 [m, 2], the ends of edges, counted over all nodes.
         read: the columns of all n nodes.
         ids: n of them, or none.
@@ -119,7 +111,6 @@ def join_own_collection(
 def _provenance(
     title: str, given: JoinedOwnCollection, labels: OwnLabels, num_owners: int, cleaned: CleanedAdjacency, seen: Sequence[str]
 ) -> GraphProvenance:
-    """What the collection says of itself. seen: remarks on columns that go along with edges."""
     known = int((labels.numbers >= 0).sum())
     counted = f"{title}: {known} graphs, {given.sizes.sum()} nodes, {cleaned.adjacency.nnz // 2} edges"
     counted += f", {len(labels.classes)} classes" + (f", {num_owners} owners" if num_owners else "")
@@ -143,9 +134,6 @@ def label_own_collection(
     """The collection without the graphs whose label nobody knows; its provenance says what was changed and is not used.
 
     Args:
-        name: what it is called.
-        title: what the provenance calls it.
-        given: the graphs.
         rules: whether columns were computed from edges.
         where: names the labels in an error.
 

@@ -60,7 +60,6 @@ class OwnColumns:
 
     Attributes:
         matrix: CSR float32 [n, d].
-        names: of the d columns.
         from_rows: which columns there are was computed from the rows.
         bounded: names of columns that have bounds, and lie within −1 … 1.
         remarks: whole sentences for the provenance.
@@ -97,12 +96,9 @@ def read_own_columns(
     """The matrix of a table of texts.
 
     Args:
-        names: of the columns.
         rows: one list of cells per node, without its id.
-        rules: what the user decided.
         file: names the table in an error.
         places: where a row stands, as ``file:line``.
-        nodes: the id of each row.
         faults: what was found wrong with the table before; it is refused together with the faults of its cells.
         numbered: whether a column's place here is its place in the file.
 
@@ -144,7 +140,6 @@ def read_own_columns(
 
 
 def _column(name: str, cells: list[str]) -> _Column:
-    """A column of texts has a cell that is neither empty nor a finite number, nor a word for true or false."""
     lowered = [cell.casefold() for cell in cells]
     empty = np.array([not cell for cell in cells], dtype=bool)
     there = {cell for cell in lowered if cell}
@@ -193,7 +188,6 @@ def own_column_name(place: int) -> str:
 
 
 def _encoded(column: _Column, rules: OwnColumnRules, file: str) -> tuple[np.ndarray, list[str]]:
-    """(float64 [n, k], k names) of one column."""
     if column.kind == "text":
         if rules.text == "drop":
             return np.zeros((len(column.cells), 0)), []
@@ -251,15 +245,11 @@ def own_column_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Seque
 
 
 def _missing_column_name(name: str) -> str:
-    """What the column is called that says where another one is empty."""
     return f"{name} is missing"
 
 
 def own_column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, bool]]:
     """What kind each column is, for a draft.
-
-    Args:
-        columns: name → its cells.
 
     Returns:
         Name → (``yes/no``, ``number`` or ``text``; whether some cell is empty).

@@ -19,7 +19,6 @@ class CrossEdges:
     """One client's side of the edges between clients.
 
     Attributes:
-        folder: where its files lie.
         hashes: hash of an own node → (row, line of ids.csv).
         cross: (row, hash of another client's node, line of cross.csv) of the edges that leave it.
     """
@@ -45,7 +44,6 @@ def read_cross_edges(raw: RawFiles, rows: dict[str, int]) -> CrossEdges:
 
 
 def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, int, str]]:
-    """(line, row, text) of a two-column CSV whose first column is an own node; a header is left out."""
     file = raw.folder / name
     if not file.is_file():
         return []

@@ -60,7 +60,6 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
 
 
 def _likeness(column: np.ndarray, values: np.ndarray) -> float:
-    """The larger of the two correlations, of values and of ranks, without its sign."""
     from scipy.stats import rankdata  # not before it is used: every run lists all data sets
 
     pairs = ((column, values), (rankdata(column), rankdata(values)))

@@ -79,7 +79,6 @@ class _Given(ClientTable):
     """What one client gave.
 
     Attributes:
-        rows: node id → row.
         cleaned: its edges, and what was cleaned away.
         split: row → part, where it brought masks.
         between: its side of the edges between clients.
@@ -97,7 +96,6 @@ def load(path: Path, rules: OwnTableRules, labelled: bool = True) -> Graph:
     """All clients of a folder as one graph whose nodes know their owner; a node is called ``client/id``.
 
     Args:
-        path: the folder.
         rules: what becomes of columns, and whether features come from edges.
         labelled: whether labels are read; without, nobody has one, and tables of labels may be missing.
 
@@ -152,9 +150,6 @@ def load(path: Path, rules: OwnTableRules, labelled: bool = True) -> Graph:
 def federation_feature_tables(path: Path) -> list[csv_tables.CsvFeatures]:
     """The clients' tables with a line per node, for a draft.
 
-    Args:
-        path: the federation's folder.
-
     Raises:
         DataError: a table or the manifest cannot be read.
     """
@@ -169,7 +164,6 @@ def federation_feature_tables(path: Path) -> list[csv_tables.CsvFeatures]:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Every subfolder that is not hidden (``.git``, ``__MACOSX``). ``DataError`` for a link that leads nowhere."""
     found = sorted(p for p in path.iterdir() if not p.name.startswith((".", "__")))
     for one in found:
         if one.is_symlink() and not one.exists():
@@ -227,7 +221,6 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) ->
 
 
 def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> _Given:
-    """Three tables, CSV or Parquet."""
     read = client_tables.read_client_parquet_table if kind.endswith("parquet") else RawFiles.read
     ending = kind.rpartition(".")[2]
 
@@ -299,7 +292,6 @@ def _whole(raw: RawFiles, name: str, kind: str) -> _Given:
 
 
 def _numbered(names: Sequence[str]) -> str:
-    """In brackets, the number of each class, as ``positive`` takes it; of many, the first; "" where there is none."""
     if not names:
         return ""
     told = [f"{number}: {name if name.isprintable() else repr(name)}" for number, name in enumerate(names[:_MOST_NAMED])]
@@ -307,7 +299,6 @@ def _numbered(names: Sequence[str]) -> str:
 
 
 def _remarks(given: Sequence[_Given], graph: Graph) -> str:
-    """Who has no label, what is not read, and what was done to the clients' own edges; "" where there is nothing to say."""
     missing = int((graph.labels < 0).sum()) if graph.num_classes else 0
     told = [f"{missing} of {graph.num_nodes} nodes have no label (None, NaN, −1, empty)"] if missing else []
     told += ["further columns of edges (weights, times) are not read"] if any(g.more_columns for g in given) else []

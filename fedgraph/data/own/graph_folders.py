@@ -42,7 +42,6 @@ class GraphFolder:
     """What was read so far.
 
     Attributes:
-        graphs: with labels and owners.
         unused: what the files hold and no method reads.
         checksums: file name → SHA-256.
         labels: columns that could be predicted.
@@ -70,8 +69,6 @@ def load(path: Path, rules: OwnTableRules, label: str) -> GraphCollection:
     """The collection in a folder.
 
     Args:
-        path: the folder.
-        rules: what becomes of columns.
         label: the column of labels.csv that is predicted; "": the first.
 
     Raises:
@@ -88,7 +85,6 @@ def read(path: Path, label: str = "") -> GraphFolder:
     """What lies in a folder, before anything is decided about columns.
 
     Args:
-        path: the folder.
         label: as for ``load``.
 
     Raises:
@@ -111,7 +107,6 @@ def read(path: Path, label: str = "") -> GraphFolder:
 
 
 def _kind(folder: Path) -> str:
-    """Which of the layouts; "" where it is none."""
     if (folder / "features.csv").exists():
         return ""
     if (folder / _NODES).exists():
@@ -129,7 +124,6 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _read(folder: Path, owner: str, label: str, found: GraphFolder, prefix: str) -> None:
-    """The graphs of one folder, with labels and owners."""
     raw = RawFiles(folder)
     kind = _kind(folder)
     readers = {"tables": _of_tables, "pairs": _of_pairs, "graphml": _of_graphml, "tu": _of_tu}
@@ -150,7 +144,6 @@ def _read(folder: Path, owner: str, label: str, found: GraphFolder, prefix: str)
 
 
 def _labelled(raw: RawFiles, graphs: Sequence[OwnCollectionGraph], label: str, found: GraphFolder) -> list[OwnCollectionGraph]:
-    """The graphs with what labels.csv says of them."""
     file = str(raw.folder / LABELS)
     head, lines = csv_tables.read_headed_csv(raw.read(LABELS), file, ("graph",), found.faults)
     others = [name for name in head if name not in ("graph", _OWNER)]
@@ -178,7 +171,6 @@ def _labelled(raw: RawFiles, graphs: Sequence[OwnCollectionGraph], label: str, f
 
 
 def _of_tables(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
-    """One table of all nodes, one of all edges."""
     file, other = str(raw.folder / _NODES), str(raw.folder / EDGES)
     head, lines = csv_tables.read_headed_csv(raw.read(_NODES), file, ("graph", "id"), found.faults)
     of_graph, of_id = head.index("graph"), head.index("id")
@@ -211,7 +203,6 @@ def _of_tables(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph
 def _edges_of(
     raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: GraphFolder
 ) -> dict[str, list[tuple[int, int]]]:
-    """Graph → its edges, by the rows of their ends."""
     head, lines = csv_tables.read_headed_csv(raw.read(EDGES), file, ("graph", "source", "target"), found.faults)
     places = [head.index(name) for name in ("graph", "source", "target")]
     found.unused |= {f"column {name!r} of {EDGES}": None for name in head if head.index(name) not in places}
@@ -234,7 +225,6 @@ def _as_wide(lines: Sequence[tuple[int, list[str]]], head: Sequence[str]) -> lis
 
 
 def _of_pairs(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
-    """Two tables for each graph, in one folder or in a folder each."""
     given = {file.name.removesuffix(f".{_NODES}"): file.name for file in sorted(raw.folder.glob(f"*.{_NODES}"))}
     given |= {one.name: f"{one.name}/{_NODES}" for one in _folders(raw.folder) if (one / _NODES).exists()}
     for name, nodes in given.items():
@@ -272,7 +262,6 @@ def _of_graphml(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGrap
 
 
 def _of_tu(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
-    """Attributes as numbers; the kind of a node as a yes/no column for each kind."""
     several = sorted(file.name for file in raw.folder.glob(f"*{_INDICATOR}"))
     if len(several) > 1:
         raise DataError(f"{raw.folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")

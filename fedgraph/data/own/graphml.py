@@ -43,8 +43,6 @@ def read(content: bytes, file: str) -> tuple[list[OwnCollectionGraph], list[str]
 
 
 class _Reader:
-    """What the parser calls, element by element."""
-
     def __init__(self, file: str) -> None:
         self.file, self.faults = file, FileFaults()
         self.graphs: list[_Open] = []

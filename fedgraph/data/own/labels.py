@@ -46,7 +46,6 @@ def read_own_labels(values: Iterable[object], where: str, what: str = "node") ->
     Args:
         values: one label each: text, whole numbers, true and false, or missing.
         where: names the labels in an error.
-        what: is labelled.
 
     Returns:
         The numbers, the names and the remarks.
@@ -101,7 +100,6 @@ def _is_fraction(text: str) -> bool:
 
 
 def _by_value(label: str) -> tuple[int, int, str]:
-    """Whole numbers first and by value, then text."""
     digits = label.removeprefix("-")
     whole = digits.isascii() and digits.isdigit() and len(digits) <= 18
     return (0, int(label), "") if whole else (1, 0, label)

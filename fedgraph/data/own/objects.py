@@ -42,7 +42,6 @@ def graph_from_object(
     Args:
         data: a PyG ``Data``, a NetworkX graph, ``(nodes, edges)`` of two pandas tables, ``(adjacency, features, labels)``, or a
             ``Graph``.
-        name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
         columns: what becomes of the columns of a pandas table (``columns.OwnTableRules``); of other data only
             ``from_edges`` counts.
@@ -94,7 +93,6 @@ def _of_pyg(data: Any, name: str) -> OneGraph:
 
 
 def _parts_of_pyg(data: Data, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """(rows [n, d], ends [m, 2]); without ``x`` d is 0."""
     x, arcs = data.x, data.edge_index
     if arcs is None or arcs.ndim != 2 or arcs.shape[0] != 2:
         found = "no edge_index" if arcs is None else f"edge_index of shape {tuple(arcs.shape)}"
@@ -206,7 +204,6 @@ def collection_from_objects(given: Sequence[object], name: str, rules: EdgeColum
         given: PyG ``Data`` objects (``edge_index`` [2, m], ``y`` one number, if wanted ``x`` [n, d] and ``owner``), or NetworkX
             graphs (``graph.graph["y"]``, if wanted nodes with ``x`` and ``graph.graph["owner"]``). Without ``x`` tasks take the
             degrees.
-        name: what it is called.
         rules: whether features were computed from edges.
         label: where a NetworkX graph keeps its label.
 
@@ -245,7 +242,6 @@ def collection_from_objects(given: Sequence[object], name: str, rules: EdgeColum
 
 
 def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple[np.ndarray, np.ndarray, object, str]:
-    """(rows [n, d], ends [m, 2], label, owner) of one of many graphs."""
     import networkx as nx
     from torch_geometric.data import Data
 
@@ -267,7 +263,6 @@ def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple
 
 
 def _require_sound(rows: np.ndarray, ends: np.ndarray, where: str) -> None:
-    """``DataError`` for none of them, what is no finite number, or an edge to nowhere."""
     if rows.ndim != 2 or rows.shape[0] == 0:
         raise DataError(f"{where}: x has shape {rows.shape}; allowed: [n, d], one node or more")
     if not np.isfinite(rows).all():

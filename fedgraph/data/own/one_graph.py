@@ -26,21 +26,14 @@ class OneGraph:
     """What was given.
 
     Attributes:
-        name: of the graph.
-        title: what the provenance calls it.
-        one: ends of arcs, integers [m].
-        two: their other ends.
         rows: features [n, d], dense or sparse.
-        words: a label per node.
         where: names the data in an error.
         unused: what the data hold and no method reads.
-        remarks: whole sentences about columns.
         from_rows: whether the columns there are were computed from the rows.
         names: of the d columns; none where they have no names.
         ids: of the n nodes, or none.
         bounded: names of the columns that have bounds.
         checksums: of the files; None for what is in memory, of which a digest is made.
-        masks: splits that came with it.
     """
 
     name: str

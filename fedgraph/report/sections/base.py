@@ -27,10 +27,6 @@ class SectionTable:
     """A table of text.
 
     Attributes:
-        title: Above it.
-        header: One for each column.
-        rows: One text for each column.
-        note: Below it.
         on_page: False for what the page's one table says already.
     """
 
@@ -57,11 +53,7 @@ class SectionLetter:
 
     Attributes:
         client: Whose owner reads it.
-        title: Its heading.
         answer: One sentence; empty where nothing can be advised.
-        sentences: Why.
-        header: Of the table.
-        rows: Of the table.
         last: What the numbers rest on.
     """
 
@@ -79,9 +71,6 @@ class Section:
     """What a report says of one task on one data set.
 
     Attributes:
-        sentences: Before the tables.
-        tables: In order.
-        figures: In order.
         letters: Pages for the owners of its clients.
         first: What stands before the report's answer.
     """
@@ -98,12 +87,7 @@ class SectionRecords:
     """Finished cells of one task on one data set.
 
     Attributes:
-        name: Unique, usable in file names.
         kind: Of task, as ``KINDS`` of a section names it.
-        label: Of the task.
-        dataset: Its label.
-        settings: Of the task.
-        entries: The cells.
         artefacts: Named arrays of each cell, in the order of ``entries``.
         among: How many lower bounds on ε the whole report shows; 0: those of these cells.
         short: Whether they come from a run with ``--quick``.
@@ -155,7 +139,6 @@ def describe_section_solver(facts: Sequence[SolverFacts], settings: Mapping[str,
 
 
 def _verified(facts: Sequence[SolverFacts]) -> list[str]:
-    """How our solver and POT agree on the pairs that both solved (``comparison.agreement``)."""
     every = [f.verified for f in facts if f.verified is not None]
     if not every:
         return []

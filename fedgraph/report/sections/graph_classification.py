@@ -48,7 +48,6 @@ def _facts(row: ReportRow) -> GraphClassificationFacts:
 
 
 def _explained(rows: Sequence[ReportRow]) -> list[str]:
-    """Why a correct encoder cannot give the published numbers at ε = 1/|V|, and what would be needed."""
     bounded = [r for r in rows if _facts(r).bayes_balanced is not None]
     tiny = [r for r in bounded if (_facts(r).rule, _facts(r).encoder) == ("1/n", "multi-bit")]
     size = next((r for r in rows if r.head.method == _SIZE), None)
@@ -82,7 +81,6 @@ def _printed_spreads(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def _unsolved(rows: Sequence[ReportRow]) -> list[str]:
-    """What lower bounds spared, where votes are all that is asked for."""
     counts = [asked for r in rows for e in r.entries if (asked := e.facts_as(GraphClassificationFacts).solver.asked)]
     if not counts:
         return []
@@ -91,7 +89,6 @@ def _unsolved(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def _judge(rows: Sequence[ReportRow]) -> str:
-    """What the column of accuracies is called."""
     return _facts(rows[0]).classifier
 
 
@@ -185,7 +182,6 @@ def _bounds(rows: Sequence[ReportRow]) -> list[SectionTable]:
 
 
 def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
-    """Accuracy against ε, one panel per model; dashed: what sizes give, and the values without encoding."""
     fixed = [(str(r.head.method), r.mean("accuracy")) for r in rows if r.head.method in _LEAKS[:2]]
     rows = [r for r in rows if r.head.method not in _LEAKS]
     models = list(dict.fromkeys(_facts(r).label for r in rows if _facts(r).label))

@@ -101,7 +101,6 @@ def _facts(row: ReportRow) -> GraphClusteringFacts:
 
 
 def _name(row: ReportRow) -> str:
-    """What is released and how it is compared."""
     if not row.head.paths:
         return str(row.head.method)
     facts, clear = _facts(row), math.isinf(row.head.epsilon)
@@ -151,19 +150,16 @@ def _discrepancies(encoded: Sequence[ReportRow]) -> list[charts.ChartPanel]:
 
 
 def _encoder(row: ReportRow) -> str:
-    """The line that a row belongs to: what is released and compared, whatever the rule of ε."""
     facts = _facts(row)
     what = facts.label or facts.encoder.replace("multi-bit", "multi-bit encoder")
     return f"{what}, {_HOW[facts.how]}"
 
 
 def _budget(epsilon: float) -> tuple[str, str]:
-    """In words, and in names of files."""
     return ("no encoding", "clear") if math.isinf(epsilon) else (f"ε = {epsilon:g}", f"eps{epsilon:g}")
 
 
 def _matched(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: str | None) -> plots.PlotFigure:
-    """What Gromov-Wasserstein matched: the coupling of the two largest clients, as a matrix and as lines."""
     what, tag = _budget(epsilon)
     one, two = arrays["matched"].tolist()
     coupling = arrays["coupling"]

@@ -46,7 +46,6 @@ def _seeds(row: ReportRow) -> list[int]:
 
 
 def _alike(rows: Sequence[ReportRow], arrays: _Arrays) -> list[str]:
-    """What the ways to compare say of pairs with one topology (GED 0)."""
     edit = next((r for r in rows if r.head.method == _GED), None)
     if edit is None:
         return []
@@ -64,7 +63,6 @@ def _alike(rows: Sequence[ReportRow], arrays: _Arrays) -> list[str]:
 
 
 def _moved(rows: Sequence[ReportRow]) -> list[str]:
-    """One sentence per row: what one edit does, in units of the distance between different graphs."""
     found = []
     for row in rows:
         typical = row.mean("pairs_median")

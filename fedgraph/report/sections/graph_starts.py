@@ -34,7 +34,6 @@ def _facts(row: ReportRow) -> GraphStartsFacts:
 
 
 def _standard_error(values: Sequence[float]) -> float:
-    """Of the mean; 0 for one value."""
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 

@@ -60,10 +60,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
 
 
 def _of_one_unit(entries: Sequence[CellEntry]) -> tuple[Unit, list[CellEntry]]:
-    """(the largest unit that a price is about, the cells whose price is about it, or that have none: ε = 0, or ∞).
-
-    An ε of one tie and an ε of all ties of a person are not compared with each other.
-    """
+    """(the largest unit that a price is about, the cells whose price is about it, or that have none): units never mix."""
     priced = {e.protection.unit for e in entries if e.protection and 0 < e.epsilon_provable < math.inf}
     unit = next((one for one in (Unit.ENTITY, Unit.NODE) if one in priced), Unit.EDGE)
     same = [e for e in entries if e.protection and (e.protection.unit is unit or not 0 < e.epsilon_provable < math.inf)]

@@ -22,12 +22,7 @@ KINDS = ("node_classification", "link_prediction")  # the tasks that this sectio
 
 @dataclass(frozen=True)
 class _AttackedRow:
-    """One attack on one row, over its seeds.
-
-    Attributes:
-        row: The row.
-        every: The verdict of each seed, as stored; at least one.
-    """
+    """One attack on one row. every: the verdict of each seed, as stored; at least one."""
 
     row: ReportRow
     every: tuple[NamedAttackFacts, ...]
@@ -90,7 +85,6 @@ def contradict_named_attacks(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def _refuted(told: Sequence[_AttackedRow], among: int) -> list[str]:
-    """Provable ε that an attack contradicts, the error divided among all ``among`` bounds of the report."""
     found = []
     for t in (t for t in told if t.counts and t.one.comparable):
         sure = t.epsilon(one_run.ONE_RUN_ALPHA / among)
@@ -104,7 +98,6 @@ def _refuted(told: Sequence[_AttackedRow], among: int) -> list[str]:
 
 
 def _refused(rows: Sequence[ReportRow]) -> list[str]:
-    """Attacks that say nothing about a row, and why, each reason once."""
     found: dict[str, set[str]] = {}
     for row in rows:
         for name, why in (row.head.facts.named.refused if row.head.facts.named else {}).items():
@@ -163,7 +156,6 @@ def _descriptions(told: Sequence[_AttackedRow]) -> SectionTable:
 
 
 def _advantage(records: SectionRecords, told: Sequence[_AttackedRow], notice: str | None) -> plots.PlotFigure:
-    """Advantage against provable ε; the line that no attack passes on average."""
     shown = [t for t in told if t.one.comparable]
     finite = [t.row.provable for t in shown if math.isfinite(t.row.provable)]
     most = 2.5 * max(finite, default=8.0)

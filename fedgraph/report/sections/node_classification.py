@@ -57,7 +57,6 @@ def build(records: SectionRecords, notice: str | None) -> Section:
 
 
 def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
-    """Learner × setting down, budget across."""
     budgets = sorted({(r.head.epsilon, r.head.calibrated_by) for r in rows})
     body = []
     for learner, world in dict.fromkeys((r.name, r.head.world) for r in rows):
@@ -70,7 +69,6 @@ def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
 
 
 def _against_papers(rows: Sequence[ReportRow]) -> list[SectionTable]:
-    """Our means beside printed ones, and the difference in standard errors; nothing where no paper printed any."""
     found = []
     for row in rows:
         named = (row.head.dataset, row.head.method, row.head.variant, row.head.epsilon)
@@ -150,7 +148,6 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
 
 
 def _lines(own: Sequence[ReportRow]) -> list[charts.ChartSeries]:
-    """One line for each level of trust and each reading of ε that noise was chosen for; ∞ belongs to all of them."""
     readings = list(dict.fromkeys(r.head.calibrated_by for r in own if math.isfinite(r.head.epsilon))) or ["none"]
     lines = []
     for trust in dict.fromkeys(r.head.world.trust for r in own):
@@ -163,7 +160,6 @@ def _lines(own: Sequence[ReportRow]) -> list[charts.ChartSeries]:
 
 
 def _maps(records: SectionRecords, notice: str | None) -> tuple[plots.PlotFigure, ...]:
-    """One panel per mapped cell of the first seed; every learner has its own figure."""
     mapped: dict[tuple[str, str, Trust], list[tuple[CellEntry, dict[str, np.ndarray]]]] = {}
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         if "map" in arrays:
@@ -189,7 +185,6 @@ def _budgets(rows: Sequence[ReportRow], of: ReportRow) -> set[float]:
 
 
 def _curves(name: str, entries: Sequence[CellEntry], notice: str | None) -> tuple[plots.PlotFigure, ...]:
-    """One panel per method, one line per level of trust and budget, means over seeds."""
     drawn = [e for e in entries if read_result_curve(e)]
     panels = []
     for learner in dict.fromkeys((e.method, e.variant) for e in drawn):
@@ -211,10 +206,7 @@ def _curves(name: str, entries: Sequence[CellEntry], notice: str | None) -> tupl
 
 
 def _describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
-    """What travelled between clients and server, who answered, and how long that takes on stated links.
-
-    facts: of all cells; those without messages (one curator) say nothing.
-    """
+    """What travelled between clients and server, who answered, and how long that takes. Nothing for cells without messages."""
     sent = [(f.sent, f.rounds) for f in facts if f.sent is not None and f.sent.up]
     if not sent:
         return []

@@ -57,7 +57,6 @@ def build_participation_choices(
 
 
 def _first(found: ClientChoices, label: str) -> tuple[str, ...]:
-    """Is joining worth it, and for whom? One sentence for the first screen; none where nobody could stay alone."""
     told = []
     for epsilon in (e for e in found.epsilons if math.isfinite(e)):
         gains = {c: g for c in found.clients if (g := owner_letters.measure_owner_gain(found, c, epsilon)) is not None}
@@ -76,7 +75,6 @@ def _first(found: ClientChoices, label: str) -> tuple[str, ...]:
 
 
 def _same_people(records: SectionRecords, clients: int) -> list[str]:
-    """In how many trainings that others see one person's data took part, and what all of them would cost the person."""
     worlds = {entry.world for entry in records.entries if entry.world.kind is not WorldKind.ALONE}
     without = Counter(world.without for world in worlds if world.without is not None)
     own = len(worlds) - (min(without.values()) if len(without) == clients else 0)
@@ -86,7 +84,6 @@ def _same_people(records: SectionRecords, clients: int) -> list[str]:
 
 
 def _majority(found: ClientChoices) -> list[str]:
-    """What naming the largest class always would give, and which rows reach no more; nothing where that was not measured."""
     share = found.usual.get(client_choices.ALL_CHOICE_CLIENTS)
     if share is None or found.metric != client_choices.CHOICE_ACCURACY:
         return []
@@ -104,13 +101,11 @@ def _majority(found: ClientChoices) -> list[str]:
 
 
 def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
-    """The first two, with what they gain or lose."""
     shown = ", ".join(f"{c} {100 * gains[c]:+.0f}" for c in clients[:2])
     return shown + (" …" if len(clients) > 2 else "")
 
 
 def _who_gains(found: ClientChoices) -> list[str]:
-    """For each ε and way of joining: how many clients gain over a model of their own that never leaves them, and who loses."""
     inside = found.inside()
     said = []
     for epsilon in found.epsilons:
@@ -154,7 +149,6 @@ def _everybody(found: ClientChoices) -> SectionTable:
 
 
 def _clients(found: ClientChoices, epsilon: float) -> SectionTable:
-    """Per client: alone, joined in each way, left out, gain; for the learner that joins best. No line where nobody joined."""
     title = f"Each client at ε = {phrase_number(epsilon)}, {CHOICE_METRICS[found.metric]}"
     picked = found.best(epsilon, (*client_choices.JOINED_CHOICES, CURATOR_CHOICE))
     if picked is None:

@@ -25,10 +25,7 @@ def measurable_probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def _area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
-    """The chance that a member scores higher than a stranger, ties counting one half (Hanley & McNeil 1982): AUROC.
-
-    right: bool [n], some true, some false. chances: float64 [n].
-    """
+    """AUROC (Hanley & McNeil 1982), ties counting one half. right: bool [n], some true, some false. chances: float64 [n]."""
     _, place, count = np.unique(chances, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(count) - (count - 1) / 2)[place]  # equal scores share the mean of their ranks
     members, strangers = int(right.sum()), int((~right).sum())
@@ -36,10 +33,7 @@ def _area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
 
 
 def _average_precision(right: np.ndarray, chances: np.ndarray) -> float:
-    """Σ (recall_k − recall_{k−1}) · precision_k over the thresholds between different scores, from the highest down.
-
-    right: bool [n], some true. chances: float64 [n].
-    """
+    """Σ (recall_k − recall_{k−1}) · precision_k, from the highest different score down. right: bool [n], some true."""
     order = np.argsort(-chances, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(chances[order])), chances.size - 1)
     found = np.cumsum(right[order])[ends]

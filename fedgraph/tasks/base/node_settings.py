@@ -89,7 +89,6 @@ class Params(grid.Grid):
         Args:
             graph: The data, or those of their largest component.
             seed: The number of the repetition; of several published splits it takes one.
-            rng: Draws the split.
 
         Raises:
             DataError: No test node has a label, or the split cannot be made.
@@ -105,7 +104,6 @@ class Params(grid.Grid):
         """The setting in which all labelled people train, for a model that is used: nobody is tested.
 
         Args:
-            graph: All people.
             public: Other people, whose rows and edges are public. They take the place of what the task makes public.
 
         Raises:

@@ -88,12 +88,10 @@ def _rows(params: Params, context: CellContext) -> list[tuple[graph_settings.Cod
 
 
 def _row(params: Params, cell: Cell, context: CellContext) -> graph_settings.CodedGraphRow:
-    """What the cell is a cell of; its budget may be another one of the same row."""
     return next(r for r in cell.among(_rows(params, context)) if r.variant == cell.variant)
 
 
 def _cell(context: CellContext, method: str, row: graph_settings.CodedGraphRow, smallest: int, seed: int) -> Cell:
-    """epsilon is the largest over graphs."""
     value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
     reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
     return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, value, reading, seed, row.index)
@@ -178,7 +176,6 @@ def _released(
     dealt: collections.DealtCollection,
     split: ClassifySplit,
 ) -> CellOutcome:
-    """Train, encode, compare, classify; and price."""
     collection = _collection(params, context)
     row, own = _row(params, cell, context), cell.among(params.methods)
     on_nodes = made.params.pooling == "none"
@@ -232,7 +229,6 @@ def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndar
 
 
 def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationFacts) -> CellOutcome:
-    """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
     public = cell.method in (raw.SIZE, raw.CONSTANT_EMBEDDING_DISTANCES)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
     return cell_training.price_without_training(cell, protection, params.delta, metrics, facts, from_sizes=public)

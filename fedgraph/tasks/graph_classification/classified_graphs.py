@@ -65,7 +65,6 @@ def measure_classified_graphs(
 
 
 def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt: collections.DealtCollection) -> np.ndarray:
-    """int64 [graphs]: the class that the model names, in the collection's order."""
     method = method_kinds.load_embedder_method(made.method)
     clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
     named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]

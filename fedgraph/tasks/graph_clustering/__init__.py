@@ -219,7 +219,6 @@ def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethod
 
 
 def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> ComparedClients:
-    """Clusters of the sizes alone, or of sizes and degree sequences."""
     rng, graphs = seeds.seeded_generator(context.root, *cell.path, "cluster"), [s.graph for s in partition.subgraphs]
     if cell.method == SIZE:
         found = cluster.cluster_by_size(np.array([graph.num_nodes for graph in graphs]), k, rng)
@@ -231,7 +230,6 @@ def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -
 def _unreleased(
     params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: ComparedClients
 ) -> CellOutcome:
-    """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
     public = cell.method != DEGREES
     whole = isinstance(context.data, GraphCollection)
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
@@ -260,7 +258,6 @@ def _facts(partition: Partition, found: ComparedClients) -> GraphClusteringFacts
 def _artefacts(
     params: Params, cell: Cell, context: CellContext, found: ComparedClients, truth: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """What the report draws: discrepancies, classes, clusters, a map of the graphs, and two matched graphs."""
     if params.map == "mds":
         places = cluster.map_clusters_by_mds(found.distances)
     else:

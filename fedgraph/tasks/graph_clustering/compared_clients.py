@@ -37,7 +37,6 @@ class ClientClustering:
     """How clusters are made.
 
     Attributes:
-        k: How many clusters.
         num_init: Starts of k-means with barycentres; the lowest inertia counts.
         max_iterations: Of each start.
         verify: How many pairs are solved with POT, too.
@@ -122,7 +121,6 @@ def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions)
 
 
 def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> SolverBarycentres | None:
-    """Of the first clusters with two members or more: barycentres by our solver and by POT, from equal starts."""
     clusters = [np.flatnonzero(labels == label)[:_MOST_MEMBERS] for label in np.unique(labels)]
     members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
     both = [agreement.measure_barycentre_agreement(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
@@ -148,10 +146,7 @@ def _kmeans(
 def _minima_variation(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
 ) -> SolverMinima | None:
-    """Of a sample of pairs, the share where the careful search is lower than one descent, and by how much on average.
-
-    None where there is no pair. Its ``drop`` is the mean of (one − best)/one over all sampled pairs.
-    """
+    """The share of a sample of pairs where the careful search is lower than one descent; mean drop is (one − best)/one."""
     which = gromov.list_gromov_pairs(len(spaces))
     if not len(which):
         return None

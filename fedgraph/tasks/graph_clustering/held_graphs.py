@@ -88,7 +88,6 @@ def find_held_classes(params: Params, seed: int, context: CellContext) -> np.nda
 
 
 def _centres_of(partition: Partition) -> np.ndarray:
-    """int64 [clients]: the node id of each centre."""
     return np.array([s.nodes[s.center] for s in partition.subgraphs], dtype=np.int64)
 
 

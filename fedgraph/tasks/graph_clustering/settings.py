@@ -82,7 +82,6 @@ class Params(GraphSolverSettings):
     @model_validator(mode="before")
     @classmethod
     def _one_or_several(cls, given: Any) -> Any:
-        """``method: {…}`` is a list of one."""
         if isinstance(given, dict) and "method" in given:
             if "methods" in given:
                 raise ValueError("method is one, methods a list of them: write one of the two")
@@ -120,7 +119,6 @@ class ClusteringRow:
         index: The place of its entry in ``methods``.
         encoder: What a finite ε is read by.
         rule: How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number.
-        how: How releases are compared.
         epsilon: A number > 0, or ``1/n``.
         named: The label of the entry, or empty.
     """
@@ -135,7 +133,6 @@ class ClusteringRow:
 
 
 def _compared(entry: SettingsSpec) -> list[ClientComparison]:
-    """How an entry's release is compared: as it says, else by ``gw``, and a pooled vector by ``histogram``."""
     return list(entry.get("compare", ["gw" if entry.get("release", "rows") == "rows" else "histogram"]))
 
 

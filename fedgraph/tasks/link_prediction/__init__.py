@@ -100,7 +100,6 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
 
 
 def _everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.ProtocolSetting:
-    """All edges of ``graph`` are learnt from, none is hidden. ``ScenarioError`` for public people."""
     if public is not None:
         raise ScenarioError("a row of links takes nobody as public beside all features: leave --public away")
     return _setting(replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
@@ -155,7 +154,6 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
 
 
 def _run_alone(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
-    """Every client for itself, asked about its own hidden ties. No metric of all: their scores are on different scales."""
     federation, method = _federation(params, cell, context), method_kinds.load_linker_method(cell.method)
     names, shares = federation.names, federation.partition.subgraphs
     each, together, prices = cell_training.train_cell_clients_alone(
@@ -203,7 +201,6 @@ def _graph(context: CellContext) -> Graph:
 
 
 def _questions(params: Params, cell: Cell, context: CellContext) -> list[owned_links.OwnedLinkQuestion]:
-    """What each owner is asked, the same in every world."""
     federation = _federation(params, cell, context)
     hidden = _split(params, cell.seed, context)[1]
 
@@ -241,7 +238,6 @@ def _split_key(params: Params, seed: int, context: CellContext) -> Hashable:
 
 
 def _setting(held: Graph) -> protocols.ProtocolSetting:
-    """``held``, whose features are public and no label counts."""
     nobody, attributes = np.full(held.num_nodes, -1), protocols.graph_without_edges(held)
     attributes = replace(attributes, names=replace(held.names, ids=()))  # a model keeps them: digests say who trained
     setting = protocols.ProtocolSetting(held, held, nobody, held.num_nodes, None, attributes, "attributes", split="random")
@@ -260,7 +256,6 @@ def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
 
 
 def _federation(params: Params, cell: Cell, context: CellContext) -> DealtFederation:
-    """The edges that are held, dealt to the clients: to the owners, or anew for each seed."""
     setting = _split(params, cell.seed, context)[0]
 
     def make() -> DealtFederation:

@@ -27,7 +27,6 @@ def deal_owned_links(graph: Graph, partition: SettingsSpec, context: CellContext
     """Deal nodes to owners that stay the same for all seeds, as ``deal_recorded_clients`` does.
 
     Args:
-        graph: The data, with all edges.
         partition: The settings of the partition, its name among them.
         context: The root of the random streams. It keeps the result.
 

@@ -92,7 +92,6 @@ def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
 
 
 def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.ChosenSettings | None:
-    """How the cell chooses its settings privately; None where it does not."""
     given = cell.among(params.methods).get("select")
     if given is None:
         return None
@@ -193,14 +192,12 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
 
 
 def _least_class(context: CellContext) -> int | None:
-    """How many labelled nodes the smallest class has that has any."""
     if not isinstance(context.data, Graph):
         return None
     return int(np.unique(context.data.labels[context.data.labels >= 0], return_counts=True)[1].min())
 
 
 def _dealt_world(params: Params, cell: Cell, context: CellContext) -> DealtWorld:
-    """The setting, dealt to the cell's clients."""
     shared = params.cut_edges if _shares_cut_edges(params, cell) else "dropped"
     parts = _setting(params, cell, context), _partition(params, cell, context)
     return DealtWorld(cell.world, *parts, shared, params.colluders)
@@ -238,7 +235,6 @@ def _setting(params: Params, cell: Cell, context: CellContext) -> protocols.Prot
 
 
 def _unscaled(params: Params, cell: Cell, context: CellContext) -> protocols.ProtocolSetting:
-    """The split, with columns of numbers as they are."""
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
     graph, seed = context.data, cell.seed

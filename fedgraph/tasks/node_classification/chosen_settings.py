@@ -104,12 +104,7 @@ def split_chosen_settings_judges(
 
 @dataclass(frozen=True, eq=False)
 class _Priced:
-    """What a choice will release.
-
-    Attributes:
-        epsilon: The ε of one training, and of one score.
-        plan: The plan of the whole choice: one release, whose event prices all trials and their scores.
-    """
+    """What a choice will release, in a plan whose one event prices all trials and their scores. epsilon: of one of them."""
 
     epsilon: float
     plan: Plan
@@ -122,10 +117,7 @@ class ChosenSettings:
     Attributes:
         select: What is chosen among, and the law of the number of trials.
         params: The task's settings; their δ is a number.
-        cell: The cell.
         context: The cell's context. Trainings have contexts of their own.
-        setting: What trains.
-        judges: Who judges.
         plan_one: The plan of one training with given settings.
         train_one: One training with given settings.
         give: Lets a training have its setting.

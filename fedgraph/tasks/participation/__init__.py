@@ -186,7 +186,6 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
 
 
 def _run_alone(params: Params, cell: Cell, context: CellContext, federation: DealtFederation) -> CellOutcome:
-    """Every client for itself, one after another; their people are disjoint, so the dearest one is the cell's price."""
     method = method_kinds.load_classifier_method(cell.method)
 
     def train_one(client: int) -> cell_training.TrainedCell:
@@ -215,7 +214,6 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
 
 
 def _dealt(params: Params, cell: Cell, federation: DealtFederation, context: CellContext, client: int = 0) -> DealtWorld:
-    """The cell's world, whose partition is made once. client: whose, if every client is alone."""
     make = functools.partial(deal_world, federation, cell.world, params.cut_edges, params.colluders, client)
     dealt: DealtWorld = context.cached(("dealt", _holding(params, cell, context, client)), make)
     return replace(dealt, world=cell.world)

@@ -43,7 +43,6 @@ def deal_recorded_clients(graph: Graph, partition: SettingsSpec, context: CellCo
     """Deal nodes to clients that stay the same for all seeds.
 
     Args:
-        graph: The data.
         partition: The settings of the partition, its name among them.
         context: The root of the random streams. It keeps the result.
 
@@ -184,7 +183,6 @@ class ClientRecords:
         """The records of clients that go on from the shared weights on their own labelled nodes, in clear.
 
         Args:
-            method: The method; it offers ``tuned``.
             done: The training of all clients together.
             rng: The randomness of the clients' own steps.
 
@@ -216,7 +214,6 @@ class ClientRecords:
     def _record(
         self, participation: str, client: str, nodes: int, scores: np.ndarray, truth: np.ndarray, epsilon: float, toward: str
     ) -> ClientResultFacts:
-        """Without metrics where of no asked node the answer is known."""
         known = truth >= 0
         tested, right = int(known.sum()), pack_answer_facts((scores.argmax(axis=1) == truth)[known])
         measured: dict[str, float] = {}
@@ -252,7 +249,6 @@ def finish_client_records(
     """What a finished cell leaves.
 
     Args:
-        cell: The cell.
         done: The training, or all trainings of clients alone as one.
         records: Of everybody and of each client.
         metrics: Of everybody, where such a row may be ranked with others; else empty.

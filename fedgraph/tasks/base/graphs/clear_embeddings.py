@@ -53,7 +53,6 @@ class ClearEmbedder:
     """The trained model.
 
     Attributes:
-        network: Its layers.
         parameters: float [num_parameters].
         source: Which of its numbers are the embedding.
     """
@@ -69,7 +68,6 @@ class ClearEmbedder:
 
 
 def _train(graphs: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
-    """Full-batch training on the node labels of all graphs together."""
     labels = np.concatenate([g.labels for g in graphs])
     union = collections.unite_collection(graphs[0].name, graphs, labels, graphs[0].num_classes)
     sizes = (union.num_features, how.hidden, how.layers, union.num_classes)

@@ -30,7 +30,6 @@ def _size_distances(sizes: np.ndarray) -> np.ndarray:
 
 
 def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
-    """float64 [graphs, 1 + largest n]: the size, then the sorted degree sequence padded with zeros."""
     rows = np.zeros((len(graphs), 1 + max(g.num_nodes for g in graphs)))
     for row, graph in zip(rows, graphs, strict=True):
         row[0] = graph.num_nodes

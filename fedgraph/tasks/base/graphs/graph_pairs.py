@@ -29,7 +29,6 @@ _SECONDS_BETWEEN_WRITES = 5.0
 
 
 def _name_of(spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> str:
-    """24 hexadecimal digits."""
     digest = hashlib.sha256(repr(options).encode())
     for space in spaces:
         for part in (space.distances, space.weights, space.features if options.alpha is not None else None):

@@ -55,7 +55,6 @@ def graph_epsilon_in_clear(epsilon: float | str) -> bool:
 
 
 def _label(method: SettingsSpec) -> str:
-    """The name of a model's rows: its ``label``, else its ``model``."""
     return str(method.get("label", method.get("model", "gcn")))
 
 
@@ -79,7 +78,6 @@ GraphModel = Annotated[SettingsSpec, AfterValidator(_without_own_encoder)]
 
 
 def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
-    """The models, their own ε checked. ``ValueError`` for names given twice, and keys that do not go together."""
     require_distinct_cells("the model", [_label(m) for m in methods])
     found = []
     for m in methods:
@@ -94,7 +92,6 @@ def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
 
 
 def _written(epsilon: float | str) -> float | str:
-    """As JSON and YAML keep it inside a mapping of settings: ∞ as ``inf``."""
     return "inf" if graph_epsilon_in_clear(epsilon) else epsilon
 
 
