@@ -32,7 +32,7 @@ from fedgraph.data.base.adjacencies import undirected_adjacency
 from fedgraph.data.base.files import FileFaults, RawFiles
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph
+from fedgraph.types import Graph, plain_graph
 
 _NODES, _TRANSFERS = "nodes.csv", "transactions.csv"
 ACCOUNTS, _FRAUDS, TRANSFERS = 20_000, 1_804, 120_558
@@ -81,17 +81,9 @@ def read(data: base.PublishedData, raw: RawFiles) -> Graph:
     if negative.size:
         raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
     columns = _features(accounts[:, 2], source, target, transfers[:, 2], transfers[:, 3])
-    graph = Graph(
-        data.key,
-        undirected_adjacency(source, target, n).adjacency,
-        sp.csr_array(columns.astype(np.float32)),
-        labels,
-        2,
-        raw.provenance(data.title),
-        features_from_edges=True,
-        columns_from_rows=data.columns_from_rows,
-        nodes_from_edges=False,
-    )
+    adjacency, features = undirected_adjacency(source, target, n).adjacency, sp.csr_array(columns.astype(np.float32))
+    graph = plain_graph(data.key, adjacency, features, labels, 2, raw.provenance(data.title))
+    graph = replace(graph, features_from_edges=True, columns_from_rows=data.columns_from_rows)
     found = (n, int(labels.sum()), len(transfers))
     if found != (ACCOUNTS, _FRAUDS, TRANSFERS):
         raise DataError(f"'amlsim/20k' is not the published sample: found {found} accounts, frauds and transfers")

@@ -36,13 +36,7 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
     adjacency, attributes, labels = npz.read_npz(raw.read(f"{dataset}.npz"), f"{dataset}.npz")
     arcs = sp.coo_array(adjacency)
     detail = "the graph shipped with fedgraph: 300 generated documents on four subjects; for trying things out, not a benchmark"
-    counts = DATASETS[dataset]
-    graph = plain_graph(
-        f"embedded/{dataset}",
-        undirected_adjacency(arcs.row, arcs.col, arcs.shape[0]).adjacency,
-        feature_matrix(attributes),
-        labels.astype(np.int64),
-        counts.classes,
-        GraphProvenance("embedded", detail, dict(raw.checksums)),
-    )
-    return counts.check(graph)
+    counts, adjacency = DATASETS[dataset], undirected_adjacency(arcs.row, arcs.col, arcs.shape[0]).adjacency
+    provenance = GraphProvenance("embedded", detail, dict(raw.checksums))
+    known = (feature_matrix(attributes), labels.astype(np.int64), counts.classes, provenance)
+    return counts.check(plain_graph(f"embedded/{dataset}", adjacency, *known))

@@ -38,19 +38,11 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """The claim, priced by our accountants."""
     claim = cell.among(table.rows())
-    bound = claim.epsilon_lower_bound
-    return CellOutcome(
-        metrics={"epsilon_lower_bound": math.nan if bound is None else bound},
-        facts=ClaimFacts(
-            mechanism=claim.mechanism, inputs=dict(claim.inputs), explanation=claim.explanation, delta=claim.delta
-        ),
-        account=None,
-        releases=(),
-        epsilon_published=claim.epsilon_published,
-        epsilon_provable=math.nan if claim.epsilon_provable is None else claim.epsilon_provable,
-        theorem=claim.explanation,
-        paths={},
-    )
+    bound, proven, said = claim.epsilon_lower_bound, claim.epsilon_provable, claim.explanation
+    facts = ClaimFacts(mechanism=claim.mechanism, inputs=dict(claim.inputs), explanation=said, delta=claim.delta)
+    metrics = {"epsilon_lower_bound": math.nan if bound is None else bound}
+    price = (claim.epsilon_published, math.nan if proven is None else proven, said)
+    return CellOutcome(metrics, facts, None, (), *price, {})
 
 
 TASK: TaskOffers[Params] = TaskOffers(needs_data=False)

@@ -54,7 +54,7 @@ def outcome(model: dict[str, Any], where: CellContext, **changes: Any) -> CellOu
 def drawn(model: dict[str, Any], where: CellContext) -> tuple[Any, Partition, attack.CanaryGraphs]:
     given = params(model)
     made = graph_clustering.plan(given, cell_of(given, where), where)
-    partition = graph_clustering.deal_held_graphs(given, 0, where)
+    partition = graph_clustering.held_graphs.deal_held_graphs(given, 0, where)
     found = attack.draw_canary_graphs(made, partition, np.random.default_rng(0))
     assert made is not None
     assert found is not None

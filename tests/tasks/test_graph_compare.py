@@ -116,7 +116,10 @@ def test_accuracy_needs_labels_that_distances_explain() -> None:
 
 def test_public_nodes_are_held_by_no_client(library: Graph) -> None:
     given, where = params(), context(library)
-    public, partition = task.draw_unheld_public_graph(given, 0, where), task.deal_held_graphs(given, 0, where)
+    public, partition = (
+        task.held_graphs.draw_unheld_public_graph(given, 0, where),
+        task.held_graphs.deal_held_graphs(given, 0, where),
+    )
     assert public is not None
     assert public.num_nodes == round(0.1 * library.num_nodes)
     held = np.unique(np.concatenate([s.nodes for s in partition.subgraphs]))

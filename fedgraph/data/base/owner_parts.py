@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base.adjacencies import feature_matrix
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, GraphProvenance
+from fedgraph.types import Graph, GraphProvenance, plain_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +55,11 @@ def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphPro
     starts = np.concatenate([[0], np.cumsum(sizes)])
     rows = np.concatenate([p.rows + start for p, start in zip(parts, starts, strict=False)])
     values = np.concatenate([np.ones(p.rows.size, np.float32) if p.values is None else p.values for p in parts])
-    return Graph(
-        name=name,
-        adjacency=_diagonal([p.adjacency for p in parts]),
-        features=feature_matrix(sp.coo_array((values, (rows, position)), shape=(int(starts[-1]), len(named)))),
-        labels=np.concatenate([_numbers(p.labels, number) for p in parts]),
-        num_classes=len(given),
-        provenance=provenance,
-        owner=np.repeat(np.arange(len(parts)), sizes),
-        owner_names=tuple(p.name for p in parts),
-        columns_from_rows=True,
-        features_from_edges=False,
-        nodes_from_edges=False,
-    )
+    features = feature_matrix(sp.coo_array((values, (rows, position)), shape=(int(starts[-1]), len(named))))
+    labels = np.concatenate([_numbers(p.labels, number) for p in parts])
+    graph = plain_graph(name, _diagonal([p.adjacency for p in parts]), features, labels, len(given), provenance)
+    owner, owners = np.repeat(np.arange(len(parts)), sizes), tuple(p.name for p in parts)
+    return replace(graph, owner=owner, owner_names=owners, columns_from_rows=True)
 
 
 def owner_part_classes(parts: Sequence[OwnerPart]) -> list[str]:
@@ -81,15 +73,11 @@ def join_owner_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str])
     first = graphs[0]
     if any(g.num_features != first.num_features or g.num_classes != first.num_classes for g in graphs):
         raise DataError(f"{name}: the clients' graphs do not have the same columns and classes")
-    return replace(
-        first,
-        name=name,
-        adjacency=_diagonal([g.adjacency for g in graphs]),
-        features=sp.csr_array(sp.vstack([g.features for g in graphs], format="csr")),
-        labels=np.concatenate([g.labels for g in graphs]),
-        owner=np.repeat(np.arange(len(graphs)), [g.num_nodes for g in graphs]),
-        owner_names=tuple(owners),
-    )
+    features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
+    adjacency, labels = _diagonal([g.adjacency for g in graphs]), np.concatenate([g.labels for g in graphs])
+    owner = np.repeat(np.arange(len(graphs)), [g.num_nodes for g in graphs])
+    graph = replace(first, adjacency=adjacency, features=features, labels=labels, owner=owner)
+    return replace(graph, name=name, owner_names=tuple(owners))
 
 
 def _numbers(labels: np.ndarray, number: dict[str, int]) -> np.ndarray:

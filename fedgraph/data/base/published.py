@@ -23,7 +23,7 @@ from fedgraph.data.base.adjacencies import undirected_adjacency
 from fedgraph.data.base.block_model import BlockModel, block_model_stand_in
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, GraphCollection, GraphMasks
+from fedgraph.types import Graph, GraphCollection, GraphMasks, plain_graph
 
 WhenPublishedUnavailable = Literal["error", "synthetic"]
 _Loaded = TypeVar("_Loaded", Graph, GraphCollection)
@@ -210,18 +210,9 @@ def published_graph(
         DataError: where the counts are not the published ones.
     """
     sources, targets = arcs
-    found = Graph(
-        data.key,
-        undirected_adjacency(sources, targets, features.shape[0]).adjacency,
-        features,
-        labels.astype(np.int64),
-        data.counts.classes,
-        raw.provenance(data.title),
-        masks=masks,
-        features_from_edges=features_from_edges,
-        columns_from_rows=data.columns_from_rows,
-        nodes_from_edges=False,
-    )
+    adjacency, numbers = undirected_adjacency(sources, targets, features.shape[0]).adjacency, labels.astype(np.int64)
+    found = plain_graph(data.key, adjacency, features, numbers, data.counts.classes, raw.provenance(data.title))
+    found = replace(found, columns_from_rows=data.columns_from_rows, features_from_edges=features_from_edges, masks=masks)
     return data.counts.check(found, data.lost)
 
 

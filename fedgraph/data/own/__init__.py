@@ -127,19 +127,11 @@ def _from_npz(path: Path, rules: EdgeColumnRules) -> Graph:
         raise DataError(f"{path}: label of node {node} is {values[node]}; allowed: 0 or more, or -1 for unknown")
     arcs = sp.coo_array(adjacency)
     kept = arcs.data != 0
-    given = OneGraph(
-        name=f"own/{path.stem}",
-        title=f"own graph {path.name}",
-        one=arcs.row[kept],
-        two=arcs.col[kept],
-        rows=attributes,
-        words=values.tolist(),
-        where=str(path),
-        unused=(f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else (),
-        checksums=raw.checksums,
-        masks=splits.read_split_masks(raw.read(path.name), str(path), values.size),
-    )
-    return check_one_graph(given, rules)
+    unused = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
+    masks = splits.read_split_masks(raw.read(path.name), str(path), values.size)
+    given = (arcs.row[kept], arcs.col[kept], attributes, values.tolist(), str(path), unused)
+    told = OneGraph(f"own/{path.stem}", f"own graph {path.name}", *given, checksums=raw.checksums, masks=masks)
+    return check_one_graph(told, rules)
 
 
 def _typed(
@@ -204,24 +196,11 @@ def _from_csv(path: Path, params: _CsvParams) -> Graph:
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = csv_tables.read_csv_split(raw.read(masks), str(path / masks), rows) if masks else {}
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
-    told = OneGraph(
-        name=f"own/{path.stem}",
-        title=f"own graph {path.name}",
-        one=sources,
-        two=targets,
-        rows=read.matrix,
-        words=words or [None] * len(rows),
-        where=str(path / (params.features if inside else params.labels)) if words else str(path),
-        unused=(*weights, *others),
-        remarks=(*read.remarks, *remarks),
-        from_rows=read.from_rows,
-        names=read.names,
-        ids=tuple(rows),
-        bounded=read.bounded,
-        checksums=raw.checksums,
-        masks=splits.split_of_parts(parts, len(rows), str(path / masks)) if masks else (),
-    )
-    graph = check_one_graph(told, params, labelled=bool(words))
+    where = str(path / (params.features if inside else params.labels)) if words else str(path)
+    known = (sources, targets, read.matrix, words or [None] * len(rows), where, (*weights, *others), remarks)
+    split = splits.split_of_parts(parts, len(rows), str(path / masks)) if masks else ()
+    told = OneGraph(f"own/{path.stem}", f"own graph {path.name}", *known, ids=tuple(rows), checksums=raw.checksums, masks=split)
+    graph = check_one_graph(told.with_table(read), params, labelled=bool(words))
     if owners.size:
         apart = sources != targets
         ends = np.column_stack([sources, targets])[apart]

@@ -15,7 +15,7 @@ from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, own_column_sca
 from fedgraph.data.own.edge_columns import EdgeColumnRules, notice_edge_columns
 from fedgraph.data.own.labels import OwnLabels, read_own_labels
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, GraphCollection, GraphNames, GraphProvenance
+from fedgraph.types import Graph, GraphCollection, GraphNames, GraphProvenance, plain_graph
 
 _MOST_DEGREE = 5  # degrees from here on share a column
 
@@ -95,17 +95,9 @@ def join_own_collection(
         return f"{given[number].file}:{given[number].lines[row - starts[number]]}"
 
     read = read_own_columns(every, rows, rules, file, place_of, ids, faults)
-    return JoinedOwnCollection(
-        names=[graph.name for graph in given],
-        sizes=sizes,
-        labels=[graph.label for graph in given],
-        owners=[graph.owner for graph in given],
-        ends=np.concatenate([graph.ends + start for graph, start in zip(given, starts, strict=True)]),
-        read=read,
-        ids=ids,
-        unused=tuple(unused),
-        checksums=sums,
-    )
+    ends = np.concatenate([graph.ends + start for graph, start in zip(given, starts, strict=True)])
+    labels, owners = [graph.label for graph in given], [graph.owner for graph in given]
+    return JoinedOwnCollection([g.name for g in given], sizes, labels, owners, ends, read, ids, tuple(unused), sums)
 
 
 def _provenance(
@@ -151,36 +143,19 @@ def label_own_collection(
     known = np.flatnonzero(labels.numbers >= 0)
     owners = sorted(set(given.owners) - {""})
     provenance = _provenance(title, given, labels, len(owners), cleaned, seen)
+    from_rows = given.read.from_rows or (scales is not None and bool(scales.names))
 
     def part(place: int, block: sp.csr_array) -> Graph:
         own = slice(int(ends[place] - given.sizes[place]), int(ends[place]))
-        return Graph(
-            name=f"{name}#{given.names[place]}",
-            adjacency=block,
-            features=sp.csr_array(matrix[own]),
-            labels=np.full(block.shape[0], -1, dtype=np.int64),
-            num_classes=0,
-            provenance=provenance,
-            features_from_edges=from_edges,
-            columns_from_rows=given.read.from_rows or (scales is not None and bool(scales.names)),
-            nodes_from_edges=False,
-            names=GraphNames(given.ids[own], given.read.names),
-            columns=scales,
-        )
+        nobody, names = np.full(block.shape[0], -1, dtype=np.int64), GraphNames(given.ids[own], given.read.names)
+        graph = plain_graph(f"{name}#{given.names[place]}", block, sp.csr_array(matrix[own]), nobody, 0, provenance)
+        return replace(graph, features_from_edges=from_edges, columns_from_rows=from_rows, names=names, columns=scales)
 
     ends = np.cumsum(given.sizes)
     graphs = [part(place, block) for place, block in enumerate(adjacencies.adjacency_blocks(cleaned.adjacency, given.sizes))]
-    number = {owner: place for place, owner in enumerate(owners)}
-    whole = GraphCollection(
-        name=name,
-        graphs=tuple(graphs),
-        labels=labels.numbers,
-        num_classes=len(labels.classes),
-        provenance=provenance,
-        owner=np.array([number[owner] for owner in given.owners], dtype=np.int64) if owners else None,
-        owner_names=tuple(owners),
-        classes=labels.classes,
-    )
+    of_graphs = np.array([owners.index(owner) for owner in given.owners], dtype=np.int64) if owners else None
+    whole = GraphCollection(name, tuple(graphs), labels.numbers, len(labels.classes), provenance)
+    whole = replace(whole, owner=of_graphs, owner_names=tuple(owners), classes=labels.classes)
     return whole if known.size == labels.numbers.size else whole.chosen(known)
 
 
@@ -209,18 +184,9 @@ def own_collection_as_rows(collection: GraphCollection) -> Graph:
     scales = own_column_scales(features, names, bounded)
     ids = tuple(graph.name.rpartition("#")[2] for graph in collection.graphs)
     said = f"{collection.provenance.detail}; each graph is one row of {len(names)} columns: size, degrees, means"
-    return Graph(
-        name=collection.name,
-        adjacency=sp.csr_array((sizes.size, sizes.size)),
-        features=features,
-        labels=collection.labels,
-        num_classes=collection.num_classes,
-        provenance=replace(collection.provenance, detail=said),
-        owner=collection.owner,
-        owner_names=collection.owner_names,
-        features_from_edges=False,  # of other rows there are none
-        columns_from_rows=first.columns_from_rows or (scales is not None and bool(scales.names)),
-        nodes_from_edges=False,
-        names=GraphNames(ids, names, collection.classes, one="graph"),
-        columns=scales,
-    )
+    from_rows = first.columns_from_rows or (scales is not None and bool(scales.names))
+    nothing, provenance = sp.csr_array((sizes.size, sizes.size)), replace(collection.provenance, detail=said)
+    # of other rows there are none, so no feature comes from an edge
+    graph = plain_graph(collection.name, nothing, features, collection.labels, collection.num_classes, provenance)
+    graph = replace(graph, owner=collection.owner, owner_names=collection.owner_names, columns_from_rows=from_rows)
+    return replace(graph, names=GraphNames(ids, names, collection.classes, one="graph"), columns=scales)

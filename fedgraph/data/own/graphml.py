@@ -131,14 +131,7 @@ class _Reader:
         ends = [(graph.rows.get(one, 0), graph.rows.get(two, 0)) for one, two, _ in graph.ends]
         own = {name.casefold(): value for name, value in graph.own.items()}
         self.unused |= {f"graph attribute {name!r}": None for name in graph.own if name.casefold() not in (*_LABELS, "owner")}
-        return OwnCollectionGraph(
-            name=graph.name,
-            columns=columns,
-            nodes=tuple(graph.rows),
-            cells=[[data.get(name, usual.get(name, "")) for name in columns] for data in graph.data],
-            file=self.file,
-            lines=graph.lines,
-            ends=np.array(ends, dtype=np.int64).reshape(-1, 2),
-            label=next((own[name] for name in _LABELS if name in own), None),
-            owner=own.get("owner", ""),
-        )
+        cells = [[data.get(name, usual.get(name, "")) for name in columns] for data in graph.data]
+        told = (cells, self.file, graph.lines, np.array(ends, dtype=np.int64).reshape(-1, 2))
+        label = next((own[name] for name in _LABELS if name in own), None)
+        return OwnCollectionGraph(graph.name, columns, tuple(graph.rows), *told, label, own.get("owner", ""))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -174,8 +173,7 @@ def _of_tables(
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
     unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
     words = nodes[chosen].tolist() if chosen in columns else [None] * len(ids)
-    made = OneGraph(name, _title(name), one, two, read.matrix, words, unused=unused, ids=tuple(ids))
-    return replace(made, remarks=read.remarks, from_rows=read.from_rows, names=read.names, bounded=read.bounded)
+    return OneGraph(name, _title(name), one, two, read.matrix, words, unused=unused, ids=tuple(ids)).with_table(read)
 
 
 def _ends(columns: Sequence[str]) -> tuple[str, str]:
@@ -223,19 +221,12 @@ def collection_from_objects(given: Sequence[object], name: str, rules: EdgeColum
         raise DataError(f"graph {other} has {widths[other]} features, graph 0 has {widths[0]}; allowed: equally many")
     sizes = np.array([rows.shape[0] for rows, *_ in read], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
-    found = JoinedOwnCollection(
-        names=[str(place) for place in range(len(read))],
-        sizes=sizes,
-        labels=[one_label for _, _, one_label, _ in read],
-        owners=[owner for *_, owner in read],
-        ends=np.concatenate([ends + start for (_, ends, _, _), start in zip(read, starts, strict=True)]),
-        read=OwnColumns(
-            matrix=sp.csr_array(np.concatenate([rows for rows, *_ in read])),
-            names=tuple(f"column {place}" for place in range(widths[0])),
-            from_rows=False,
-        ),
-        unused=tuple(unused),
-    )
+    columns = tuple(f"column {place}" for place in range(widths[0]))
+    table = OwnColumns(sp.csr_array(np.concatenate([rows for rows, *_ in read])), columns, from_rows=False)
+    ends = np.concatenate([ends + start for (_, ends, _, _), start in zip(read, starts, strict=True)])
+    labels, owners = [one_label for _, _, one_label, _ in read], [owner for *_, owner in read]
+    names = list(map(str, range(len(read))))
+    found = JoinedOwnCollection(names, sizes, labels, owners, ends, table, unused=tuple(unused))
     if unused:
         logging.getLogger("fedgraph").warning("%s: not used: %s", name, ", ".join(unused))
     return label_own_collection(name, f"graphs in memory called {name}", found, rules, "the labels")

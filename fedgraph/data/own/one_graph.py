@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base.adjacencies import describe_adjacency_cleaning, feature_matrix, undirected_adjacency
-from fedgraph.data.own.columns import own_column_scales
+from fedgraph.data.own.columns import OwnColumns, own_column_scales
 from fedgraph.data.own.edge_columns import EdgeColumnRules, notice_edge_columns
 from fedgraph.data.own.labels import OwnLabels, describe_label_classes, read_own_labels
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, GraphMasks, GraphNames, GraphProvenance
+from fedgraph.types import Graph, GraphMasks, GraphNames, GraphProvenance, plain_graph
 
 _logger = logging.getLogger("fedgraph")
 
@@ -52,6 +52,11 @@ class OneGraph:
     checksums: Mapping[str, str] | None = None
     masks: tuple[GraphMasks, ...] = ()
 
+    def with_table(self, read: OwnColumns) -> OneGraph:
+        """Its rows are those of a table; what was remarked of columns stands before its own remarks."""
+        told = replace(self, rows=read.matrix, names=read.names, from_rows=read.from_rows)
+        return replace(told, bounded=read.bounded, remarks=(*read.remarks, *self.remarks))
+
 
 def check_one_graph(given: OneGraph, rules: EdgeColumnRules, labelled: bool = True) -> Graph:
     """The graph. labelled: whether some label must be known; if not, none is read.
@@ -86,17 +91,8 @@ def check_one_graph(given: OneGraph, rules: EdgeColumnRules, labelled: bool = Tr
             digest.update(np.ascontiguousarray(part).tobytes())
         checksums = {"(in memory)": digest.hexdigest()}
     scales = own_column_scales(matrix, names, given.bounded)
-    return Graph(
-        name=given.name,
-        adjacency=cleaned.adjacency,
-        features=matrix,
-        labels=labels.numbers,
-        num_classes=len(labels.classes),
-        provenance=GraphProvenance("own", detail, dict(checksums)),
-        masks=given.masks,
-        columns_from_rows=given.from_rows or (scales is not None and bool(scales.names)),
-        features_from_edges=from_edges,
-        nodes_from_edges=False,
-        names=GraphNames(given.ids, given.names, labels.classes),
-        columns=scales,
-    )
+    provenance = GraphProvenance("own", detail, dict(checksums))
+    graph = plain_graph(given.name, cleaned.adjacency, matrix, labels.numbers, len(labels.classes), provenance)
+    from_rows = given.from_rows or (scales is not None and bool(scales.names))
+    graph = replace(graph, masks=given.masks, columns_from_rows=from_rows, features_from_edges=from_edges)
+    return replace(graph, names=GraphNames(given.ids, given.names, labels.classes), columns=scales)

@@ -7,7 +7,7 @@ the run at ε = ∞, and says how far the data are from the promise and what ε 
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import world_of_trust
+
+_Facts = TypeVar("_Facts", bound=TaskFacts)
 
 
 def look_up_training_promises(made: Plan, partition: Partition) -> Guarantee:
@@ -74,20 +76,11 @@ class _Settled:
         timed: bool = True,
     ) -> CellOutcome:
         """What the cell leaves. notes: in the place of the plan's and the rounds'. measured: ε that an attack proves."""
-        return CellOutcome(
-            metrics=metrics,
-            facts=facts,
-            account=self.settled.account(cell.key, self.guarantee),
-            releases=self.outcome.releases,
-            epsilon_published=self.plan.epsilon_published,
-            epsilon_provable=self.settled.epsilon,
-            epsilon_measured=measured,
-            theorem=self.settled.theorem,
-            paths=self.settled.path_epsilons(),
-            notes=(*self.plan.notes, *self.outcome.notes) if notes is None else notes,
-            artefacts=dict(artefacts or {}),
-            timed=timed,
-        )
+        settled, releases = self.settled, self.outcome.releases
+        price = (self.plan.epsilon_published, settled.epsilon, settled.theorem, settled.path_epsilons())
+        said = (*self.plan.notes, *self.outcome.notes) if notes is None else notes
+        account = settled.account(cell.key, self.guarantee)
+        return CellOutcome(metrics, facts, account, releases, *price, said, dict(artefacts or {}), measured, timed)
 
 
 def settle_cell_training(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
@@ -100,16 +93,8 @@ def price_without_training(
     cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: TaskFacts, *, from_sizes: bool
 ) -> CellOutcome:
     """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
-    return CellOutcome(
-        metrics=metrics,
-        facts=facts,
-        account=LedgerAccount(cell.key, protection, delta),
-        releases=(),
-        epsilon_published=None,
-        epsilon_provable=0.0 if from_sizes else np.inf,
-        theorem="nothing was released beyond the public sizes" if from_sizes else "computed on raw data",
-        paths={},
-    )
+    epsilon, theorem = (0.0, "nothing was released beyond the public sizes") if from_sizes else (np.inf, "computed on raw data")
+    return CellOutcome(metrics, facts, LedgerAccount(cell.key, protection, delta), (), None, epsilon, theorem, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +108,13 @@ class TrainedCell(_Settled):
 
     world: DealtWorld
     choice: SettingChoiceFacts | None = None
+
+    def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
+        """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
+        partition, shared = self.world.partition, self.plan.facts.membership.cut_edges_shared
+        dealt = kind(clients=partition.num_clients, partition=partition.description, cut_edges=partition.num_cut_edges)
+        dealt = replace(dealt, cut_edges_shared=shared, rounds=self.plan.schedule.rounds, protocol=protocol)
+        return replace(dealt, public=self.world.setting.public, broken_promise=self.settled.broken_words)
 
     @property
     def question(self) -> Graph:

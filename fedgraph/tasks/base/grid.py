@@ -62,38 +62,30 @@ class Grid(Settings):
     )
     epsilons: GridBudgets = Field(min_length=1, description="privacy budgets ε; inf for none")
 
+    @property
+    def readings(self) -> Sequence[str]:
+        """For which readings of ε noise is chosen."""
+        return ["provable"]
 
-def list_grid_cells(
-    methods: Sequence[SettingsSpec],
-    trusted: Sequence[Trust],
-    epsilons: Sequence[float],
-    readings: Sequence[str],
-    context: CellContext,
-) -> list[Cell]:
+
+def list_grid_cells(params: Grid, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
     found: list[Cell] = []
     for seed in range(context.seeds):
-        for trust in dict.fromkeys((*trusted, Trust.NOBODY)):
-            for entry, spec in enumerate(methods):
-                if trust not in list_grid_row_trust(spec, trusted) or seed >= int(spec.get("seeds", context.seeds)):
+        for trust in dict.fromkeys((*params.trust, Trust.NOBODY)):
+            for entry, spec in enumerate(params.methods):
+                if trust not in list_grid_row_trust(spec, params.trust) or seed >= int(spec.get("seeds", context.seeds)):
                     continue
-                found += list_grid_row_cells(world_of_trust(trust), entry, spec, seed, epsilons, readings, context)
+                found += list_grid_row_cells(params, world_of_trust(trust), entry, seed, context)
     return found
 
 
-def list_grid_row_cells(
-    world: World,
-    entry: int,
-    spec: SettingsSpec,
-    seed: int,
-    epsilons: Sequence[float],
-    readings: Sequence[str],
-    context: CellContext,
-) -> list[Cell]:
+def list_grid_row_cells(params: Grid, world: World, entry: int, seed: int, context: CellContext) -> list[Cell]:
     """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
-    budgets = [np.inf] if grid_row_ignores_budget(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
+    spec = params.methods[entry]
+    budgets = [np.inf] if grid_row_ignores_budget(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
     named = (context.label, context.dataset, spec["method"], label_grid_row(spec), world)
-    read = [(e, reading) for e in budgets for reading in (readings if np.isfinite(e) else ["none"])]
+    read = [(e, reading) for e in budgets for reading in (params.readings if np.isfinite(e) else ["none"])]
     return [Cell(*named, epsilon, reading, seed, entry) for epsilon, reading in read]
 
 

@@ -71,6 +71,10 @@ class Params(grid.Grid):
         None, description="train again with canaries, and measure a lower bound on ε"
     )
 
+    @property
+    def readings(self) -> list[Literal["published", "provable"]]:
+        return self.calibrated_by
+
     def budget(self, cell: Cell, num_train: int) -> Budget:
         """What a cell may spend.
 

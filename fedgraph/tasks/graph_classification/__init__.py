@@ -26,16 +26,7 @@ from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import (
-    NO_DERIVED_FACTS,
-    Budget,
-    MembershipFacts,
-    Plan,
-    PublicFacts,
-    PublicFactsPart,
-    SizeFacts,
-    method_kinds,
-)
+from fedgraph.methods.base import NO_DERIVED_FACTS, Budget, Plan, PublicFactsPart, SizeFacts, method_kinds
 from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.partition import base
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
@@ -111,20 +102,11 @@ def _planned(
     if spec.get("promised_degree") and spec.get("model") == "gin" and (params.degrees or not _has_features(context)):
         raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
-    facts = PublicFacts(
-        SizeFacts(
-            num_nodes=sum(map(sum, dealt.sizes)),
-            num_features=collection.graphs[0].num_features,
-            num_classes=dealt.partition.subgraphs[0].graph.num_classes,
-            clients=tuple(map(sum, dealt.sizes)),
-            graphs=dealt.sizes,
-        ),
-        Viewer.SERVER,
-        MembershipFacts(dealt.partition.from_edges, dealt.partition.from_labels, holdings=None, cut_edges="dropped"),
-        PublicFactsPart("nothing"),
-        NO_DERIVED_FACTS,
-        colluders=1,
-    )
+    features, classes = collection.graphs[0].num_features, dealt.partition.subgraphs[0].graph.num_classes
+    own = tuple(map(sum, dealt.sizes))
+    sizes = SizeFacts(sum(own), features, classes, clients=own, graphs=dealt.sizes)
+    nothing = PublicFactsPart("nothing")
+    facts = collections.public_collection_facts(sizes, dealt.partition, None, nothing, NO_DERIVED_FACTS)
     module = method_kinds.load_embedder_method(entry["method"])
     attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
     spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}

@@ -23,20 +23,11 @@ from fedgraph.cells.task_facts import GraphClusteringFacts
 from fedgraph.comparison import cluster
 from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.federation import rounds
-from fedgraph.methods.base import (
-    NO_DERIVED_FACTS,
-    Budget,
-    MembershipFacts,
-    Plan,
-    PublicFacts,
-    PublicFactsPart,
-    SizeFacts,
-    method_kinds,
-)
+from fedgraph.methods.base import NO_DERIVED_FACTS, Budget, Plan, PublicFactsPart, SizeFacts, method_kinds
 from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, NestedTaskPlugin, TaskOffers, cell_training, nest_task_methods
-from fedgraph.tasks.base.graphs import graph_distances
+from fedgraph.tasks.base.graphs import graph_collections, graph_distances
 from fedgraph.tasks.base.graphs.graph_distances import CONSTANT_EMBEDDING_DISTANCES, DEGREES, SIZE
 from fedgraph.tasks.base.graphs.graph_settings import graph_epsilon_in_clear
 from fedgraph.tasks.base.task_offers import without_task_row_keys
@@ -98,30 +89,13 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
     graph, row = held_graphs.find_held_graph(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
     partition = held_graphs.deal_held_graphs(params, cell.seed, context)
-    facts = PublicFacts(
-        SizeFacts(
-            graph.num_nodes,
-            graph.num_features,
-            graph.num_classes,
-            clients=tuple(s.graph.num_nodes for s in partition.subgraphs),
-            graphs=tuple((s.graph.num_nodes,) for s in partition.subgraphs) if together else (),
-        ),
-        Viewer.SERVER,
-        MembershipFacts(
-            partition.from_edges,
-            partition.from_labels,
-            None if together else partition.holdings(graph.num_nodes),
-            cut_edges="dropped",
-        ),
-        PublicFactsPart("test-graph", held_graphs.draw_unheld_public_graph(params, cell.seed, context)),
-        replace(
-            NO_DERIVED_FACTS,
-            component_from_edges=graph.nodes_from_edges,
-            columns_from_rows=graph.columns_from_rows,
-            features_from_edges=graph.features_from_edges,
-        ),
-        colluders=1,
-    )
+    own = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    graphs, holdings = (tuple((n,) for n in own), None) if together else ((), partition.holdings(graph.num_nodes))
+    sizes = SizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, clients=own, graphs=graphs)
+    public = PublicFactsPart("test-graph", held_graphs.draw_unheld_public_graph(params, cell.seed, context))
+    derived = replace(NO_DERIVED_FACTS, component_from_edges=graph.nodes_from_edges)
+    derived = replace(derived, columns_from_rows=graph.columns_from_rows, features_from_edges=graph.features_from_edges)
+    facts = graph_collections.public_collection_facts(sizes, partition, holdings, public, derived)
     entry = cell.among(params.methods)
     spec, module = without_task_row_keys(entry, ROW), method_kinds.load_embedder_method(entry["method"])
     value = cell.epsilon

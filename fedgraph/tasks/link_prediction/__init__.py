@@ -78,11 +78,11 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
             "or write unit: node"
         )
-    found = grid.list_grid_cells(params.methods, params.trust, params.epsilons, ["provable"], context)
+    found = grid.list_grid_cells(params, context)
     for seed in range(context.seeds) if params.owners else ():
         for entry, spec in enumerate(params.methods):
             if seed < int(spec.get("seeds", context.seeds)):
-                found += grid.list_grid_row_cells(ALONE_WORLD, entry, spec, seed, params.epsilons, ["provable"], context)
+                found += grid.list_grid_row_cells(params, ALONE_WORLD, entry, seed, context)
     return found
 
 
@@ -170,19 +170,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
 
 
 def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> LinkPredictionFacts:
-    partition, setting = done.world.partition, done.world.setting
-    return LinkPredictionFacts(
-        clients=partition.num_clients,
-        partition=partition.description,
-        cut_edges=partition.num_cut_edges,
-        cut_edges_shared=done.plan.facts.membership.cut_edges_shared,
-        rounds=done.plan.schedule.rounds,
-        public=setting.public,
-        protocol=_GIVEN,
-        broken_promise=done.settled.broken_words,
-        tested=tested,
-        negatives=params.negatives,
-    )
+    return replace(done.facts(LinkPredictionFacts, _GIVEN), tested=tested, negatives=params.negatives)
 
 
 def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:

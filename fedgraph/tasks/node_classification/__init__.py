@@ -12,6 +12,7 @@ holds the nodes and who is trusted:
 """
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``)."""
-    return grid.list_grid_cells(params.methods, params.trust, params.epsilons, params.calibrated_by, context)
+    return grid.list_grid_cells(params, context)
 
 
 def alone(params: Params, cell: Cell) -> bool:
@@ -156,18 +157,11 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     return done.as_outcome(
         cell,
         metrics | measured.metrics | told.metrics | attendance.attendance_metrics(went),
-        NodeClassificationFacts(
+        replace(
+            done.facts(NodeClassificationFacts, params.protocol),
             one=one,
-            clients=partition.num_clients,
-            partition=partition.description,
-            cut_edges=partition.num_cut_edges,
-            cut_edges_shared=made.facts.membership.cut_edges_shared,
-            rounds=made.schedule.rounds,
             train_nodes=setting.num_train,
-            protocol=params.protocol,
-            public=setting.public,
             split=params.split,
-            broken_promise=broken,
             tested=int(known.sum()),
             least_class=_least_class(context),
             right=pack_answer_facts((answers.argmax(axis=1) == setting.truth)[known]),

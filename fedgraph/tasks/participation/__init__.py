@@ -113,7 +113,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     for seed in range(context.seeds):
         for entry, spec in enumerate(params.methods):
             for world in _worlds(params, spec, federation):
-                found += grid.list_grid_row_cells(world, entry, spec, seed, params.epsilons, params.calibrated_by, context)
+                found += grid.list_grid_row_cells(params, world, entry, seed, context)
     return found
 
 

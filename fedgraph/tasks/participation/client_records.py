@@ -256,24 +256,9 @@ def finish_client_records(
         method: The method; it may say what the training found.
         clients: How many there were, where each trained alone.
     """
-    made, world = done.plan, done.world
-    broken, setting = done.settled.broken_words, world.setting
-    said = method.OFFERS.says(made, done.outcome.state) if method.OFFERS.says and clients is None else ()
-    return done.as_outcome(
-        cell,
-        metrics,
-        ParticipationFacts(
-            results=tuple(records),
-            clients=clients or world.partition.num_clients,
-            partition=world.partition.description,
-            cut_edges=world.partition.num_cut_edges,
-            cut_edges_shared=made.facts.membership.cut_edges_shared,
-            rounds=made.schedule.rounds,
-            train_nodes=setting.num_train,
-            protocol=protocol,
-            public=setting.public,
-            broken_promise=broken,
-            tested=int((setting.truth >= 0).sum()),
-        ),
-        notes=((f"The promise is broken: {broken}",) if broken else ()) + made.notes + done.outcome.notes + said,
-    )
+    broken, setting = done.settled.broken_words, done.world.setting
+    said = method.OFFERS.says(done.plan, done.outcome.state) if method.OFFERS.says and clients is None else ()
+    notes = ((f"The promise is broken: {broken}",) if broken else ()) + done.plan.notes + done.outcome.notes + said
+    facts, tested = done.facts(ParticipationFacts, protocol), int((setting.truth >= 0).sum())
+    facts = replace(facts, results=tuple(records), clients=clients or facts.clients)
+    return done.as_outcome(cell, metrics, replace(facts, train_nodes=setting.num_train, tested=tested), notes=notes)

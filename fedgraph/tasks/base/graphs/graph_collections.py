@@ -10,8 +10,10 @@ from fedgraph import seeds
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
+from fedgraph.methods.base import DerivedFacts, MembershipFacts, PublicFacts, PublicFactsPart, SizeFacts
 from fedgraph.methods.base.column_ranks import fixed_column_ranks
 from fedgraph.partition.base import PartitionShares
+from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
 
@@ -159,6 +161,14 @@ def deal_collection(
         first += sum(own)
     partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
     return DealtCollection(partition, np.concatenate(shares.members), tuple(sizes))
+
+
+def public_collection_facts(
+    sizes: SizeFacts, partition: Partition, holdings: sp.csr_array | None, public: PublicFactsPart, derived: DerivedFacts
+) -> PublicFacts:
+    """What is public of small graphs that a server compares, which sees each message; edges between clients are dropped."""
+    membership = MembershipFacts(partition.from_edges, partition.from_labels, holdings, cut_edges="dropped")
+    return PublicFacts(sizes, Viewer.SERVER, membership, public, derived, colluders=1)
 
 
 def unite_collection(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
