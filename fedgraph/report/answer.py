@@ -124,14 +124,10 @@ def find_best_answer(
     return max(able, key=lambda s: (s.mean, -s.trust.rank, -s.provable), default=None)
 
 
-def _budgets(scores: Sequence[Score]) -> list[float]:
-    return sorted({s.target for s in scores if math.isfinite(s.target) and s.private})
-
-
 def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[BestScore]:
     own = [s for s in here if s.unit == unit]
     found = []
-    for budget in _budgets(own):
+    for budget in sorted({s.target for s in own if math.isfinite(s.target) and s.private}):
         for trust in sorted({s.trust for s in own if s.private and not s.raw}, key=lambda t: -t.rank):
             picked = find_best_answer(here, unit=unit, trust=trust, epsilon=budget, asked=asked)
             found.append(BestScore(asked, unit, budget, trust, picked, _ties(picked, here, unit, trust, budget)))

@@ -72,13 +72,6 @@ def compare_printed_number(row: ReportRow, metric: str, printed: PrintedNumber) 
     Returns:
         (the difference, the same in standard errors of our mean; ``—`` where these are not known).
     """
-    mean = row.mean(metric)
-    errors = _in_standard_errors(mean, row.deviation(metric), len(row.values(metric)), printed.value)
-    return f"{mean - printed.value:+.3f}", "—" if errors is None else f"{errors:+.1f}"
-
-
-def _in_standard_errors(mean: float, deviation: float, count: int, published: float) -> float | None:
-    """(ours − published) in standard errors of our mean; None for fewer than two runs or no spread."""
-    if count < 2 or deviation == 0:
-        return None
-    return (mean - published) / (deviation / math.sqrt(count))
+    mean, spread, count = row.mean(metric), row.deviation(metric), len(row.values(metric))
+    away = "—" if count < 2 or spread == 0 else f"{(mean - printed.value) / (spread / math.sqrt(count)):+.1f}"
+    return f"{mean - printed.value:+.3f}", away

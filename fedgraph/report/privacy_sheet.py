@@ -92,7 +92,10 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
     if made.record is not None:
-        files[out / f"deployment_{stem}.yaml"] = _as_yaml(made.record)
+        # texts of several lines are literal blocks, and no line is folded: the registry refuses folded text
+        text = yaml.dump(made.record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
+        head = fill_phrase("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
+        files[out / f"deployment_{stem}.yaml"] = head + text
     for file, content in files.items():
         if not force and file.exists() and file.read_text(encoding="utf-8") != content:
             raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
@@ -103,11 +106,6 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     except OSError as error:
         raise DataError(f"{out}: cannot be written: {error.strerror or error}") from error
     return list(files)
-
-
-def _as_yaml(record: _Told) -> str:
-    head = fill_phrase("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
-    return head + yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
 
 
 def _round_up(value: float) -> float:

@@ -120,15 +120,12 @@ def word_cluster_question(
     said = []
     for trust in dict.fromkeys(p.trust for p in picked):
         own = sorted((p for p in picked if p.trust is trust), key=lambda p: p.budget)
-        said.append(f"{opening} {trust.clause}: {', '.join(_steps(_some(own), here, value))}.")
+        some = own if len(own) <= _MOST else [*own[: _MOST - 1], own[-1]]
+        said.append(f"{opening} {trust.clause}: {', '.join(_steps(some, here, value))}.")
     if top is not None:
         reached = f"reaches {value(top)}" if top.mean >= QUESTION_LEAST_INDEX else f"finds nothing, either ({value(top)})"
         said.append(f"Without privacy: {word_question_row(top, here)} {reached}.")
     return " ".join([*said, *_blind(here), _SCALE])
-
-
-def _some(own: Sequence[BestScore]) -> list[BestScore]:
-    return list(own) if len(own) <= _MOST else [*own[: _MOST - 1], own[-1]]
 
 
 def _steps(own: Sequence[BestScore], here: Sequence[Score], value: Callable[[Score], str]) -> list[str]:

@@ -153,15 +153,10 @@ def load(
     if seed < 0:
         raise ScenarioError(f"the data seed is {seed}; allowed: 0 or a positive integer")
     family, dataset = parse_data_name(name)
-    request = PublishedRequest(
-        roots=default_data_roots() if root is None else _as_paths(root),
-        when_unavailable=when_unavailable,
-        seed=int(seed),
-        path=None if path is None else Path(path).expanduser(),
-        parameters=dict(parameters or {}),
-        download=download,
-        stand_in=stand_in,
-    )
+    several = [root] if isinstance(root, (str, Path)) else root
+    roots = default_data_roots() if several is None else tuple(Path(folder).expanduser() for folder in several)
+    file, given = None if path is None else Path(path).expanduser(), dict(parameters or {})
+    request = PublishedRequest(roots, when_unavailable, int(seed), file, given, download, stand_in)
     try:
         loaded: Graph | GraphCollection = plugins.load("data", family).load(dataset, request)
     except DataError as error:
@@ -199,8 +194,3 @@ def validate_data_parameters(model: type[_Model], parameters: Mapping[str, objec
             raise ScenarioError(f"data set {key!r}: unknown parameter {where!r}{hint}; allowed: {listed}") from error
         found = f"parameter {where!r} is {first['input']!r}; " if where else ""
         raise ScenarioError(f"data set {key!r}: {found}{first['msg'].removeprefix('Value error, ')}") from error
-
-
-def _as_paths(root: Path | str | Sequence[Path | str]) -> tuple[Path, ...]:
-    several = [root] if isinstance(root, (str, Path)) else root
-    return tuple(Path(r).expanduser() for r in several)

@@ -85,7 +85,9 @@ def draw_block_model(model: BlockModel, name: str, seed: int, provenance: GraphP
     background = popularity / popularity.sum()
     topics = background * np.exp(_TILT * rng.standard_normal((num_classes, d)))
     topics /= topics.sum(axis=1, keepdims=True)
-    drawn = _draws_for(_lengths(model, n, rng), (1 - model.topic_share) * background + model.topic_share * topics.mean(axis=0))
+    spread = max(model.words_spread, 1e-3)  # of the wanted distinct words of a node: gamma, at most 95 % of the vocabulary
+    lengths = rng.gamma((model.words / spread) ** 2, spread**2 / model.words, n).clip(1.0, 0.95 * d)
+    drawn = _draws_for(lengths, (1 - model.topic_share) * background + model.topic_share * topics.mean(axis=0))
     share = rng.beta(_EARNEST * model.topic_share, _EARNEST * (1 - model.topic_share), n) if 0 < model.topic_share < 1 else None
     topical = rng.binomial(drawn, model.topic_share if share is None else share)
     tokens = [_sample(np.repeat(np.arange(n), drawn - topical), background, d, rng)]
@@ -211,13 +213,6 @@ def _subjects(model: BlockModel, labels: np.ndarray, adjacency: sp.csr_array, rn
             subjects[group] = (labels[node] + rng.integers(1, len(model.class_sizes))) % len(model.class_sizes)
             left -= group.size
     return subjects
-
-
-def _lengths(model: BlockModel, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Wanted distinct words per node: gamma with the model's mean and spread, at least one, at most 95 % of the vocabulary."""
-    spread = max(model.words_spread, 1e-3)
-    lengths = rng.gamma((model.words / spread) ** 2, spread**2 / model.words, n)
-    return np.clip(lengths, 1.0, 0.95 * model.num_features)
 
 
 def _draws_for(distinct: np.ndarray, probabilities: np.ndarray) -> np.ndarray:

@@ -115,7 +115,8 @@ def read_own_columns(
     columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
     wrong = []
     for place, column in zip(kept, columns, strict=True):
-        called = f"column {place + 2}{_called(column.name, place)}" if numbered else f"column {column.name!r}"
+        called = "" if column.name == own_column_name(place) else f" ({column.name})"
+        called = f"column {place + 2}{called}" if numbered else f"column {column.name!r}"
         wrong += [(row, place, f"{called} {sentence}") for row, sentence in _faults(column, rules, nodes)]
     faults = FileFaults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
@@ -130,13 +131,10 @@ def read_own_columns(
         remarks.append(f"a column for each text of {', '.join(texts)}")
     if filled := [column.name for column in columns if column.empty.any()]:
         remarks.append(f"empty cells of {', '.join(filled)} have a column of their own")
-    return OwnColumns(
-        matrix=sp.csr_array(matrix, dtype=np.float32),
-        names=tuple(name for _, own in parts for name in own),
-        from_rows=bool(texts and rules.text == "one-hot") or bool(filled),
-        bounded=tuple(c.name for c in columns if c.kind == "number" and c.name in rules.bounds),
-        remarks=tuple(remarks),
-    )
+    from_rows = bool(texts and rules.text == "one-hot") or bool(filled)
+    bounded = tuple(c.name for c in columns if c.kind == "number" and c.name in rules.bounds)
+    every = tuple(name for _, own in parts for name in own)
+    return OwnColumns(sp.csr_array(matrix, dtype=np.float32), every, from_rows, bounded, tuple(remarks))
 
 
 def _column(name: str, cells: list[str]) -> _Column:
@@ -176,10 +174,6 @@ def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> lis
         also = f" (and {further:,} further cells of this column)" if choice[row] and further else ""
         found.append((row, f"{what}; allowed: {remedy[bool(column.empty[row])]}{also}"))
     return found
-
-
-def _called(name: str, place: int) -> str:
-    return "" if name == own_column_name(place) else f" ({name})"
 
 
 def own_column_name(place: int) -> str:

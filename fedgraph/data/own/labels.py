@@ -57,7 +57,7 @@ def read_own_labels(values: Iterable[object], where: str, what: str = "node") ->
     known = sorted({text for text in texts if text is not None}, key=_by_value)
     if not known:
         raise DataError(f"{where}: no {what} has a label; allowed: at least one labelled {what}")
-    fractions = sum(_is_fraction(text) for text in known)
+    fractions = sum(math.isfinite(n) and not n.is_integer() for n in map(csv_number, known))
     if fractions > _MOST_FRACTIONS:
         raise DataError(
             f"{where}: {len(known):,} different labels, {fractions:,} of them numbers with a fraction, such as {known[-1]}; "
@@ -92,11 +92,6 @@ def own_label_text(value: object) -> str | None:
             return None
         return str(int(number)) if number.is_integer() else repr(number)
     return str(value)
-
-
-def _is_fraction(text: str) -> bool:
-    number = csv_number(text)
-    return math.isfinite(number) and not number.is_integer()
 
 
 def _by_value(label: str) -> tuple[int, int, str]:

@@ -69,7 +69,6 @@ class _Settled:
         cell: Cell,
         metrics: dict[str, float],
         facts: TaskFacts,
-        *,
         notes: tuple[str, ...] | None = None,
         measured: float | None = None,
         artefacts: Mapping[str, np.ndarray] | None = None,

@@ -126,38 +126,27 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         distances, asked = raw.measure_graph_distances(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
         return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
-    made, dealt, split = _planned(params, cell, context)
-    if cell.method == raw.CONSTANT_EMBEDDING_DISTANCES:
-        distances, asked = _constant_distances(params, cell, context, made, split)
-        row = _row(params, cell, context)
-        facts = _facts(params, context, dealt, split)
-        facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
-        return _unreleased(params, cell, _judged(params, cell, context, distances, split), facts)
-    return _released(params, cell, context, made, dealt, split)
+    return (_constant if cell.method == raw.CONSTANT_EMBEDDING_DISTANCES else _released)(params, cell, context)
 
 
-def _constant_distances(
-    params: Params, cell: Cell, context: CellContext, made: Plan[Any, EmbedderMethodMade], split: ClassifySplit
-) -> tuple[np.ndarray, SolverFacts]:
+def _constant(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """Of embeddings that are ½ everywhere, through the encoder. Nothing is trained, so one draw serves all splits."""
-    key = cell.path[:-1]
+    (made, dealt, split), key = _planned(params, cell, context), cell.path[:-1]
 
     def spaces() -> list[MetricSpace]:
         sizes = [g.num_nodes for g in _collection(params, context).graphs]
         rng = seeds.seeded_generator(context.root, *key, "constant")
         return raw.constant_distance_spaces(sizes, made.made.encoding, params.metric, rng)
 
-    return solve_graph_pairs_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
+    how = (_options(params, context), context, split, params.only_nearest)
+    distances, asked = solve_graph_pairs_once(("constant", *key), spaces, *how)
+    row, facts = _row(params, cell, context), _facts(params, context, dealt, split)
+    facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
+    return _unreleased(params, cell, _judged(params, cell, context, distances, split), facts)
 
 
-def _released(
-    params: Params,
-    cell: Cell,
-    context: CellContext,
-    made: Plan[Any, EmbedderMethodMade],
-    dealt: collections.DealtCollection,
-    split: ClassifySplit,
-) -> CellOutcome:
+def _released(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+    made, dealt, split = _planned(params, cell, context)
     collection = _collection(params, context)
     row, own = _row(params, cell, context), cell.among(params.methods)
     on_nodes = made.params.pooling == "none"
@@ -182,22 +171,11 @@ def _released(
     if not on_nodes:
         metrics |= graph_models.measure_classified_graphs(made, trained.state, dealt, collection, split, params.tuned_on_test)
     measured = canary_graphs.measure_canary_graphs(params.attack, made, cell, context, dealt.partition, trained.state)
-    return cell_training.settle_cell_training(made, dealt.partition, trained).as_outcome(
-        cell,
-        metrics | measured.metrics,
-        replace(
-            graph_models.bound_classified_graphs(_facts(params, context, dealt, split), made, dealt, collection),
-            rounds=made.schedule.rounds,
-            model=made.params.model,
-            label=row.label,
-            pooling=made.params.pooling,
-            encoder=row.encoder,
-            rule=row.rule,
-            solver=asked,
-            attack=measured.attack,
-        ),
-        measured=measured.epsilon,
-    )
+    facts = graph_models.bound_classified_graphs(_facts(params, context, dealt, split), made, dealt, collection)
+    facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked, attack=measured.attack)
+    facts = replace(facts, rounds=made.schedule.rounds, model=made.params.model, pooling=made.params.pooling)
+    done = cell_training.settle_cell_training(made, dealt.partition, trained)
+    return done.as_outcome(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
 
 
 def _options(params: Params, context: CellContext, alpha: float | None = None) -> GromovOptions:

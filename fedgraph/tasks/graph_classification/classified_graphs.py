@@ -78,18 +78,11 @@ def classified_graph_facts(
 ) -> GraphClassificationFacts:
     """What the tables show beside every row: the clients, the graphs, and the sizes of the split."""
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    return GraphClassificationFacts(
-        clients=dealt.partition.num_clients,
-        partition=dealt.partition.description,
-        cut_edges=0,
-        graphs=int(sizes.size),
-        tested=int(split.test.size),
-        least_class=int(np.unique(collection.labels, return_counts=True)[1].min()),
-        mean_nodes=float(sizes.mean()),
-        smallest=int(sizes.min()),
-        majority=float(np.bincount(collection.labels).max() / sizes.size),
-        folds=(int(split.train.size), int(split.validation.size), int(split.test.size)),
-    )
+    parts, dealt_to = (int(split.train.size), int(split.validation.size), int(split.test.size)), dealt.partition
+    facts = GraphClassificationFacts(clients=dealt_to.num_clients, partition=dealt_to.description, cut_edges=0, folds=parts)
+    facts = replace(facts, graphs=int(sizes.size), tested=parts[2], mean_nodes=float(sizes.mean()), smallest=int(sizes.min()))
+    least, most = np.unique(collection.labels, return_counts=True)[1].min(), np.bincount(collection.labels).max()
+    return replace(facts, least_class=int(least), majority=float(most / sizes.size))
 
 
 def bound_classified_graphs(
@@ -107,12 +100,9 @@ def bound_classified_graphs(
         return facts
     sizes = np.array([g.num_nodes for g in collection.graphs])
     least, median, largest = (float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0)))
-    return replace(
-        facts,
-        graph_epsilon=(least, median, largest),
-        bayes_balanced=float(np.mean([best_accuracy.best_accuracy(float(e)) for e in epsilons])),
-        bayes_given_size=best_accuracy.best_accuracy_given_public(sizes, collection.labels, epsilons),
-    )
+    balanced = float(np.mean([best_accuracy.best_accuracy(float(e)) for e in epsilons]))
+    given = best_accuracy.best_accuracy_given_public(sizes, collection.labels, epsilons)
+    return replace(facts, graph_epsilon=(least, median, largest), bayes_balanced=balanced, bayes_given_size=given)
 
 
 def judge_classified_graphs(

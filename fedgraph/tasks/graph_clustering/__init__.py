@@ -69,13 +69,9 @@ def _cell(params: Params, context: CellContext, method: str, row: ClusteringRow,
     epsilon = row.epsilon
     if isinstance(epsilon, str):
         epsilon = 1.0 / min(s.graph.num_nodes for s in held_graphs.deal_held_graphs(params, seed, context).subgraphs)
-    reading = "none" if np.isinf(epsilon) else _reading(row)
+    coded = row.encoder == "gaussian-as-coded" and row.how != "histogram"  # whose target is the published ε
+    reading = "none" if np.isinf(epsilon) else "published" if coded else "provable"
     return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, float(epsilon), reading, seed, row.index)
-
-
-def _reading(row: ClusteringRow) -> str:
-    """Which ε the target is: of the released code, the published one."""
-    return "published" if row.encoder == "gaussian-as-coded" and row.how != "histogram" else "provable"
 
 
 def _row(params: Params, cell: Cell) -> ClusteringRow:
@@ -153,25 +149,11 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     if row.how not in CLIENT_VECTOR_COMPARISONS and len(received) > 1:
         upper = found.distances[np.triu_indices(len(received), 1)]
         metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
-    return done.as_outcome(
-        cell,
-        metrics | measured.metrics,
-        replace(
-            _facts(partition, found),
-            rounds=made.schedule.rounds,
-            label=row.named,
-            encoder=row.encoder,
-            rule=row.rule,
-            how=row.how,
-            training=made.params.training,
-            release=made.params.release,
-            node_losses=embedding.quantiles,
-            worst_node_clients=len(embedding.holders or (0,)),
-            attack=measured.attack,
-        ),
-        measured=measured.epsilon,
-        artefacts=_artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {},
-    )
+    facts = replace(_facts(partition, found), rounds=made.schedule.rounds, label=row.named, encoder=row.encoder, rule=row.rule)
+    facts = replace(facts, how=row.how, training=made.params.training, release=made.params.release, attack=measured.attack)
+    facts = replace(facts, node_losses=embedding.quantiles, worst_node_clients=len(embedding.holders or (0,)))
+    drawn = _artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {}
+    return done.as_outcome(cell, metrics | measured.metrics, facts, measured=measured.epsilon, artefacts=drawn)
 
 
 def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: ComparedClients) -> dict[str, float]:
@@ -217,16 +199,11 @@ def _facts(partition: Partition, found: ComparedClients) -> GraphClusteringFacts
     counts = np.array([(s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs], dtype=np.float64)
     counts = np.column_stack([counts, 2 * counts[:, 1] / np.maximum(counts[:, 0], 1.0)])
     errors = counts.std(axis=0, ddof=1) / math.sqrt(len(counts)) if len(counts) > 1 else np.zeros(3)
-    return GraphClusteringFacts(
-        clients=partition.num_clients,
-        partition=partition.description,
-        cut_edges=partition.num_cut_edges,
-        mean_nodes=float(counts[:, 0].mean()),
-        mean_edges=float(counts[:, 1].mean()),
-        mean_degree=float(counts[:, 2].mean()),
-        standard_errors=(float(errors[0]), float(errors[1]), float(errors[2])),
-        solver=found.facts,
-    )
+    nodes, edges, degree = (float(column.mean()) for column in counts.T)
+    sure = (float(errors[0]), float(errors[1]), float(errors[2]))
+    facts = GraphClusteringFacts(mean_nodes=nodes, mean_edges=edges, mean_degree=degree, standard_errors=sure)
+    facts = replace(facts, clients=partition.num_clients, partition=partition.description, solver=found.facts)
+    return replace(facts, cut_edges=partition.num_cut_edges)
 
 
 def _artefacts(

@@ -154,35 +154,18 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     told = named.measure_named_attacks(*attacked, settled.epsilon)
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.attendance_facts(params.federation, who, trained, partition.num_clients, cell, context)
-    return done.as_outcome(
-        cell,
-        metrics | measured.metrics | told.metrics | attendance.attendance_metrics(went),
-        replace(
-            done.facts(NodeClassificationFacts, params.protocol),
-            one=one,
-            train_nodes=setting.num_train,
-            split=params.split,
-            tested=int(known.sum()),
-            least_class=_least_class(context),
-            right=pack_answer_facts((answers.argmax(axis=1) == setting.truth)[known]),
-            curve=tuple((round_, accuracy(state)) for round_, state in trained.kept),
-            sent=went,
-            attack=measured.attack,
-            named=told.facts,
-            choice=done.choice,
-        ),
-        measured=measured.epsilon,
-        notes=(
-            *measures.warn_few_measured(setting.truth, one),
-            *((f"The promise is broken: {broken}",) if broken else ()),
-            *((chosen_settings.describe_chosen_settings(done.choice, settled.epsilon),) if done.choice else ()),
-            *made.notes,
-            *trained.notes,
-            *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ()),
-        ),
-        artefacts=artefacts,
-        timed=done.choice is None,
-    )
+    metrics |= measured.metrics | told.metrics | attendance.attendance_metrics(went)
+    facts = done.facts(NodeClassificationFacts, params.protocol)
+    right = pack_answer_facts((answers.argmax(axis=1) == setting.truth)[known])
+    facts = replace(facts, one=one, train_nodes=setting.num_train, split=params.split, tested=int(known.sum()), right=right)
+    curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
+    facts = replace(facts, least_class=_least_class(context), curve=curve, sent=went, choice=done.choice)
+    facts = replace(facts, attack=measured.attack, named=told.facts)
+    notes = [*measures.warn_few_measured(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
+    notes += [chosen_settings.describe_chosen_settings(done.choice, settled.epsilon)] if done.choice else []
+    notes += [*made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
+    shown = (measured.epsilon, artefacts, done.choice is None)
+    return done.as_outcome(cell, metrics, facts, tuple(notes), *shown)
 
 
 def _least_class(context: CellContext) -> int | None:

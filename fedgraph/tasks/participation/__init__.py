@@ -98,12 +98,9 @@ def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
     if method_kinds.load_method(name).OFFERS.trusts_nobody:
         return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
-    return method_kinds.explain_method_misfit(name, "classifier", params.protocol, _trusted(params, name))
-
-
-def _trusted(params: Params, name: str) -> list[Trust]:
     own = {Trust(t) for m in params.methods if m.get("method") == name for t in m.get("trust", params.trust)}
-    return [t for t in Trust if t in own or (t is Trust.CURATOR and {"alone", "curator"} & set(params.participations))]
+    own |= {Trust.CURATOR} if {"alone", "curator"} & set(params.participations) else set()
+    return method_kinds.explain_method_misfit(name, "classifier", params.protocol, [t for t in Trust if t in own])
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
