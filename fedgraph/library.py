@@ -145,7 +145,7 @@ def _graphs_of(
     """The graph under its name; of a list first one row per graph, then the list itself."""
     from fedgraph.data.base import validate_data_parameters
     from fedgraph.data.own import collection, objects
-    from fedgraph.data.own.edge_columns import EdgeColumnRules
+    from fedgraph.data.own.columns import EdgeColumnRules
 
     if not isinstance(data, list):
         return {name: objects.graph_from_object(data, name, label, columns)}

@@ -67,7 +67,7 @@ def _sweep(group: list[SectionRecords]) -> Sweep:
         return Sweep(tuple(group))
     if len(labels) == 1:
         inside = _varied_within(group[0])
-        return Sweep(tuple(group), inside[0].thing if inside else "data set", tuple(r.dataset for r in group))
+        return Sweep(tuple(group), next(iter(inside), "data set"), tuple(r.dataset for r in group))
     thing, values = _thing({r.label: r for r in group})
     return Sweep(tuple(group), thing, tuple(values[r.label] for r in group))
 
@@ -103,18 +103,14 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
         yield path, value
 
 
-@dataclass(frozen=True)
-class _VariedSetting:
-    """One setting of the methods of a part that takes several values. places: row → (its value, the line that it stands on)."""
-
-    thing: str
-    places: Mapping[str, tuple[float, str]]
+_Places = dict[str, tuple[float, str]]  # row → (its value of a setting, the line that it stands on)
 
 
-def _varied_within(record: SectionRecords) -> tuple[_VariedSetting, ...]:
+def _varied_within(record: SectionRecords) -> dict[str, _Places]:
+    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values."""
     given = record.settings.get("methods")
     specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
-    found = []
+    found: dict[str, _Places] = {}
     for key in dict.fromkeys(k for s in specs for k in s if k not in ("label", "method")):
         series: dict[str, list[Mapping[str, object]]] = {}
         for s in specs:
@@ -130,8 +126,8 @@ def _varied_within(record: SectionRecords) -> tuple[_VariedSetting, ...]:
                 for s in own:
                     variant = s.get("label") or s.get("model") or s.get("variant") or "default"  # as a task names the row
                     places[f"{s['method']}/{variant}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
-            found.append(_VariedSetting(key.replace("_", " "), places))
-    return tuple(found)
+            found[key.replace("_", " ")] = places
+    return found
 
 
 def _number(value: object) -> float | None:
@@ -151,14 +147,14 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
 def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.PlotFigure, ...], tuple[SectionTable, ...]]:
     """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
     inside = _varied_within(sweep.parts[0])
-    if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
+    if sweep.thing is None or (inside and sweep.thing == next(iter(inside)) and len({r.label for r in sweep.parts}) == 1):
         # One figure and one table for each setting that varies between the methods, with a panel per data set and ε.
         figures: list[plots.PlotFigure] = []
         tables: list[SectionTable] = []
         scores = [s for record in sweep.parts for s in score_rows(group_report_rows(record.entries))]
-        for varied in inside:
-            known = [(place, s) for s in scores if (place := varied.places.get(f"{s.method}/{s.variant}"))]
-            drawn = _drawn(sweep.parts[0].name, varied.thing, [_Point(at, s, line) for (at, line), s in known], True, notice)
+        for thing, rows_of in inside.items():
+            known = [(place, s) for s in scores if (place := rows_of.get(f"{s.method}/{s.variant}"))]
+            drawn = _drawn(sweep.parts[0].name, thing, [_Point(at, s, line) for (at, line), s in known], True, notice)
             figures += drawn[0]
             tables += drawn[1]
         return tuple(figures), tuple(tables)

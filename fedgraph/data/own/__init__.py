@@ -27,8 +27,7 @@ from fedgraph.data import base
 from fedgraph.data.base import adjacencies, csv_tables, npz, splits
 from fedgraph.data.base.files import FileFaults, RawFiles
 from fedgraph.data.own import collection, columns, federation, graph_folders
-from fedgraph.data.own.columns import OwnTableRules
-from fedgraph.data.own.edge_columns import EdgeColumnRules
+from fedgraph.data.own.columns import EdgeColumnRules, OwnTableRules
 from fedgraph.data.own.one_graph import OneGraph, check_one_graph
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection

@@ -228,21 +228,17 @@ class ClientTable:
     texts: CsvFeatures | None
 
 
-@dataclass(frozen=True, eq=False)
-class _ReadTables:
-    """What became of all clients' tables; bounded and remarks as in ``OwnColumns``."""
-
-    parts: tuple[OwnerPart, ...]
-    bounded: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-
-def join_client_tables(given: Sequence[ClientTable], rules: OwnColumnRules, folder: str) -> _ReadTables:
+def join_client_tables(
+    given: Sequence[ClientTable], rules: OwnColumnRules, folder: str
+) -> tuple[list[OwnerPart], list[str], list[str]]:
     """Every client's columns. A client that has no such column has zeros there.
 
     Args:
         rules: what the user decided, for all clients alike.
         folder: names the federation in an error.
+
+    Returns:
+        The clients' parts, with the columns that became of their texts; bounded and remarks, as in ``OwnColumns``.
 
     Raises:
         DataError: one message that lists every cell that the rules do not allow; or they name a column that they cannot change.
@@ -271,7 +267,7 @@ def join_client_tables(given: Sequence[ClientTable], rules: OwnColumnRules, fold
                 found[number].append((read.names, read.matrix[begin:end]))
     faults.refuse()
     parts = [one.part if one.texts is None else _with_columns(one.part, own) for one, own in zip(given, found, strict=True)]
-    return _ReadTables(tuple(parts), tuple(bounded), tuple(dict.fromkeys(remarks)))
+    return parts, bounded, list(dict.fromkeys(remarks))
 
 
 def _require_tables(given: Sequence[ClientTable], rules: OwnColumnRules, folder: str) -> None:

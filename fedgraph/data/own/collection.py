@@ -11,8 +11,14 @@ import scipy.sparse as sp
 from fedgraph.data.base import adjacencies
 from fedgraph.data.base.adjacencies import CleanedAdjacency, feature_matrix, undirected_adjacency
 from fedgraph.data.base.files import FileFaults
-from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, own_column_scales, read_own_columns
-from fedgraph.data.own.edge_columns import EdgeColumnRules, notice_edge_columns
+from fedgraph.data.own.columns import (
+    EdgeColumnRules,
+    OwnColumnRules,
+    OwnColumns,
+    notice_edge_columns,
+    own_column_scales,
+    read_own_columns,
+)
 from fedgraph.data.own.labels import OwnLabels, read_own_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, GraphNames, GraphProvenance, plain_graph

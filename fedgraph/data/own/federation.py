@@ -42,8 +42,7 @@ from fedgraph.data.base.adjacencies import CleanedAdjacency, describe_adjacency_
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.own import client_tables, cross_edges
 from fedgraph.data.own.client_tables import ClientTable
-from fedgraph.data.own.columns import OwnTableRules, own_column_scales
-from fedgraph.data.own.edge_columns import notice_edge_columns
+from fedgraph.data.own.columns import OwnTableRules, notice_edge_columns, own_column_scales
 from fedgraph.data.own.labels import describe_label_classes, own_label_text
 from fedgraph.documents.settings import Settings, validate_settings
 from fedgraph.documents.sources import YamlSource
@@ -123,9 +122,9 @@ def load(path: Path, rules: OwnTableRules, labelled: bool = True) -> Graph:
             raise DataError(f"{path / _MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes if labelled else (), labelled))
-    read = client_tables.join_client_tables(given, rules, str(path))
-    given = [replace(g, part=part) for g, part in zip(given, read.parts, strict=True)]
-    graph = owner_parts.join_owner_parts("own/federation", [g.part for g in given], GraphProvenance("own", ""), labelled)
+    parts, bounded, remarks = client_tables.join_client_tables(given, rules, str(path))
+    given = [replace(g, part=part) for g, part in zip(given, parts, strict=True)]
+    graph = owner_parts.join_owner_parts("own/federation", parts, GraphProvenance("own", ""), labelled)
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
     graph, crossing = cross_edges.add_cross_edges(graph, [g.between for g in given], starts, names)
     columns = tuple(sorted({name for g in given for name in g.part.column_names}))
@@ -135,12 +134,12 @@ def load(path: Path, rules: OwnTableRules, labelled: bool = True) -> Graph:
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {describe_label_classes(graph.num_classes)}"
-        f"{_numbered(owner_parts.owner_part_classes([g.part for g in given]))}{_remarks(given, graph)}"
-        f"{''.join(f'; {one}' for one in read.remarks)}"
+        f"{_numbered(owner_parts.owner_part_classes(parts))}{_remarks(given, graph)}"
+        f"{''.join(f'; {one}' for one in remarks)}"
     )
     split = _joined_split(given, starts, path, names)
     provenance = GraphProvenance("own", "; ".join((detail, *seen)), checksums)
-    scales = own_column_scales(graph.features, columns, read.bounded)
+    scales = own_column_scales(graph.features, columns, bounded)
     of_clients = (sorted(g.rows, key=g.rows.__getitem__) for g in given)
     ids = tuple(f"{name}/{node}" for name, nodes in zip(names, of_clients, strict=True) for node in nodes)
     called = replace(graph.names, ids=ids)

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import splits, validate_data_parameters
 from fedgraph.data.own.collection import JoinedOwnCollection, label_own_collection
-from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, OwnTableRules, read_own_columns
-from fedgraph.data.own.edge_columns import EdgeColumnRules
+from fedgraph.data.own.columns import EdgeColumnRules, OwnColumnRules, OwnColumns, OwnTableRules, read_own_columns
 from fedgraph.data.own.one_graph import OneGraph, check_one_graph
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, GraphMasks

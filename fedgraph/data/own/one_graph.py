@@ -12,8 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base.adjacencies import describe_adjacency_cleaning, feature_matrix, undirected_adjacency
-from fedgraph.data.own.columns import OwnColumns, own_column_scales
-from fedgraph.data.own.edge_columns import EdgeColumnRules, notice_edge_columns
+from fedgraph.data.own.columns import EdgeColumnRules, OwnColumns, notice_edge_columns, own_column_scales
 from fedgraph.data.own.labels import OwnLabels, describe_label_classes, read_own_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphMasks, GraphNames, GraphProvenance, plain_graph

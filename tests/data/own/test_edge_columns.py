@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.data.base import PublishedRequest
-from fedgraph.data.own import edge_columns, load, objects
+from fedgraph.data.own import columns, load, objects
 
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=1)
 ADJACENCY = sp.csr_array(nx.to_scipy_sparse_array(GRAPH, dtype=float))
@@ -31,7 +31,7 @@ RNG = np.random.default_rng(0)
 )
 def test_a_column_from_edges_is_named(column: np.ndarray, what: str) -> None:
     table = sp.csr_array(np.column_stack([RNG.normal(size=300), column]))
-    assert edge_columns._columns_like_edges(table, ADJACENCY, ("age", "mine")) == {"mine": what}
+    assert columns._columns_like_edges(table, ADJACENCY, ("age", "mine")) == {"mine": what}
 
 
 def test_people_are_not_taken_for_centralities() -> None:
@@ -39,12 +39,12 @@ def test_people_are_not_taken_for_centralities() -> None:
     table = np.column_stack(
         [RNG.normal(size=300), RNG.lognormal(size=300), RNG.random(300) < 0.3, DEGREE + 6 * RNG.normal(size=300)]
     )
-    assert edge_columns._columns_like_edges(sp.csr_array(table), ADJACENCY, tuple("abcd")) == {}
+    assert columns._columns_like_edges(sp.csr_array(table), ADJACENCY, tuple("abcd")) == {}
 
 
 def test_on_a_ring_nobody_differs_in_degree() -> None:
     ring = sp.csr_array(nx.to_scipy_sparse_array(nx.cycle_graph(50), dtype=float))
-    assert edge_columns._columns_like_edges(sp.csr_array(np.ones((50, 1)) * 2), ring, ("x",)) == {}
+    assert columns._columns_like_edges(sp.csr_array(np.ones((50, 1)) * 2), ring, ("x",)) == {}
 
 
 def test_the_graph_says_so_and_a_person_may_contradict() -> None:

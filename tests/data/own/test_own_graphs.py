@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from fedgraph import data
 from fedgraph.data.own import graph_folders
-from fedgraph.data.own.edge_columns import EdgeColumnRules
+from fedgraph.data.own.columns import EdgeColumnRules
 from fedgraph.data.own.objects import collection_from_objects
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
