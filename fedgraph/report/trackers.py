@@ -9,6 +9,7 @@ import importlib
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -19,8 +20,16 @@ from fedgraph.report.table_columns import TABLE_COLUMNS, ColumnValue, column_num
 _Param = str | float | int
 
 
-def _lines(scores: Sequence[Score]) -> Iterator[tuple[str, dict[str, _Param], dict[str, float]]]:
-    """(name, parameters, finite metrics) of every row with a result, as a dashboard wants them."""
+@dataclass(frozen=True)
+class _TrackedRow:
+    """One row, as a dashboard wants it; metrics are finite."""
+
+    name: str
+    params: dict[str, _Param]
+    metrics: dict[str, float]
+
+
+def _lines(scores: Sequence[Score]) -> Iterator[_TrackedRow]:
     for score in scores:
         if score.status != "ok":
             continue
@@ -28,7 +37,7 @@ def _lines(scores: Sequence[Score]) -> Iterator[tuple[str, dict[str, _Param], di
         params = {c.key: _text(v) for c, v in read.items() if c.tracked != "metric"}
         metrics = {score.metric if c.key == "mean" else c.key: v for c, v in read.items() if c.tracked != "parameter"}
         finite = {name: float(v) for name, v in metrics.items() if isinstance(v, float) and math.isfinite(v)}
-        yield re.sub(r"[^\w.=-]+", "-", score.anchor).strip("-"), params, finite
+        yield _TrackedRow(re.sub(r"[^\w.=-]+", "-", score.anchor).strip("-"), params, finite)
 
 
 def track_in_tensorboard(scores: Sequence[Score], folder: Path) -> int:
@@ -47,8 +56,8 @@ def track_in_tensorboard(scores: Sequence[Score], folder: Path) -> int:
     writer_of = importlib.import_module("torch.utils.tensorboard").SummaryWriter
     written = 0
     with writer_of(str(folder)) as writer:
-        for name, params, metrics in _lines(scores):
-            writer.add_hparams(params, metrics, run_name=name)
+        for line in _lines(scores):
+            writer.add_hparams(line.params, line.metrics, run_name=line.name)
             written += 1
     return written
 
@@ -71,10 +80,10 @@ def track_in_mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri
     client.set_experiment(experiment)
     written = 0
     with client.start_run(run_name=run_name):
-        for name, params, metrics in _lines(scores):
-            with client.start_run(run_name=name, nested=True):
-                client.log_params(params)
-                client.log_metrics(metrics)
+        for line in _lines(scores):
+            with client.start_run(run_name=line.name, nested=True):
+                client.log_params(line.params)
+                client.log_metrics(line.metrics)
             written += 1
     return written
 
