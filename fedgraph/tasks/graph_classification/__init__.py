@@ -130,19 +130,25 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
 
 
 def _constant(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+    made, dealt, split = _planned(params, cell, context)
+    distances, asked = _constant_distances(params, cell, context, made, split)
+    row, facts = _row(params, cell, context), _facts(params, context, dealt, split)
+    facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
+    return _unreleased(params, cell, _judged(params, cell, context, distances, split), facts)
+
+
+def _constant_distances(
+    params: Params, cell: Cell, context: CellContext, made: Plan[Any, EmbedderMethodMade], split: ClassifySplit
+) -> tuple[np.ndarray, SolverFacts]:
     """Of embeddings that are ½ everywhere, through the encoder. Nothing is trained, so one draw serves all splits."""
-    (made, dealt, split), key = _planned(params, cell, context), cell.path[:-1]
+    key = cell.path[:-1]
 
     def spaces() -> list[MetricSpace]:
         sizes = [g.num_nodes for g in _collection(params, context).graphs]
         rng = seeds.seeded_generator(context.root, *key, "constant")
         return raw.constant_distance_spaces(sizes, made.made.encoding, params.metric, rng)
 
-    how = (_options(params, context), context, split, params.only_nearest)
-    distances, asked = solve_graph_pairs_once(("constant", *key), spaces, *how)
-    row, facts = _row(params, cell, context), _facts(params, context, dealt, split)
-    facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
-    return _unreleased(params, cell, _judged(params, cell, context, distances, split), facts)
+    return solve_graph_pairs_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
 
 
 def _released(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
