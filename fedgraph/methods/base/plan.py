@@ -243,17 +243,21 @@ class Plan(Generic[_P, _M]):
         return dict(self.sums.paths).get(path, others + 1) - 1  # of such a sum one colluder knows its part
 
     @property
-    def fingerprint(self) -> str:
-        """A digest of what shapes the releases: 16 hexadecimal digits.
-
-        It enters the names of secret random streams, so whatever changes the text below changes every noise that is drawn.
-        """
+    def fingerprint_text(self) -> str:
+        """What shapes the releases, as it enters the fingerprint: values and the names of the classes that hold them."""
         facts: tuple[object, ...] = (self.facts.sizes.num_nodes, self.facts.sizes.clients)
         if self.facts.attendance.words:
             facts += (self.facts.attendance.words, self.facts.attendance.least_answers)
         facts += tuple(r.mechanism for r in self.schedule.releases if isinstance(r.mechanism, IntegerShare))
-        text = repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of ``fingerprint_text``: 16 hexadecimal digits.
+
+        It enters the names of secret random streams, so whatever changes that text changes every noise that is drawn.
+        """
+        return hashlib.sha256(self.fingerprint_text.encode()).hexdigest()[:16]
 
     def declared(self, path: str | None = None) -> dict[int, Event]:
         """Everything that each client will release, amplified where the plan samples once.
