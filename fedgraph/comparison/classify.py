@@ -202,11 +202,13 @@ def _svm_names(
     """The class that each test row is given, [t]."""
     if np.unique(labels[train]).size == 1:
         return np.full(test.size, labels[train[0]])
-    from sklearn.exceptions import ConvergenceWarning  # not before it is used: every run lists all tasks
+    from sklearn import config_context  # not before it is used: every run lists all tasks
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
     model = SVC(C=cost, kernel="precomputed", max_iter=max_iterations, cache_size=100)
-    with warnings.catch_warnings():
+    # Checks of settings and of finite numbers take longer than a small fit; ``_spectrum`` has seen every number.
+    with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(gram[np.ix_(train, train)], labels[train])
-    return np.asarray(model.predict(gram[np.ix_(test, train)]))
+        return np.asarray(model.predict(gram[np.ix_(test, train)]))
