@@ -67,6 +67,14 @@ def test_a_batch_share_of_federatedscope_is_taken_as_the_one_that_protects_least
     assert quote.fix.why.endswith("if batch share = 0.001")
 
 
+def test_columns_stand_below_each_other_where_a_relation_is_long() -> None:
+    lines = quotes.quote_as_text(pricing.price(FILES / "gap_edp.sh")).splitlines()
+    header = next(line for line in lines if "per round" in line and "relation" in line)
+    for line in lines:
+        if "edge-undirected" in line or "edge-directed" in line:
+            assert line.index("whoever receives") == header.index("seen by")
+
+
 def test_shown_bounds_are_never_below() -> None:
     for value in (1.23441, 9.9999, 0.0123451, 12345.6, 8.0, 1e-9, 213_000_000.4):
         assert round_up_quote(value) >= value * (1 - 1e-12)
