@@ -45,6 +45,12 @@ class QuotedRow:
     per_round: AccountantPrice
     total: AccountantPrice | None
 
+    @property
+    def counted(self) -> str:
+        """The rounds that the theorem beside it prices: all of them, or one where the total is open."""
+        rounds = f"{self.row.rounds:,} round{'' if self.row.rounds == 1 else 's'}"
+        return f"one of {rounds}" if self.total is None and self.row.rounds > 1 else rounds
+
     def to_dict(self, price: AccountantPrice | None) -> dict[str, ParsedTree]:
         """One of its prices as JSON."""
         return {
