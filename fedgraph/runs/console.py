@@ -66,7 +66,7 @@ class Console:
         self._cells = (already, total)
         self._pace = _Pace(todo, workers=workers)
         self.say(
-            f"{total} cells to run, one for each method, trust, ε and seed"
+            f"{total} cell{'s' * (total != 1)} to run, one for each method, trust, ε and seed"
             + (f", {already} of them finished earlier" if already else "")
         )
 

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
-from fedgraph.methods.base import Budget, Plan, PlanStreams, State, method_kinds
+from fedgraph.methods.base import Budget, MethodReads, Plan, PlanStreams, State, method_kinds
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, Released
 from fedgraph.privacy.events import (
@@ -41,7 +41,7 @@ from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
 from fedgraph.runtime.base import Runtime
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, Partition, graph_without_edges
 from tests.trainings import Key, Trainings, difference, placed, planned, train
 
 CASES = [
@@ -152,6 +152,21 @@ def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, libr
         assert math.isinf(without.provable().epsilon)
     if offers.num_sent is not None:
         assert offers.num_sent(plan) >= 0
+
+
+@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+def test_an_answer_reads_no_more_than_is_said(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
+    """``fedgraph predict`` decides by ``reads`` whom a model may answer."""
+    offers, key = method_kinds.load_method(name).OFFERS, Key(name, index, trusted)
+    plan, _, asked = trainings.planned(key)
+    said = offers.reads(plan) if offers.reads is not None else None
+    if offers.kind != "classifier" or said not in (MethodReads.OWN_ROW, MethodReads.NOTHING):
+        return
+    other = graph_without_edges(asked)
+    if said is MethodReads.NOTHING:
+        other = dataclasses.replace(other, features=0 * other.features)
+    predict, state = method_kinds.load_classifier_method(name).predict, trainings.of(key).outcome.state
+    assert np.allclose(predict(plan, state, asked), predict(plan, state, other), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", plugins.names("methods"))

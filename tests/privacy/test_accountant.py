@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
+from fedgraph.privacy import fields
 from fedgraph.privacy.accounting import rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon, epsilon_before_amplification
@@ -163,8 +164,11 @@ def test_an_event_that_nobody_prices_is_found():
 
 
 def test_a_field_without_a_check_is_refused():
-    with pytest.raises(PrivacyError, match=r"Unchecked\.steps says not what it may hold"):
+    with pytest.raises(
+        PrivacyError, match=r"Unchecked\.steps says not what it may hold: declare it as (.*) or the like"
+    ) as told:
         Unchecked(3)
+    assert all(hasattr(fields, name) for name in str(told.value).split("declare it as ")[1].split(" or ")[0].split(", "))
     unchecked = [
         f"{kind.__name__}.{f.name}"
         for kind in shipped_events()

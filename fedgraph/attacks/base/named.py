@@ -37,6 +37,7 @@ from fedgraph.attacks.lira import compute_lira_ratios
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.cells.task_facts import EveryNamedAttackFacts, NamedAttackFacts, NodeRiskFacts
+from fedgraph.errors import RuntimeFailure
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
 from fedgraph.privacy.units import Relation
@@ -47,6 +48,11 @@ _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is 
 
 def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: float) -> NamedAttackFacts:
     """The numbers of one finding. provable: the ε that the run was worth."""
+    if found.units is not None and not np.array_equal(found.truth, scene.target.coins[found.units]):
+        raise RuntimeFailure(
+            f"attack {name}: its truth is not the coins of its units, so no theorem gives an ε: return "
+            "scene.target.coins[units], or units=None"
+        )
     points = operating_points.operating_points(found.scores, found.truth)
     relation = coin_game.coin_game_relation(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
