@@ -107,9 +107,8 @@ class YamlSource:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             line = event.start_mark.line + 1 if event.start_mark else 1
             if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-                raise self._at(
-                    line, f"tag {shorten_source_value(event.tag)}: tags would run code or build objects; allowed: plain values"
-                )
+                tag = shorten_source_value(event.tag)
+                raise self._at(line, f"tag {tag}: tags would run code or build objects; allowed: plain values")
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > _MOST_SOURCE_DEPTH:
@@ -133,16 +132,13 @@ class YamlSource:
             return self._mapping(node, at, inside)
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(value, (*at, index), inside) for index, value in enumerate(node.value)]
+        shown = shorten_source_value(node.value)
         if node.tag == _WHOLE and ":" in node.value and not self._foreign:
-            raise self._at(
-                line, f"{shorten_source_value(node.value)} is a number to base 60 in YAML; write it in quotes to mean text"
-            )
+            raise self._at(line, f"{shown} is a number to base 60 in YAML; write it in quotes to mean text")
         try:
             return self._scalars.construct_object(node)
         except (ValueError, OverflowError, yaml.YAMLError) as error:
-            said = (
-                f"{shorten_source_value(node.value)} cannot be read as the value it looks like: {shorten_source_value(error)}"
-            )
+            said = f"{shown} cannot be read as the value it looks like: {shorten_source_value(error)}"
             raise self._at(line, said) from error
 
     def _mapping(self, node: yaml.MappingNode, at: SourceLocation, inside: tuple[yaml.Node, ...]) -> dict[str, object]:
@@ -162,9 +158,8 @@ class YamlSource:
         for key, value in merges:
             for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                 if not isinstance(part, yaml.MappingNode):
-                    raise self._at(
-                        key.start_mark.line + 1, "'<<' merges mappings; allowed: an alias of a mapping, or a list of them"
-                    )
+                    allowed = "'<<' merges mappings; allowed: an alias of a mapping, or a list of them"
+                    raise self._at(key.start_mark.line + 1, allowed)
                 if isinstance(given := self._plain(part, at, inside), dict):
                     merged = {**given, **merged}
         return {**merged, **own}
@@ -192,9 +187,8 @@ def read_source_text(path: Path, allowed: str) -> str:
         said = error.strerror if isinstance(error, OSError) else None
         raise ScenarioError(f"{path}: cannot be read: {said or error}") from error
     if len(content) > _MOST_BYTES:
-        raise ScenarioError(
-            f"{path}:1: larger than {_MOST_BYTES:,} bytes; allowed: {allowed}, at most {_MOST_BYTES:,} are read"
-        )
+        most = f"{_MOST_BYTES:,}"
+        raise ScenarioError(f"{path}:1: larger than {most} bytes; allowed: {allowed}, at most {most} are read")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -174,9 +174,8 @@ def _price_project(folder: Path, expected: float) -> float:
     total = pricing.price(folder).headline.total
     if total is None or not abs(total.epsilon - expected) <= _AGREES:
         said = "no ε" if total is None else f"ε = {total.epsilon:.6g}"
-        raise ScenarioError(
-            f"{folder.name}: the files are worth {said}, and the ledger says {expected:.6g}; nothing is exported"
-        )
+        says = f"the ledger says {expected:.6g}"
+        raise ScenarioError(f"{folder.name}: the files are worth {said}, and {says}; nothing is exported")
     return total.epsilon
 
 
@@ -189,9 +188,8 @@ def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     if (size := (home / _PLAN).stat().st_size) > _MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {_MOST_BYTES:,}")
     manifest = _make_manifest(found, framework, hashlib.sha256((home / _PLAN).read_bytes()).hexdigest())
-    (folder / _MANIFEST).write_text(
-        json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False)
+    (folder / _MANIFEST).write_text(f"{text}\n", encoding="utf-8")
     writer = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )

@@ -76,9 +76,8 @@ def price_document(
     """
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    answers = OpenFactAnswers(
-        {parse_fact_name(name): value for name, value in (given or {}).items()}, programs=document.answers.programs
-    )
+    named = {parse_fact_name(name): value for name, value in (given or {}).items()}
+    answers = OpenFactAnswers(named, programs=document.answers.programs)
     try:
         with np.errstate(all="ignore"):
             return _quoted(replace(document, answers=answers, system=system), fix)
@@ -127,18 +126,16 @@ def _priced(row: ReadingRow, bounded: bool) -> QuotedRow:
     return QuotedRow(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
 
 
-def _again(
-    document: PricedDocument, louder: float = 1.0, tried: Mapping[str, float] | None = None
-) -> tuple[Reading, Callable[[], float]]:
+def _again(document: PricedDocument, louder: float = 1.0, **tried: float) -> tuple[Reading, Callable[[], float]]:
     """The file read with another factor or answer, and what its headline costs then."""
-    reading = _read(replace(document, answers=document.answers.again(louder, tried or {})))
+    reading = _read(replace(document, answers=document.answers.again(louder, tried)))
     row = reading.rows[0]
     return reading, lambda: row.cost(row.rounds, row.delta).epsilon
 
 
 def _asked(document: PricedDocument, unknown: OpenFact) -> QuotedQuestion:
     """The headline for each plausible answer."""
-    return QuotedQuestion(unknown, tuple((v, _again(document, tried={unknown.name: v})[1]()) for v in unknown.values))
+    return QuotedQuestion(unknown, tuple((v, _again(document, **{unknown.name: v})[1]()) for v in unknown.values))
 
 
 def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix:

@@ -136,9 +136,8 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
             return price(Composed(()), delta)
         if delta < losses.SMALLEST_DELTA_OF_LOSSES:  # Rényi with the batch revealed
             rows = 10**9
-            event = FixedSizeGaussian(
-                multiplier * (1 if replaced else 2), math.ceil(rate * rows), rows, touched_rows=1, replaced=True
-            )
+            sigma = multiplier * (1 if replaced else 2)
+            event = FixedSizeGaussian(sigma, math.ceil(rate * rows), rows, touched_rows=1, replaced=True)
             return price(Repeated(event, rounds), delta)
         tail = losses.infinite_loss_mass(delta, rounds)
         found = [

@@ -40,10 +40,10 @@ class PricedDocument:
     Attributes:
         path: The file, or the folder of a job.
         kind: ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``namespace`` or ``ledger``.
-        data: Its mapping: keys of a file, options of a command line, or values of a namespace.
+        data: Keys of a file, options of a command line, values of a namespace.
         command: The words of a command line.
         text: A Python program.
-        lines: Keys → the line where they stand; empty for formats that keep no lines.
+        lines: Of keys; empty for formats that keep no lines.
         answers: What the user says of facts that the file leaves open.
         followed: The program of an app of several files; None where the file stands for itself.
         written: Python files that a notebook writes beside it, with their texts.
@@ -278,9 +278,8 @@ def _job(folder: Path) -> PricedDocument | None:
     for path in found:
         app = path.parents[1]
         apps.setdefault(app.name if app != folder else "app", {})[path.stem] = dict(read_priced_document(path).data)
-    meta = next(
-        (read_priced_document(folder / name).data for name in ("meta.json", "meta.conf") if (folder / name).is_file()), {}
-    )
+    metas = [folder / name for name in ("meta.json", "meta.conf") if (folder / name).is_file()]
+    meta = read_priced_document(metas[0]).data if metas else {}
     return PricedDocument(folder, "json", {"meta": dict(meta), "apps": dict(apps)})
 
 
@@ -327,9 +326,8 @@ def priced_document_reader(document: PricedDocument, system: str | None = None) 
         raise PricingError(f"--as {system}: unknown{plugins.suggest_plugin_name(system, names)}; allowed: {', '.join(names)}")
     found = [system] if system else []
     for name in names if system is None else ():
-        if any(
-            all(_LOOKS[what](document, said) for what, said in line.items()) for line in catalogue_entries()[name].recognised
-        ):
+        lines = catalogue_entries()[name].recognised
+        if any(all(_LOOKS[what](document, said) for what, said in line.items()) for line in lines):
             found.append(name)
     if len(found) == 1:
         return found[0]

@@ -15,23 +15,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedgraph.pricing import costs
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, OPEN_FACT_RATES
 from fedgraph.pricing.python_state import LoopPass
-from fedgraph.pricing.python_values import (
-    CallValue,
-    UnresolvedValue,
-    Value,
-    lift_over_values,
-    plain_value,
-    value_candidates,
-    value_holds,
-)
+from fedgraph.pricing.python_values import CallValue, Value, plain_value, value_candidates, value_holds
 from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow
 from fedgraph.privacy.accounting.accountant import AccountantPrice
 
-_AGAIN = UnresolvedValue("as often as what is looped over holds the data")
+_AGAIN = py.UnresolvedValue("as often as what is looped over holds the data")
 SEVERAL = (2, 10)
 HOW = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
 CUT = "batches cut once per epoch, so that a step is an epoch: no amplification"
@@ -39,43 +32,24 @@ CUT = "batches cut once per epoch, so that a step is an epoch: no amplification"
 
 @dataclass(frozen=True)
 class DpSgdTraining:
-    """What a configuration says of DP-SGD or DP-FedAvg. None stands for what it does not say.
+    """What a configuration says of DP-SGD or DP-FedAvg. None stands for what it does not say."""
 
-    Attributes:
-        multiplier: Noise standard deviation over clip, on the sum; 0 or more.
-        noise: The option that holds the noise.
-        sampling: How batches are drawn, as the module says.
-        rate: The share of the records in a batch, in (0, 1].
-        epochs: Passes over the data.
-        steps: Noised sums in all.
-        delta: The δ of the total, in (0, 1).
-        unit: Whose data a row is: ``example`` or ``client``.
-        viewer: From whom it is hidden.
-        published: What the file claims.
-        unprotected: What is not covered, beside what every training leaves open.
-        order: Sentences of the quote.
-        microbatched: Whether one clip bounds a mean over several records. What vanishes may then turn it round: 2·clip.
-        option: The value of the option ``noise``, where it is not ``multiplier``.
-        people: How many units there are in all.
-        ratio: How many clips one unit moves the sum by under zero-out; above 1 where a mean is weighted.
-    """
-
-    multiplier: float
-    noise: str = "noise_multiplier"
-    sampling: Literal["poisson", "fixed", "shuffled"] = "poisson"
-    rate: float | None = None
-    epochs: float | None = None
-    steps: int | None = None
-    delta: float | None = None
-    unit: str = "example"
-    viewer: str = SEEN_BY_RECIPIENT
-    published: tuple[PublishedReading, ...] = ()
-    unprotected: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
+    multiplier: float  # noise standard deviation over clip, on the sum; 0 or more
+    noise: str = "noise_multiplier"  # the option that holds the noise
+    sampling: Literal["poisson", "fixed", "shuffled"] = "poisson"  # how batches are drawn, as the module says
+    rate: float | None = None  # the share of the records in a batch, in (0, 1]
+    epochs: float | None = None  # passes over the data
+    steps: int | None = None  # noised sums in all
+    delta: float | None = None  # the δ of the total, in (0, 1)
+    unit: str = "example"  # whose data a row is: ``example`` or ``client``
+    viewer: str = SEEN_BY_RECIPIENT  # from whom it is hidden
+    published: tuple[PublishedReading, ...] = ()  # what the file claims
+    unprotected: tuple[str, ...] = ()  # what is not covered, beside what every training leaves open
+    order: tuple[str, ...] = ()  # sentences of the quote
     microbatched: bool = False  # one clip bounds a mean over several records: what vanishes may turn it round, 2·clip
-    option: float | None = None
+    option: float | None = None  # the value of the option ``noise``, where it is not ``multiplier``
     people: float | None = None  # how many units there are in all
-    ratio: float = 1.0  # how many clips one unit moves the sum by (under zero-out), more than one where a mean is weighted
+    ratio: float = 1.0  # how many clips one unit moves the sum by under zero-out; above 1 where a mean is weighted
 
 
 def read_dp_sgd(document: PricedDocument, t: DpSgdTraining) -> Reading:
@@ -179,11 +153,8 @@ def find_dp_sgd_loops(document: PricedDocument, loaders: Sequence[Value], optimi
 
     def stepped(each: LoopPass) -> LoopPass:
         often = each.steps_of(lambda owner: any(o is mine for o in value_candidates(plain_value(owner)) for mine in optimizers))
-        return (
-            each
-            if often == 1
-            else replace(each, times=lift_over_values("the steps of its loops", operator.mul, each.times, often))
-        )
+        times = each.times if often == 1 else py.lift_over_values("the steps of its loops", operator.mul, each.times, often)
+        return replace(each, times=times)
 
     every = document.program.iterated
     found = [p for p in every if any(value_holds(p.over, each) for each in loaders)]
@@ -191,9 +162,8 @@ def find_dp_sgd_loops(document: PricedDocument, loaders: Sequence[Value], optimi
     found = [p for p in found if p.steps] or found
     if not found:  # over something made of a loader, perhaps: how often it has each record is not known
         mine = [p for p in every if not (isinstance(p.over, CallValue) and p.over.name == "range")]
-        found = [
-            replace(p, times=_AGAIN) for p in mine if any(any(value_holds(s.owner, e) for e in optimizers) for s in p.steps)
-        ]
+        mine = [p for p in mine if any(any(value_holds(s.owner, e) for e in optimizers) for s in p.steps)]
+        found = [replace(p, times=_AGAIN) for p in mine]
     return [stepped(p) for p in found if p.reached and not (p.steps and all(other(s.owner) for s in p.steps))]
 
 
@@ -212,9 +182,8 @@ def dp_sgd_epochs(document: PricedDocument, stated: float | None = None, seen: S
     program, answers = document.program, document.answers
     options = program.options
     if seen:
-        return answers.number(
-            lift_over_values("the epochs of its loops", lambda *n: sum(n), *(p.times for p in seen)), "epochs"
-        )
+        every = py.lift_over_values("the epochs of its loops", lambda *n: sum(n), *(p.times for p in seen))
+        return answers.number(every, "epochs")
     value = next((options[n] for n in ("epochs", "num_epochs", "n_epochs", "nb_epochs") if n in options), None)
     said = stated if stated is not None else answers.number(value, "epochs")
     lengths = {n for length in program.looped if isinstance(n := plain_value(length), int) and n > 1}
@@ -228,9 +197,8 @@ def add_dp_sgd_trainings(made: Sequence[Reading], what: str) -> Reading:
     parts, rows = len(made), []
     for group in zip(*(reading.rows for reading in made), strict=False):
         fixed = any(math.isinf(r.cost(r.rounds, r.delta / parts).epsilon) for r in group)  # (ε, δ) alone, at no smaller δ
-        why = (
-            f"{parts} {what}s on the same data, each at {'its δ' if fixed else f'δ/{parts}'}, added; the first: {group[0].why}"
-        )
+        at = "its δ" if fixed else f"δ/{parts}"
+        why = f"{parts} {what}s on the same data, each at {at}, added; the first: {group[0].why}"
         delta = min(group[0].delta * parts, 1.0) if fixed else group[0].delta
         rows.append(replace(group[0], cost=_added([(r.cost, r.rounds) for r in group]), rounds=1, why=why, delta=delta))
     return replace(made[0], rows=tuple(rows), settings=None, no_fix=f"there are {parts} {what}s; give each its own noise")

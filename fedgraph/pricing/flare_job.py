@@ -42,34 +42,21 @@ class FlareChain:
 
 @dataclass(frozen=True)
 class FlareSite:
-    """What one site, or all of them alike, sends.
+    """What one site, or all of them alike, sends."""
 
-    Attributes:
-        name: The site, in words.
-        chains: Filters on what leaves it.
-        tasks: Tasks that its executors answer.
-        kind: ``WEIGHTS`` or ``WEIGHT_DIFF``, the kind of data that it sends; None where that is not said.
-    """
-
-    name: str
-    chains: tuple[FlareChain, ...]
-    tasks: tuple[str, ...] = ()
-    kind: str | None = None
+    name: str  # the site, in words
+    chains: tuple[FlareChain, ...]  # filters on what leaves it
+    tasks: tuple[str, ...] = ()  # tasks that its executors answer
+    kind: str | None = None  # ``WEIGHTS`` or ``WEIGHT_DIFF``, the kind of data that it sends; None where that is not said
 
 
 @dataclass
 class FlareJob:
-    """A job, as far as its files say.
+    """A job, as far as its files say."""
 
-    Attributes:
-        sites: Who sends results.
-        rounds: How many rounds there are; None where that is not said.
-        aside: Filters that protect nothing that is sent, each with the reason.
-    """
-
-    sites: list[FlareSite] = field(default_factory=list)
-    rounds: int | None = None
-    aside: list[str] = field(default_factory=list)  # filters that protect nothing that is sent, and why
+    sites: list[FlareSite] = field(default_factory=list)  # who sends results
+    rounds: int | None = None  # how many rounds there are; None where that is not said
+    aside: list[str] = field(default_factory=list)  # filters that protect nothing that is sent, each with the reason
 
 
 def read_flare_job(document: PricedDocument) -> FlareJob:

@@ -23,21 +23,13 @@ _STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server"
 
 @dataclass(frozen=True)
 class _Chain:
-    """The mods that a reply of training passes.
+    """The mods that a reply of training passes."""
 
-    Attributes:
-        what: Whose replies they are, in words.
-        mods: Mods that are objects, such as ``LocalDpMod(…)``, also inside mods of the app's own.
-        names: Names of mods that are not part of the app.
-        whole: Whether everything in the list is known.
-        order: Names of mods, and mods of the app's own, the outermost first.
-    """
-
-    what: str
-    mods: tuple[CallValue, ...]
-    names: frozenset[str]
-    whole: bool
-    order: tuple[str | FunctionValue, ...] = ()
+    what: str  # whose replies they are, in words
+    mods: tuple[CallValue, ...]  # mods that are objects, such as ``LocalDpMod(…)``, also inside mods of the app's own
+    names: frozenset[str]  # names of mods that are not part of the app
+    whole: bool  # whether everything in the list is known
+    order: tuple[str | FunctionValue, ...] = ()  # names of mods, and mods of the app's own, the outermost first
 
     def then(self, inner: "_Chain") -> "_Chain":
         """This chain around another one, which it takes its name from."""
@@ -56,21 +48,13 @@ class _Chain:
 
 @dataclass(frozen=True)
 class FlowerApp:
-    """A Flower app, as far as it is followed.
+    """A Flower app, as far as it is followed."""
 
-    Attributes:
-        document: The file, with the app's program.
-        strategies: What runs, each with its rounds; None where they are not said.
-        chains: One for each function of the client that trains. None where the client is not in these files.
-        clients: How many nodes there are; None where that is not known.
-        queries: Functions that answer a query of the server.
-    """
-
-    document: PricedDocument
-    strategies: tuple[tuple[Value, int | None], ...]
-    chains: tuple[_Chain, ...] | None
-    clients: int | None
-    queries: tuple[CallValue, ...] = ()
+    document: PricedDocument  # the file, with the app's program
+    strategies: tuple[tuple[Value, int | None], ...]  # what runs, each with its rounds; None where they are not said
+    chains: tuple[_Chain, ...] | None  # one for each function of the client that trains; None where no client is in these files
+    clients: int | None  # how many nodes there are; None where that is not known
+    queries: tuple[CallValue, ...] = ()  # functions that answer a query of the server
 
     @property
     def by_hand(self) -> list[CallValue]:
@@ -165,9 +149,8 @@ def _assembled(document: PricedDocument, client: Value, clients: int | None) -> 
     if client is None and not apps and document.made("start_client", "start_numpy_client", "start_simulation"):
         return FlowerApp(document, strategies, (_Chain("the client", (), frozenset(), True),), clients)
     chains = tuple(chain for app in apps for chain in _chains(document, app)) if apps else None
-    queries = tuple(
-        c for c in program.calls if c.name == "query" and c.decorates is not None and any(c.owner is a for a in apps)
-    )
+    answered = [c for c in program.calls if c.name == "query" and c.decorates is not None]
+    queries = tuple(c for c in answered if any(c.owner is a for a in apps))
     return FlowerApp(document, strategies, chains, clients, queries)
 
 

@@ -33,34 +33,21 @@ RELATIONS = {"poisson": "add-or-remove-one", "without-replacement": "replace-one
 
 @dataclass(frozen=True)
 class _Inner:
-    """The strategy under the noise.
+    """The strategy under the noise."""
 
-    Attributes:
-        name: Flower's name of it, also for a class of the app that inherits from it.
-        call: What made it.
-        gain: By how much its memory raises what one client moves; 1 for a mean without memory.
-        own_sampling: Whether the app changes how clients are drawn.
-    """
-
-    name: str
-    call: CallValue | None
-    gain: float
-    own_sampling: bool
+    name: str  # flower's name of it, also for a class of the app that inherits from it
+    call: CallValue | None  # what made it
+    gain: float  # by how much its memory raises what one client moves; 1 for a mean without memory
+    own_sampling: bool  # whether the app changes how clients are drawn
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Who takes part in a round.
+    """Who takes part in a round."""
 
-    Attributes:
-        rate: The share of the clients in a round, in (0, 1]; None where it is not known.
-        real: How many are drawn; None where that is not known.
-        sampled: How many the noise is for (num_sampled_clients).
-    """
-
-    rate: float | None
-    real: float | None
-    sampled: float
+    rate: float | None  # the share of the clients in a round, in (0, 1]; None where it is not known
+    real: float | None  # how many are drawn; None where that is not known
+    sampled: float  # how many the noise is for (num_sampled_clients)
 
     @property
     def even(self) -> float:
@@ -118,10 +105,8 @@ def inner_flower_strategy(app: FlowerApp, value: Value) -> _Inner | str:
     if name == "FedAvgM":
         if own_sampling:
             return f"{value.name} over FedAvgM, whose settings are not followed"
-        rate, momentum = (
-            _setting(app, value, key, default, name)
-            for key, default in (("server_learning_rate", 1.0), ("server_momentum", 0.0))
-        )
+        defaults = (("server_learning_rate", 1.0), ("server_momentum", 0.0))
+        rate, momentum = (_setting(app, value, key, default, name) for key, default in defaults)
         if rate is None or momentum is None:
             return "FedAvgM, whose server_learning_rate or server_momentum is not a number here: its memory is not noised"
         found = 1.0 if (rate, momentum) == (1.0, 0.0) else _momentum_gain(rate, momentum)
@@ -154,19 +139,12 @@ def flower_strategy_participation(app: FlowerApp, under: _Inner, sampled: float)
 
 @dataclass(frozen=True)
 class _Counted:
-    """What the accountant of a strategy counts.
+    """What the accountant of a strategy counts."""
 
-    Attributes:
-        delta: Its δ, in (0, 1).
-        most: How many rounds there are before the budget ends.
-        published: What it claims.
-        people: How many clients there are in all.
-    """
-
-    delta: float
-    most: int
-    published: PublishedReading
-    people: float
+    delta: float  # its δ, in (0, 1)
+    most: int  # how many rounds there are before the budget ends
+    published: PublishedReading  # what it claims
+    people: float  # how many clients there are in all
 
 
 def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, ...] = _ORDERS) -> float:

@@ -36,37 +36,22 @@ from fedgraph.pricing.python_values import (
 
 @dataclass(frozen=True)
 class OpenFact:
-    """A fact that the file does not hold.
+    """A fact that the file does not hold."""
 
-    Attributes:
-        name: What it is called; ``--given`` answers it by this name.
-        question: The question in words.
-        values: Plausible values for a table, worst first.
-        worst: A value that bounds every other, such as a sampling rate of 1. It is used for the total. None where there is
-            none; then no total is given.
-    """
-
-    name: str
-    question: str
-    values: tuple[float, ...]
-    worst: float | None = None
+    name: str  # what it is called; ``--given`` answers it by this name
+    question: str  # the question in words
+    values: tuple[float, ...]  # plausible values for a table, worst first
+    worst: float | None = None  # A value that bounds every other, such as a rate of 1, used for the total; None: no total
 
 
 @dataclass(frozen=True)
 class OpenFactQuestion:
-    """An entry of ``questions.yaml``.
+    """An entry of ``questions.yaml``."""
 
-    Attributes:
-        ask: The question, with places in braces for what it is about.
-        whether: The question, where yes or no answers it. ``no`` is then taken for granted.
-        values: Plausible answers for a table, worst first.
-        worst: An answer that bounds every other; None where there is none.
-    """
-
-    ask: str = ""
-    whether: str = ""
-    values: tuple[float, ...] = ()
-    worst: float | None = None
+    ask: str = ""  # the question, with places in braces for what it is about
+    whether: str = ""  # the question, where yes or no answers it. ``no`` is then taken for granted
+    values: tuple[float, ...] = ()  # plausible answers for a table, worst first
+    worst: float | None = None  # an answer that bounds every other; None where there is none
 
 
 OPEN_FACT_QUESTIONS: Mapping[str, OpenFactQuestion] = {
@@ -92,35 +77,22 @@ class Facts(Protocol):
 
 @dataclass
 class OpenFactAnswers:
-    """What the user says of open facts, and what one reading of the file asked.
+    """What the user says of open facts, and what one reading of the file asked."""
 
-    Attributes:
-        given: Normal name of a fact → the user's answer.
-        tried: The same, for values that are tried one after the other. They come before ``given``.
-        louder: The factor on all noise of the file; 1 for the file as it is.
-        programs: Programs that are followed already, by what they depend on.
-        open: What was asked, by name.
-        notes: Sentences on what is taken for granted (the keys, in their order).
-        used: Answers that were looked up.
-        asked: Facts that were looked up, answered or not.
-        place: File and line of the first call that a price hangs on.
-    """
-
-    given: Mapping[str, float] = field(default_factory=dict)
-    tried: Mapping[str, float] = field(default_factory=dict)
-    louder: float = 1.0
-    programs: dict[str, PythonProgram] = field(default_factory=dict, repr=False)
-    open: dict[str, OpenFact] = field(default_factory=dict)
-    notes: dict[str, None] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    asked: set[str] = field(default_factory=set)
-    place: tuple[Path, int] | None = None
+    given: Mapping[str, float] = field(default_factory=dict)  # normal name of a fact → the user's answer
+    tried: Mapping[str, float] = field(default_factory=dict)  # values that are tried one after the other, before ``given``
+    louder: float = 1.0  # the factor on all noise of the file; 1 for the file as it is
+    programs: dict[str, PythonProgram] = field(default_factory=dict, repr=False)  # followed already, by what they depend on
+    open: dict[str, OpenFact] = field(default_factory=dict)  # what was asked, by name
+    notes: dict[str, None] = field(default_factory=dict)  # sentences on what is taken for granted (the keys, in their order)
+    used: set[str] = field(default_factory=set)  # answers that were looked up
+    asked: set[str] = field(default_factory=set)  # facts that were looked up, answered or not
+    place: tuple[Path, int] | None = None  # file and line of the first call that a price hangs on
 
     def again(self, louder: float, tried: Mapping[str, float]) -> OpenFactAnswers:
         """The same facts, for a file that is read again."""
-        return OpenFactAnswers(
-            self.given, {**self.tried, **{parse_fact_name(k): v for k, v in tried.items()}}, louder, self.programs
-        )
+        tried = {**self.tried, **{parse_fact_name(name): value for name, value in tried.items()}}
+        return OpenFactAnswers(self.given, tried, louder, self.programs)
 
     def merge(self, other: OpenFactAnswers) -> None:
         """What another reading of the same file asked and took for granted."""
@@ -244,9 +216,8 @@ def parse_open_facts(facts: list[str], read: Callable[[Path], Facts]) -> dict[st
         file = Path(fact)
         pairs = [(name, parse_scalar(said))] if equals else list(read(file).data.items()) if file.suffix in _FILES else []
         if not pairs:
-            raise PricingError(
-                f'--given {fact!r}: a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_FILES}'
-            )
+            allowed = f'a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_FILES}'
+            raise PricingError(f"--given {fact!r}: {allowed}")
         for key, value in pairs:
             number = parse_scalar(value) if isinstance(value, str) else value
             if not key.strip() or not isinstance(number, (bool, int, float)) or not math.isfinite(number):

@@ -233,11 +233,8 @@ def parse_namespace(path: Path, body: str) -> dict[str, ParsedTree]:
 def parse_python_line(path: Path, body: str) -> list[str]:
     """The words of the one line that runs Python."""
     joined = re.sub(r"\\\s*\n", " ", body)
-    runs = [
-        row
-        for row in joined.splitlines()
-        if re.search(r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s", row + " ")
-    ]
+    python = r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s"
+    runs = [row for row in joined.splitlines() if re.search(python, f"{row} ")]
     if len(runs) != 1:
         raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
     if re.search(r"[`$;|&<>]", runs[0]):

@@ -55,8 +55,7 @@ class PflMechanism:
 
     Attributes:
         name: Who claims ε.
-        noise: Standard deviation in clips (of Laplace noise: scale). Where it is None it is found such that ``rounds``
-            iterations cost (epsilon, delta).
+        noise: Std in clips (Laplace: scale); None: the one at which ``rounds`` iterations cost (epsilon, delta).
         epsilon: The ε that is claimed.
         delta: Its δ, in (0, 1).
         rate: The sampling rate of the accountant, in [0, 1].
@@ -93,17 +92,11 @@ class PflMechanism:
 
 @dataclass(frozen=True)
 class BandedPflSensitivity:
-    """How far one user moves the answers of the banded matrix, in clips.
+    """How far one user moves the answers of the banded matrix, in clips."""
 
-    Attributes:
-        rounds: How many rounds the matrix is built for; 1 or more.
-        separation: How many rounds lie between two participations of a user (min_separation); 2 or more.
-        column: The largest column norm, where the user knows it.
-    """
-
-    rounds: int
-    separation: int
-    column: float | None = None
+    rounds: int  # how many rounds the matrix is built for; 1 or more
+    separation: int  # how many rounds lie between two participations of a user (min_separation); 2 or more
+    column: float | None = None  # the largest column norm, where the user knows it
 
     @property
     def exact(self) -> bool:
@@ -304,19 +297,12 @@ def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> C
 
 @dataclass(frozen=True)
 class JointPflMechanismPart:
-    """One of several mechanisms on the same cohort.
+    """One of several mechanisms on the same cohort."""
 
-    Attributes:
-        kind: ``gaussian_pfl_mechanism`` or ``laplace_pfl_mechanism``.
-        noise: Standard deviation or scale, in its own clips; above 0.
-        rate: The sampling rate, in [0, 1].
-        rounds: How many rounds there are; 1 or more.
-    """
-
-    kind: str
-    noise: float
-    rate: float
-    rounds: int
+    kind: str  # ``gaussian_pfl_mechanism`` or ``laplace_pfl_mechanism``
+    noise: float  # standard deviation or scale, in its own clips; above 0
+    rate: float  # the sampling rate, in [0, 1]
+    rounds: int  # how many rounds there are; 1 or more
 
 
 def joint_pfl_mechanism(

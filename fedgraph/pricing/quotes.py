@@ -127,9 +127,8 @@ class Quote:
             open is None.
         """
         top, reading, system, fix = self.headline, self.reading, self.system, self.fix
-        published: list[ParsedTree] = [
-            {"epsilon": _number(p.epsilon), "delta": p.delta, "scope": p.scope, "words": p.words} for p in reading.published
-        ]
+        keys = ("epsilon", "delta", "scope", "words")
+        published: list[ParsedTree] = [{key: _number(vars(p)[key]) for key in keys} for p in reading.published]
         out: dict[str, ParsedTree] = {
             "total": top.to_dict(top.total),
             "per_round": top.to_dict(top.per_round),
@@ -142,9 +141,7 @@ class Quote:
             ],
         }  # fmt: skip
         if fix is not None:
-            settings: ParsedTree = (
-                None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
-            )
+            settings = None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
             out["fix"] = {"epsilon": fix.target, "settings": settings, "provable": _number(fix.epsilon), "why": fix.why}
         if details:
             out["details"] = {

@@ -53,9 +53,8 @@ def first_look_at_data(folder: Path) -> FirstLook:
     features, labels = folder / "features.csv", folder / "labels.csv"
     if not features.is_file():
         return FirstLook()
-    table = csv_tables.read_csv_features(
-        features.read_bytes(), str(features), FileFaults()
-    )  # the reader of the folder refuses them
+    ignored = FileFaults()  # the reader of the folder refuses them
+    table = csv_tables.read_csv_features(features.read_bytes(), str(features), ignored)
     first: dict[str, object] = {}
     if labels.is_file():
         named = list(csv_tables.csv_label_columns(labels.read_bytes(), str(labels), table.rows))

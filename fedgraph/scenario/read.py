@@ -163,9 +163,8 @@ def _changed(
     if quick:
         asked = data.get("quick")
         for key, value in (asked if isinstance(asked, dict) and asked else {"seeds": 1}).items():
-            source.changes[assign_source_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
-                f"{source.name}:{source.line(('quick', key))}"
-            )
+            at = assign_source_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))
+            source.changes[at] = f"{source.name}:{source.line(('quick', key))}"
     if seeds is not None:
         data["seeds"] = seeds
         source.changes["seeds",] = f"--seeds {seeds}"
@@ -274,11 +273,8 @@ def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequen
     label = _label(source, (*at, "label"), settings.pop("label", kind))
     only = settings.pop("datasets", [])
     if not isinstance(only, list) or not all(name in names for name in only) or len(set(only)) < len(only):
-        raise source.error(
-            (*at, "datasets"),
-            f"a list of the scenario's data sets, each once, was expected, found {shorten_source_value(only)}; allowed: "
-            f"{list(names)}",
-        )
+        allowed = f"found {shorten_source_value(only)}; allowed: {list(names)}"
+        raise source.error((*at, "datasets"), f"a list of the scenario's data sets, each once, was expected, {allowed}")
     params = validate_settings(module.Params, settings, source, at)
     task_offers: TaskOffers[Any] = module.TASK
     if task_offers.needs_data and not names:

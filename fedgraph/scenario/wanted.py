@@ -264,10 +264,8 @@ def _require_classes(option: str, graph: Graph) -> None:
     """``ScenarioError`` where all labels are one: there is nothing to tell apart."""
     if graph.num_classes < 2:
         named = f" ({graph.names.classes[0]!r})" if graph.names.classes else ""
-        raise ScenarioError(
-            f"{option}: all labelled nodes are of one class{named}; allowed: two classes or more. Is another column the label "
-            "(--label NAME)?"
-        )
+        more = "allowed: two classes or more. Is another column the label (--label NAME)?"
+        raise ScenarioError(f"{option}: all labelled nodes are of one class{named}; {more}")
 
 
 def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
@@ -286,9 +284,7 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
         )
     rows, title, found = collection.own_collection_as_rows(loaded), path.resolve().name, loaded.provenance.detail
     many, owners, least = len(loaded.graphs), loaded.owner is not None, min(counts)
-    return WantedData(
-        "own/graphs", path, title, found, graph=rows, people=many, collection=loaded, owners=owners, least_class=least
-    )
+    return WantedData("own/graphs", path, title, found, 0, False, 0, rows, many, loaded, owners, least)
 
 
 def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> WantedData:

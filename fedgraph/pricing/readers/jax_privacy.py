@@ -15,22 +15,12 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, dp_sgd
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.catalogue import catalogue_entries
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.dp_sgd import DpSgdTraining
 from fedgraph.pricing.open_facts import OPEN_FACT_RATES, fact_value_text
-from fedgraph.pricing.python_values import (
-    CallValue,
-    ChoiceValue,
-    MethodValue,
-    UnresolvedValue,
-    Value,
-    lift_over_values,
-    plain_value,
-    value_candidates,
-    value_elements,
-    value_holds,
-)
+from fedgraph.pricing.python_values import CallValue, MethodValue, Value, plain_value, value_candidates, value_holds
 from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, reading_in_clear, reading_without_claim
 
 _EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
@@ -63,7 +53,7 @@ def _keras(document: PricedDocument, call: CallValue) -> Reading:
     if not given:
         reason = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
         return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "call keras_api.make_private")
-    if not any(params is call or isinstance(params, ChoiceValue) for params in given):
+    if not any(params is call or isinstance(params, py.ChoiceValue) for params in given):
         raise document.error_at(call, "make_private gets another configuration than this one; price a file with one")
     held = call.get("poisson_sampling_in_fit")
     poisson = document.answers.flag(held, "poisson_sampling_in_fit", False, call.line, worst=False)
@@ -97,14 +87,14 @@ def _altered(document: PricedDocument, event: CallValue) -> str:
 def _product(value: Value) -> list[Value]:
     """The factors of a product."""
     inner = plain_value(value)
-    if isinstance(inner, UnresolvedValue) and inner.factors:
+    if isinstance(inner, py.UnresolvedValue) and inner.factors:
         return [part for factor in inner.factors for part in _product(factor)]
     return [inner]
 
 
 def _ran(document: PricedDocument, planned: float | None) -> int | None:
     """The steps that are run, asked where a loop of the file is longer than what is accounted for."""
-    updates = lift_over_values("the steps of its loops", lambda *n: sum(n), *(c.times for c in document.made("update")))
+    updates = py.lift_over_values("the steps of its loops", lambda *n: sum(n), *(c.times for c in document.made("update")))
     lengths = [n for held in (*document.program.looped, updates) if isinstance(n := plain_value(held), int)]
     longer = sorted({float(n) for n in lengths if planned is not None and n > planned}, reverse=True)
     if planned is None or not longer:
@@ -242,7 +232,7 @@ def _bands(document: PricedDocument, call: CallValue) -> float:
     inner = (
         plain_value(strategy.args[0]) if isinstance(strategy, CallValue) and strategy.name in ("array", "asarray") else strategy
     )
-    if (known := value_elements(inner)) is not None:
+    if (known := py.value_elements(inner)) is not None:
         return float(len(known))
     if strategy is not None:
         return max(1.0, document.ask("bands of the strategy", None, fact_value_text(strategy)))

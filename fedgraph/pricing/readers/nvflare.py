@@ -21,19 +21,12 @@ _CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD
 
 @dataclass(frozen=True)
 class _Svt:
-    """One SVT filter.
+    """One SVT filter."""
 
-    Attributes:
-        epsilon: Its option epsilon.
-        per_round: How many parameters there are → what a pass over them costs.
-        words: What it does.
-        settings: Its options of noise.
-    """
-
-    epsilon: float
-    per_round: Callable[[float], float]
-    words: str
-    settings: dict[str, ReadingSetting]
+    epsilon: float  # its option epsilon
+    per_round: Callable[[float], float]  # how many parameters there are → what a pass over them costs
+    words: str  # what it does
+    settings: dict[str, ReadingSetting]  # its options of noise
 
 
 def read(document: PricedDocument) -> Reading:

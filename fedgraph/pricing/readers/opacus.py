@@ -40,23 +40,14 @@ LEAST = "least noise_multiplier"
 
 @dataclass(frozen=True)
 class Run:
-    """How what a call makes private is trained.
+    """How what a call makes private is trained."""
 
-    Attributes:
-        call: ``make_private`` or ``make_private_with_epsilon``.
-        poisson: Whether batches are drawn by coins.
-        visits: How often one step visits one example, by several processes; 1 or more.
-        seen: The loops that train.
-        spread: The noise on the count of unclipped examples; None where that count is not released.
-        unprotected: What is not covered.
-    """
-
-    call: CallValue
-    poisson: bool
-    visits: float
-    seen: tuple[LoopPass, ...]
-    spread: float | None
-    unprotected: tuple[str, ...]
+    call: CallValue  # ``make_private`` or ``make_private_with_epsilon``
+    poisson: bool  # whether batches are drawn by coins
+    visits: float  # how often one step visits one example, by several processes; 1 or more
+    seen: tuple[LoopPass, ...]  # the loops that train
+    spread: float | None  # the noise on the count of unclipped examples; None where that count is not released
+    unprotected: tuple[str, ...]  # what is not covered
 
 
 def read(document: PricedDocument) -> Reading:

@@ -11,19 +11,12 @@ from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import dp_sgd
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.catalogue import catalogue_entries
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.dp_sgd import DpSgdTraining
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_values import (
-    CallValue,
-    MethodValue,
-    UnresolvedValue,
-    Value,
-    lift_over_values,
-    plain_value,
-    value_holds,
-)
+from fedgraph.pricing.python_values import CallValue, MethodValue, Value, plain_value, value_holds
 from fedgraph.pricing.readings import (
     SEEN_BY_RECIPIENT,
     SEEN_WITH_MODELS,
@@ -138,10 +131,12 @@ def _passes(document: PricedDocument, optimizer: CallValue, stated: float | None
     said = [(c.get("epochs", 3), c.times, again) for c in fits for again in (_repeats(c),)]
     if any(plain_value(epochs) is not None for epochs, *_ in said):
         every = [
-            lift_over_values("the epochs of fit", operator.mul, lift_over_values("", operator.mul, 1 if e is None else e, n), k)
+            py.lift_over_values(
+                "the epochs of fit", operator.mul, py.lift_over_values("", operator.mul, 1 if e is None else e, n), k
+            )
             for e, n, k in said
         ]
-        return document.answers.number(lift_over_values("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
+        return document.answers.number(py.lift_over_values("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
     options = document.program.options
     if stated is None and "epochs" in options:
         stated = document.answers.number(options["epochs"], "epochs")
@@ -153,7 +148,7 @@ def _repeats(fit: CallValue) -> Value:
     held: Value = plain_value(fit.get("x", 0))
     while isinstance(held, CallValue):
         if held.name == "repeat":
-            return held.get("count", 0) or UnresolvedValue(f"repeat() of line {held.line}")
+            return held.get("count", 0) or py.UnresolvedValue(f"repeat() of line {held.line}")
         held = plain_value(held.owner)
         held = plain_value(held.owner) if isinstance(held, MethodValue) else held
     return 1
@@ -161,21 +156,13 @@ def _repeats(fit: CallValue) -> Value:
 
 @dataclass(frozen=True)
 class _Stated:
-    """What a call of a statement says. None stands for what it does not say.
+    """What a call of a statement says. None stands for what it does not say."""
 
-    Attributes:
-        examples: How many examples there are.
-        batch: The size of a batch.
-        epochs: Passes over the data.
-        multiplier: The noise multiplier.
-        delta: The δ, in (0, 1).
-    """
-
-    examples: float | None = None
-    batch: float | None = None
-    epochs: float | None = None
-    multiplier: float | None = None
-    delta: float | None = None
+    examples: float | None = None  # how many examples there are
+    batch: float | None = None  # the size of a batch
+    epochs: float | None = None  # passes over the data
+    multiplier: float | None = None  # the noise multiplier
+    delta: float | None = None  # the δ, in (0, 1)
 
     @property
     def rate(self) -> float | None:
@@ -187,7 +174,7 @@ def _stated(document: PricedDocument, call: CallValue | None) -> _Stated:
     if call is None:
         return _Stated()
     names = _STATEMENTS[call.name]
-    run = isinstance(plain_value(call.get(names[2])), UnresolvedValue)  # the epoch of a loop, not how many there are
+    run = isinstance(plain_value(call.get(names[2])), py.UnresolvedValue)  # the epoch of a loop, not how many there are
     return _Stated(
         *(None if run and n == names[2] else document.number(call, n, "epochs" if n == "num_epochs" else "") for n in names)
     )
