@@ -16,22 +16,12 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binom
 
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import calibrate, losses, mixture
 from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.accounting.gaussian import gaussian_deltas
-from fedgraph.privacy.events import (
-    ApproxDP,
-    Composed,
-    Event,
-    FixedSizeGaussian,
-    Gaussian,
-    Laplace,
-    PoissonGaussian,
-    PureDP,
-    Repeated,
-    Unprotected,
-)
+from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.fields import ArrayField
 
 CostOfRounds = Callable[[int, float], AccountantPrice]  # (number of rounds, δ) → what they cost together
@@ -51,7 +41,7 @@ def cost_of_events(per_round: Event) -> CostOfRounds:
 
 def cost_of_unprotected(reason: str) -> CostOfRounds:
     """A cost of ∞, with its reason."""
-    return lambda rounds, delta: price(Unprotected(reason), delta)
+    return lambda rounds, delta: price(events.Unprotected(reason), delta)
 
 
 def cost_of_gaussian(multiplier: float, replaced: bool = False, records: int = 1) -> CostOfRounds:
@@ -69,7 +59,7 @@ def cost_of_laplace(multiplier: float, replaced: bool = False) -> CostOfRounds:
     Returns:
         The cost.
     """
-    return cost_of_events(Laplace(multiplier / (2 if replaced else 1)))
+    return cost_of_events(events.Laplace(multiplier / (2 if replaced else 1)))
 
 
 def cost_of_sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool) -> CostOfRounds:
@@ -89,12 +79,12 @@ def cost_of_sampled_laplace(multiplier: float, rate: float, replaced: bool, fixe
 
 def cost_of_pure(epsilon: float) -> CostOfRounds:
     """What is ε-DP, such as randomised response with its own ε ≥ 0."""
-    return cost_of_events(PureDP(epsilon))
+    return cost_of_events(events.PureDP(epsilon))
 
 
 def cost_of_approximate(epsilon: float, delta: float) -> CostOfRounds:
     """What is (ε, δ)-DP, and of which no more is known."""
-    return cost_of_events(ApproxDP(epsilon, delta))
+    return cost_of_events(events.ApproxDP(epsilon, delta))
 
 
 def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, records: int = 1) -> CostOfRounds:

@@ -105,12 +105,7 @@ class PricedDocument:
         return self.followed or self.follow(self.path, self.text)
 
     def follow(
-        self,
-        path: Path,
-        text: str,
-        config: Mapping[str, Value] | None = None,
-        root: Path | None = None,
-        more: tuple[Path, ...] = (),
+        self, path: Path, text: str, config: Mapping[str, Value] | None = None, root: Path | None = None, *more: Path
     ) -> PythonProgram:
         """A program, followed once for all answers that it does not depend on (arguments: ``PythonProgram``)."""
         key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))

@@ -21,7 +21,7 @@ from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, OPEN_FACT_RATES
 from fedgraph.pricing.python_state import LoopPass
 from fedgraph.pricing.python_values import CallValue, Value, plain_value, value_candidates, value_holds
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow
+from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_in_clear
 from fedgraph.privacy.accounting.accountant import AccountantPrice
 
 _AGAIN = py.UnresolvedValue("as often as what is looped over holds the data")
@@ -75,17 +75,18 @@ def read_dp_sgd(document: PricedDocument, t: DpSgdTraining) -> Reading:
         row("user", "zero-out", t.microbatched, f"a person with {k} records, which may all vanish", k)
     amplified = ("Amplification holds for viewers who do not learn who was sampled.",) if t.sampling != "shuffled" else ()
     first = "Clip, sum, noise; steps compose adaptively; everything after a noised sum is post-processing."
-    settings = {t.noise: (t.multiplier if t.option is None else t.option) * document.louder}
-    return Reading(
-        tuple(rows), t.published, (*t.unprotected, "early stopping, tuning and metrics on private data are not counted"),
-        order=(first, *t.order, *amplified), settings=settings if t.multiplier > 0 else None,
-        no_fix="the noise is zero: set it first", people=t.people,
-    )  # fmt: skip
+    settings = {t.noise: (t.multiplier if t.option is None else t.option) * document.louder} if t.multiplier > 0 else None
+    open_, no_fix = "early stopping, tuning and metrics on private data are not counted", "the noise is zero: set it first"
+    order = (first, *t.order, *amplified)
+    return Reading(tuple(rows), t.published, (*t.unprotected, open_), (), order, settings, no_fix, people=t.people)
 
 
-def dp_sgd_counted_clips(
-    document: PricedDocument, call: CallValue, multiplier: float, spread: float, option: str, who: str
-) -> float:
+def training_in_clear(reason: str, no_fix: str) -> Reading:
+    """Nothing protects the examples that are trained on."""
+    return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, no_fix)
+
+
+def dp_sgd_counted_clips(document: PricedDocument, call: CallValue, multiplier: float, spread: float, option: str) -> float:
     """How many clips one unit moves a sum by that is released with a noisy count of the contributions that were clipped.
 
     Args:
@@ -94,29 +95,25 @@ def dp_sgd_counted_clips(
         multiplier: The noise multiplier of sum and count together; 0 or more.
         spread: The standard deviation of the noise on the count; above 0.
         option: The option that holds ``spread``.
-        who: The system, which refuses a count with less noise than that.
 
     Returns:
         √(1 + ¾·(multiplier/spread)²): the bit of a unit moves the count by 1, where the multiplier takes ½ for granted.
 
     Raises:
-        PricingError: The multiplier is at least 2·spread.
+        PricingError: The multiplier is at least 2·spread, which the system refuses.
     """
     if multiplier >= 2 * spread:
+        who = "Opacus" if document.system == "opacus" else "TFF"
         raise document.error_at(call, f"noise_multiplier {multiplier:.4g} ≥ 2·{option} {2 * spread:g}: {who} refuses it")
     return math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
 
 
-def read_calibrated_dp_sgd(
-    document: PricedDocument, claim: PublishedReading, words: str, option: str, order: tuple[str, ...] = (),
-    unprotected: tuple[str, ...] = (), people: float | None = None,
-) -> Reading:  # fmt: skip
+def read_calibrated_dp_sgd(document: PricedDocument, claim: PublishedReading, words: str, option: str) -> Reading:
     """Noise that the system's own accountant finds for the claimed (ε, δ), sampled by coins. option: what holds ε. words: why
     the claim holds."""
     spent, delta = (claim.epsilon or 0.0) / document.louder, claim.delta or 0.0
     row = ReadingRow("example", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_approximate(spent, delta), 1, delta, words)
-    order = ("Poisson-sampled steps compose adaptively.", *order)
-    return Reading((row,), (claim,), unprotected, order=order, settings={option: spent}, people=people)
+    return Reading((row,), (claim,), order=("Poisson-sampled steps compose adaptively.",), settings={option: spent})
 
 
 def _passes(document: PricedDocument, t: DpSgdTraining) -> tuple[float, int]:
@@ -125,14 +122,16 @@ def _passes(document: PricedDocument, t: DpSgdTraining) -> tuple[float, int]:
     rate = t.rate if t.rate is not None else 1.0
     if t.rate is None and not (shuffled and by_epochs):
         # With epochs given, fewer steps at a higher rate: rate 1 is not the worst, so it stays open there.
-        worst = None if by_epochs or t.steps is None else 1.0
-        question = OPEN_FACT_QUESTIONS["sampling rate"].ask
-        rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:] if by_epochs else OPEN_FACT_RATES, worst)
+        worst, question = None if by_epochs or t.steps is None else 1.0, OPEN_FACT_QUESTIONS["sampling rate"].ask
+        rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1 if by_epochs else 0 :], worst)
     if t.epochs is None and t.steps is None:
-        return rate, math.ceil(document.ask("epochs" if shuffled else "steps") * (1 - 1e-12))
-    if t.steps is not None and not (shuffled and by_epochs):
-        return rate, math.ceil(t.steps * rate * (1 - 1e-12)) if shuffled else t.steps
-    passes = (t.epochs or 0.0) / (1.0 if shuffled else rate) if rate > 0 else 0.0
+        passes = document.ask("epochs" if shuffled else "steps")
+    elif t.steps is not None and not (shuffled and by_epochs):
+        if not shuffled:
+            return rate, t.steps
+        passes = t.steps * rate
+    else:
+        passes = (t.epochs or 0.0) / (1.0 if shuffled else rate) if rate > 0 else 0.0
     return rate, math.ceil(passes * (1 - 1e-12))
 
 
@@ -161,9 +160,9 @@ def find_dp_sgd_loops(document: PricedDocument, loaders: Sequence[Value], optimi
     found = [p if _goes_once(p.over, loaders) else replace(p, times=_AGAIN) for p in found]
     found = [p for p in found if p.steps] or found
     if not found:  # over something made of a loader, perhaps: how often it has each record is not known
-        mine = [p for p in every if not (isinstance(p.over, CallValue) and p.over.name == "range")]
-        mine = [p for p in mine if any(any(value_holds(s.owner, e) for e in optimizers) for s in p.steps)]
-        found = [replace(p, times=_AGAIN) for p in mine]
+        mine = [p for p in every if any(value_holds(s.owner, each) for each in optimizers for s in p.steps)]
+        called = [p.over.name if isinstance(p.over, CallValue) else "" for p in mine]
+        found = [replace(p, times=_AGAIN) for p, name in zip(mine, called, strict=True) if name != "range"]
     return [stepped(p) for p in found if p.reached and not (p.steps and all(other(s.owner) for s in p.steps))]
 
 
@@ -179,14 +178,13 @@ def _goes_once(over: Value, loaders: Sequence[Value]) -> bool:
 def dp_sgd_epochs(document: PricedDocument, stated: float | None = None, seen: Sequence[LoopPass] = ()) -> float | None:
     """Epochs that the program runs: how often it trains in the loops ``seen``; without one, what its option says, if a loop has
     that length or the file shows none."""
-    program, answers = document.program, document.answers
-    options = program.options
+    answers, options = document.answers, document.program.options
     if seen:
         every = py.lift_over_values("the epochs of its loops", lambda *n: sum(n), *(p.times for p in seen))
         return answers.number(every, "epochs")
     value = next((options[n] for n in ("epochs", "num_epochs", "n_epochs", "nb_epochs") if n in options), None)
     said = stated if stated is not None else answers.number(value, "epochs")
-    lengths = {n for length in program.looped if isinstance(n := plain_value(length), int) and n > 1}
+    lengths = {n for length in document.program.looped if isinstance(n := plain_value(length), int) and n > 1}
     return said if said is None or not lengths or said in lengths else None
 
 

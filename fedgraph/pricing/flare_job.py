@@ -13,10 +13,11 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing.catalogue import catalogue_places
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.open_facts import fact_value_text
-from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
+from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parsed_mapping
 from fedgraph.pricing.python_values import CallValue, ItemsValue, NameValue, Value, plain_value, value_candidates
 
 KNOWN_FLARE_FILTERS = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
+_Names = tuple[str, ...]
 KINDS = {"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF"}
 _ADDERS = {  # method of a recipe → the direction that its filter stands in
     "add_client_output_filter": "out", "add_client_input_filter": "in",
@@ -29,7 +30,8 @@ class FlareFilter:
     """A filter, and its options."""
 
     name: str
-    args: dict[str, ParsedTree]
+    args: ParsedTable
+    direction: str = "out"  # what a site's privacy.json says of it
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def read_flare_job(document: PricedDocument) -> FlareJob:
     return job
 
 
-def _client(document: PricedDocument, name: str, data: dict[str, ParsedTree], job: FlareJob) -> FlareSite:
+def _client(document: PricedDocument, name: str, data: ParsedTable, job: FlareJob) -> FlareSite:
     chains = []
     for kind, held, filters in _groups(document, data):
         known = [f.name for f in filters if f.name in KNOWN_FLARE_FILTERS]
@@ -95,36 +97,29 @@ def _client(document: PricedDocument, name: str, data: dict[str, ParsedTree], jo
     return FlareSite(name, tuple(chains), *_executors(document, data))
 
 
-def _groups(
-    document: PricedDocument, data: dict[str, ParsedTree]
-) -> Iterator[tuple[str, dict[str, ParsedTree], tuple[FlareFilter, ...]]]:
+def _groups(document: PricedDocument, data: ParsedTable) -> Iterator[tuple[str, ParsedTable, tuple[FlareFilter, ...]]]:
     """(key, group, its filters) of both lists of filters."""
     for kind in ("task_result_filters", "task_data_filters"):
-        for group in _listed(document, data.get(kind), kind):
-            yield (
-                kind,
-                parsed_mapping(group),
-                _entries(document, _listed(document, parsed_mapping(group).get("filters"), "filters")),
-            )
+        for group in map(parsed_mapping, _listed(document, data.get(kind), kind)):
+            yield kind, group, _filters(document, group.get("filters"), "filters")
 
 
-def _of_the_server(document: PricedDocument, data: dict[str, ParsedTree]) -> list[str]:
+def _of_the_server(document: PricedDocument, data: ParsedTable) -> list[str]:
     words = "stands in the server's configuration, which clients do not read"
     return [f"{used.name} {words}" for _, _, filters in _groups(document, data) for used in filters]
 
 
-def _executors(document: PricedDocument, data: dict[str, ParsedTree]) -> tuple[tuple[str, ...], str | None]:
+def _executors(document: PricedDocument, data: ParsedTable) -> tuple[tuple[str, ...], str | None]:
     """(the tasks that are answered, the kind of data that is sent where it is said)."""
     tasks: list[str] = []
     kinds: set[str | None] = set()
     for held in _listed(document, data.get("executors"), "executors"):
-        named = parsed_mapping(held).get("tasks")
+        named, made = parsed_mapping(held).get("tasks"), parsed_mapping(held, "executor")
         tasks += [str(t) for t in named] if isinstance(named, list) else []
-        made = parsed_mapping(parsed_mapping(held).get("executor"))
-        transfer = parsed_mapping(made.get("args")).get("params_transfer_type")
+        transfer = parsed_mapping(made, "args").get("params_transfer_type")
         path = str(made.get("path") or made.get("class_path") or made.get("name") or "")
-        said = KINDS.get(str(transfer).rsplit(".", 1)[-1].upper()) if transfer is not None else None
-        kinds.add(said if transfer is not None else "WEIGHTS" if "ClientAPI" in path else None)
+        kind = "WEIGHTS" if "ClientAPI" in path else None
+        kinds.add(kind if transfer is None else KINDS.get(str(transfer).rsplit(".", 1)[-1].upper()))
     return tuple(tasks), kinds.pop() if len(kinds) == 1 else None
 
 
@@ -133,16 +128,12 @@ def _scopes(document: PricedDocument, job: FlareJob) -> None:
     default = document.data.get("default_scope")
     found = []
     for scope in map(parsed_mapping, _listed(document, document.data.get("scopes"), "scopes")):
-        name, filters = str(scope.get("name")), []
-        listed = _listed(document, scope.get("task_result_filters"), "scopes")
-        for entry, used in zip(listed, _entries(document, listed), strict=True):
-            if str(parsed_mapping(entry).get("direction", "out")).lower() == "in":
-                job.aside.append(f"{used.name} of scope {name} has direction in: it filters what arrives")
-            else:
-                filters.append(used)
-        for used in _entries(document, _listed(document, scope.get("task_data_filters"), "scopes")):
+        name, filters = str(scope.get("name")), _filters(document, scope.get("task_result_filters"), "scopes")
+        arriving = [used.name for used in filters if used.direction == "in"]
+        job.aside += [f"{used} of scope {name} has direction in: it filters what arrives" for used in arriving]
+        for used in _filters(document, scope.get("task_data_filters"), "scopes"):
             job.aside.append(f"{used.name} in task_data_filters of scope {name}: it filters what arrives, not what is sent")
-        found.append((name, tuple(filters)))
+        found.append((name, tuple(used for used in filters if used.direction != "in")))
     private = [(name, filters) for name, filters in found if any(f.name in KNOWN_FLARE_FILTERS for f in filters)]
     if isinstance(default, str) and default not in [name for name, _ in found]:
         raise document.error(f"default_scope {default!r}: no scope has that name", "default_scope")
@@ -163,16 +154,11 @@ def _scopes(document: PricedDocument, job: FlareJob) -> None:
 
 def _folder(document: PricedDocument) -> FlareJob:
     """Every app of the job that clients get, with the rounds of the server's."""
-    apps, meta = parsed_mapping(document.data.get("apps")), parsed_mapping(document.data.get("meta"))
-    placed = parsed_mapping(meta.get("deploy_map"))
-    job = FlareJob()
-    for name, held in apps.items():
+    placed, job = parsed_mapping(document.data, "meta", "deploy_map"), FlareJob()
+    for name, held in parsed_mapping(document.data, "apps").items():
         where = placed.get(name)
         sites = [str(s) for s in where] if isinstance(where, list) else []
-        server, client = (
-            parsed_mapping(parsed_mapping(held).get("config_fed_server")),
-            parsed_mapping(parsed_mapping(held).get("config_fed_client")),
-        )
+        server, client = (parsed_mapping(held, f"config_fed_{role}") for role in ("server", "client"))
         if server:
             job.rounds = job.rounds if job.rounds is not None else _rounds(document, server)
             job.aside += _of_the_server(document, server)
@@ -184,16 +170,16 @@ def _folder(document: PricedDocument) -> FlareJob:
     return job
 
 
-def _entries(document: PricedDocument, entries: list[ParsedTree]) -> tuple[FlareFilter, ...]:
+def _filters(document: PricedDocument, listed: ParsedTree, key: str) -> tuple[FlareFilter, ...]:
     out = []
-    for entry in entries:
+    for entry in _listed(document, listed, key):
         if not isinstance(entry, dict):
             raise document.error(f"a filter is a mapping with name or path, found {entry!r}", "task_result_filters")
         name = str(entry.get("name") or entry.get("class_path") or entry.get("path") or "?").rsplit(".", 1)[-1]
         args = entry.get("args")
         if args is not None and not isinstance(args, dict):
             raise document.error(f"args of {name}: found {args!r}; a mapping is expected", "task_result_filters")
-        out.append(FlareFilter(name, dict(args or {})))
+        out.append(FlareFilter(name, dict(args or {}), str(entry.get("direction", "out")).lower()))
     return tuple(out)
 
 
@@ -205,14 +191,10 @@ def _listed(document: PricedDocument, value: ParsedTree, key: str) -> list[Parse
     return value
 
 
-def _rounds(document: PricedDocument, data: dict[str, ParsedTree]) -> int | None:
+def _rounds(document: PricedDocument, data: ParsedTable) -> int | None:
     workflows = data.get("workflows")
-    inside = (
-        [parsed_mapping(parsed_mapping(w).get("args")).get("num_rounds") for w in workflows]
-        if isinstance(workflows, list)
-        else []
-    )
-    found = [r for r in (data.get("num_rounds"), *inside) if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+    held = [data, *(parsed_mapping(each, "args") for each in (workflows if isinstance(workflows, list) else ()))]
+    found = [r for r in (each.get("num_rounds") for each in held) if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
     return sum(found) if found else None
 
 
@@ -253,9 +235,7 @@ def _read_python(document: PricedDocument) -> FlareJob:
     return job
 
 
-def _added(
-    document: PricedDocument, call: CallValue, job: FlareJob
-) -> Iterator[tuple[FlareFilter, str, tuple[str, ...], tuple[str, ...]]]:
+def _added(document: PricedDocument, call: CallValue, job: FlareJob) -> Iterator[tuple[FlareFilter, str, _Names, _Names]]:
     """(filter, direction, sites, tasks) of what a call adds; direction ``site`` where it adds something else to sites."""
     held = call.get("filter") if call.name in _ADDERS else call.get("obj")
     target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target"), ("*",))
@@ -297,13 +277,13 @@ def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
     return (inner if isinstance(inner, str) else fact_value_text(inner),)
 
 
-def _args(document: PricedDocument, call: CallValue) -> dict[str, ParsedTree]:
+def _args(document: PricedDocument, call: CallValue) -> ParsedTable:
     if call.name not in KNOWN_FLARE_FILTERS:
         return {}
     parameters = list(catalogue_places(call.name))
     if len(call.args) > len(parameters) or "**" in call.keywords:
         raise document.error_at(call, f"{call.name}: write its options out by name")
-    args: dict[str, ParsedTree] = {}
+    args: ParsedTable = {}
     for name in {**dict(zip(parameters, call.args, strict=False)), **call.keywords, **call.attributes}:
         held = plain_value(call.held(name))
         if name == "data_kinds" and held is not None:

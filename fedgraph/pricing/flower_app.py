@@ -97,7 +97,7 @@ def assemble_flower_app(document: PricedDocument) -> FlowerApp:
         else answer
         for key, value in config.items()
     }
-    program = document.follow(server, documents.priced_document_text(server), known, document.path.parent, (client,))
+    program = document.follow(server, documents.priced_document_text(server), known, document.path.parent, client)
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
     if found is None:
         raise document.error(f"clientapp: {client.name} has no {name!r}", *_COMPONENTS, "clientapp")

@@ -22,16 +22,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.parsers import ParsedTree, parse_fact_name, parse_scalar
 from fedgraph.pricing.python_program import PythonProgram
-from fedgraph.pricing.python_values import (
-    CallValue,
-    ChoiceValue,
-    UnresolvedValue,
-    Value,
-    is_plain_value,
-    plain_value,
-    value_notes,
-    value_truth,
-)
+from fedgraph.pricing.python_values import CallValue, ChoiceValue, UnresolvedValue, Value, is_plain_value, plain_value
 
 
 @dataclass(frozen=True)
@@ -142,7 +133,7 @@ class OpenFactAnswers:
 
     def number(self, value: Value, name: str, line: int = 0) -> float | None:
         """A finite number, None where there is none. What is not decided is asked, with the candidates."""
-        self.notes |= dict.fromkeys(value_notes(value))
+        self.notes |= dict.fromkeys(values.value_notes(value))
         inner = plain_value(value)
         if isinstance(inner, ChoiceValue):
             found = [plain_value(v) for v in inner.values]
@@ -166,11 +157,11 @@ class OpenFactAnswers:
 
     def flag(self, value: Value, name: str, default: bool, line: int, worst: bool) -> bool:
         """True or false; an undecided one is asked and taken as ``worst``."""
-        self.notes |= dict.fromkeys(value_notes(value))
+        self.notes |= dict.fromkeys(values.value_notes(value))
         inner = plain_value(value)
         if inner is None:
             return default
-        decided = value_truth(inner)
+        decided = values.value_truth(inner)
         if decided is not None:
             return decided
         return self.whether(name, f"Is {name} on{_at(line)}? The file says {fact_value_text(inner)}.", worst)

@@ -16,6 +16,7 @@ from fedgraph.documents.sources import SourceLocation, YamlSource
 from fedgraph.errors import PricingError, ScenarioError
 
 ParsedTree = None | bool | int | float | str | list["ParsedTree"] | dict[str, "ParsedTree"]
+ParsedTable = dict[str, ParsedTree]
 DEEPEST = 60
 _TOKEN = re.compile(
     r'(?P<gap>[ \t\r]+|(?:\#|//)[^\n]*)|(?P<line>\n)|"""(?P<long>.*?)"""|"(?P<text>(?:[^"\\\n]|\\.)*)"'
@@ -97,8 +98,10 @@ def parse_notebook(path: Path, text: str) -> tuple[str, dict[Path, str]]:
     return "\n".join(rows) + "\n", written
 
 
-def parsed_mapping(value: ParsedTree) -> dict[str, ParsedTree]:
-    """``value`` where it is a mapping, else an empty one: what is missing is then said by name."""
+def parsed_mapping(value: ParsedTree, *keys: str) -> ParsedTable:
+    """The mapping at ``keys`` of ``value``, else an empty one: what is missing is then said by name."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 

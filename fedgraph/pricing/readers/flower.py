@@ -9,21 +9,12 @@ import math
 from dataclasses import replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, flower_strategies
+from fedgraph.pricing import costs, flower_strategies, readings
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.flower_app import FlowerApp, assemble_flower_app
 from fedgraph.pricing.python_values import CallValue, plain_value, value_candidates
 from fedgraph.pricing.readers import opacus
-from fedgraph.pricing.readings import (
-    SEEN_BY_SERVER,
-    SEEN_WITH_MODELS,
-    PublishedReading,
-    Reading,
-    ReadingRow,
-    ReadingSetting,
-    reading_in_clear,
-    reading_without_claim,
-)
+from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_WITH_MODELS, PublishedReading, Reading, ReadingRow, reading_in_clear
 
 _LOCAL, _LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
 _FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
@@ -73,7 +64,7 @@ def _neither(app: FlowerApp) -> Reading:
     why = "Opacus inside the clients protects examples; the model that a client sends is a function of all that it holds"
     more = "steps and epochs are those of all rounds together; the server sees every model"
     rows = [replace(r, viewer=SEEN_BY_SERVER, why=f"{r.why}; {more}", rounds=max(r.rounds, steps)) for r in inner.rows]
-    rows.append(ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(why), app.rounds or 1, 0.0, why))
+    rows.append(readings.row_in_clear("client", "zero-out", SEEN_BY_SERVER, why, app.rounds or 1))
     if whole:
         return replace(inner, rows=tuple(rows))
     return replace(inner, rows=tuple(rows), settings=None, no_fix="set Opacus' noise_multiplier")
@@ -121,9 +112,8 @@ def _local(app: FlowerApp, call: CallValue) -> Reading:
         mu = move * clip / made if made else math.inf
         size = f"{'2·' if move == 2 else ''}clip = {move * clip:g} (μ = {mu:.6g} a round)"
         why = f"noise std = {made:.6g}, an update may move by {size}"
-        rows.append(
-            ReadingRow("client", relation, SEEN_BY_SERVER, costs.cost_of_gaussian(made / clip, move == 2), rounds, delta, why)
-        )
+        cost = costs.cost_of_gaussian(made / clip, move == 2)
+        rows.append(ReadingRow("client", relation, SEEN_BY_SERVER, cost, rounds, delta, why))
     typed = f"The option sensitivity = {sensitivity:g} is a number the user types; the clip bounds what a client can change, "
     typed += f"{clip:g}."
     order = "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
@@ -163,15 +153,11 @@ def _central(app: FlowerApp, call: CallValue) -> Reading:
     if not adaptive:
         document.need(call, "clipping_norm", above=0.0)
     count_std = _count_std(app, call, multiplier, sampled) if adaptive else 0.0
-    counted, part = (
-        flower_strategies.flower_strategy_accountant(app, call, multiplier, sampled, inner),
-        flower_strategies.flower_strategy_participation(app, inner, sampled),
-    )
+    counted = flower_strategies.flower_strategy_accountant(app, call, multiplier, sampled, inner)
+    part = flower_strategies.flower_strategy_participation(app, inner, sampled)
     rounds, louder = app.ask_rounds(), document.louder
-    many = (
-        f" There are {app.clients:,} clients: a δ above {1 / app.clients:g} says nothing of one of them." if app.clients else ""
-    )
-    at = document.ask("delta", counted.delta if counted else None, many=many)
+    above = f" There are {app.clients or 0:,} clients: a δ above {1 / (app.clients or 1):g} says nothing of one of them."
+    at = document.ask("delta", counted.delta if counted else None, many=above if app.clients else "")
     rounds = min(rounds, counted.most) if counted else rounds
     ratio = 1.0 if counted else part.heaviest(answers)
     rate = 1.0 if inner.gain != 1 else document.ask("share of clients in a round", part.rate)
@@ -185,24 +171,18 @@ def _central(app: FlowerApp, call: CallValue) -> Reading:
             times = 2 if replaced else 1
             effective = _adaptive(scaled, count_std * louder, moves * times) * times
             why += f", and the count of clipped updates with std {count_std * louder:g}"
-        rows.append(
-            ReadingRow(
-                "client", relation, SEEN_WITH_MODELS, costs.cost_of_fixed_size(effective, rate, replaced), rounds, at, why
-            )
-        )
+        cost = costs.cost_of_fixed_size(effective, rate, replaced)
+        rows.append(ReadingRow("client", relation, SEEN_WITH_MODELS, cost, rounds, at, why))
     told = "clips are noised at the server only" if on_client else "clipping and noise happen at the server"
     seen = f"{told}: it receives updates in clear"
     rows.append(ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(told), rounds, at, seen))
-    settings: dict[str, ReadingSetting] = {"noise_multiplier": scaled}
+    settings = {"noise_multiplier": scaled} | ({"clipped_count_stddev": count_std * louder} if adaptive else {})
     words = f"{call.name} with noise multiplier {multiplier:g}; Flower computes no ε"
-    return Reading(
-        tuple(rows),
-        (counted.published,) if counted else reading_without_claim(words),
-        ("metrics and numbers of examples, which weigh the mean", *_hidden_sums(app)),
-        order=(document.words["averaged"], document.words["drawn"], *((document.words["accountant"],) if counted else ())),
-        settings=settings | ({"clipped_count_stddev": count_std * louder} if adaptive else {}),
-        people=counted.people if counted else app.clients,
-    )
+    unprotected = ("metrics and numbers of examples, which weigh the mean", *_hidden_sums(app))
+    order = tuple(document.words[key] for key in ("averaged", "drawn", *(("accountant",) if counted else ())))
+    claim = (counted.published,) if counted else readings.reading_without_claim(words)
+    people = counted.people if counted else app.clients
+    return Reading(tuple(rows), claim, unprotected, (), order, settings, people=people)
 
 
 def _goes_around(app: FlowerApp, call: CallValue) -> str | None:
@@ -263,8 +243,8 @@ def _base_of(call: CallValue) -> str:
 def _app_in_clear(app: FlowerApp, reason: str) -> Reading:
     """∞ for the clients of an app, because."""
     no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
-    return reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, app.rounds or 1, published=(),
-                          unprotected=("everything", *_hidden_sums(app)))  # fmt: skip
+    found = reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, app.rounds or 1)
+    return replace(found, published=(), unprotected=("everything", *_hidden_sums(app)))
 
 
 def _hidden_sums(app: FlowerApp) -> tuple[str, ...]:

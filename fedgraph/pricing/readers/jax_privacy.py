@@ -21,7 +21,7 @@ from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.dp_sgd import DpSgdTraining
 from fedgraph.pricing.open_facts import OPEN_FACT_RATES, fact_value_text
 from fedgraph.pricing.python_values import CallValue, MethodValue, Value, plain_value, value_candidates, value_holds
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, reading_in_clear, reading_without_claim
+from fedgraph.pricing.readings import PublishedReading, Reading, reading_without_claim
 
 _EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
 _PRIVATIZERS = ("gaussian_privatizer",)
@@ -44,7 +44,7 @@ def read(document: PricedDocument) -> Reading:
         return _event(document, events[0])
     if made := document.used("DpsgdGradientComputer")[0]:
         return _computer(document, made[0])
-    return reading_in_clear("example", SEEN_BY_RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
+    return dp_sgd.training_in_clear(f"{why}: training is in clear", "train with a plan of JAX Privacy")
 
 
 def _keras(document: PricedDocument, call: CallValue) -> Reading:
@@ -52,7 +52,7 @@ def _keras(document: PricedDocument, call: CallValue) -> Reading:
     given = [plain_value(w.get("params")) for w in document.made("make_private")]
     if not given:
         reason = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "call keras_api.make_private")
+        return dp_sgd.training_in_clear(reason, "call keras_api.make_private")
     if not any(params is call or isinstance(params, py.ChoiceValue) for params in given):
         raise document.error_at(call, "make_private gets another configuration than this one; price a file with one")
     held = call.get("poisson_sampling_in_fit")
@@ -74,9 +74,8 @@ def _altered(document: PricedDocument, event: CallValue) -> str:
         parts = _product(made.get("stddev", 0))
         noise = [plain_value(p) for p in parts if not (isinstance(p, CallValue) and p.name == "sensitivity")]
         multiplier = plain_value(event.get("noise_multiplier"))
-        found = len(noise) == 1 and (
-            (isinstance(noise[0], CallValue) and noise[0].name == "calibrate_dp_mechanism") or noise[0] == multiplier
-        )
+        calibrated = isinstance(noise[0], CallValue) and noise[0].name == "calibrate_dp_mechanism" if noise else False
+        found = len(noise) == 1 and (calibrated or noise[0] == multiplier)
         std = fact_value_text(made.get("stddev", 0))
         asked = f"Line {made.line} adds noise of std {std}: at least noise multiplier times sensitivity?"
         if not (found and len(parts) > 1) and not document.answers.whether(f"noise of line {made.line} kept", asked):
@@ -107,7 +106,7 @@ def _event(document: PricedDocument, call: CallValue) -> Reading:
     """``dpsgd_event(noise_multiplier, iterations, sampling_prob)``, perhaps inside ``calibrate_dp_mechanism``; or batches of a
     fixed size, or truncated ones."""
     if odd := _altered(document, call):
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, odd, "pass gradients through a privatizer with that noise")
+        return dp_sgd.training_in_clear(odd, "pass gradients through a privatizer with that noise")
     if call.name != "dpsgd_event":
         # ``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above.
         size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
@@ -168,7 +167,8 @@ def _sampled(document: PricedDocument, call: CallValue, said: DpSgdTraining, eps
         claim = PublishedReading(epsilon, delta, "total", call.name)
         planned, said = said.steps, replace(said, steps=_ran(document, said.steps))
         if poisson and planned == said.steps:
-            return dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon", people=said.people)
+            found = dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon")
+            return replace(found, people=said.people)
         question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
         rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:], known=said.rate)
         steps = int(document.ask("steps", said.steps))
@@ -190,9 +190,7 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
     if trained and not uses & {"?", "noise_addition_transform"}:
         line = trained[0].line
         unused = f"line {line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
-        return reading_in_clear(
-            "example", SEEN_BY_RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform"
-        )
+        return dp_sgd.training_in_clear(unused, "pass clipped sums through the plan's noise_addition_transform")
     calibrated = next((c for c in document.made("calibrate")), None)
     epsilon = document.number(calibrated, "epsilon") if calibrated else None
     delta, people = document.number(calibrated, "delta") if calibrated else None, document.number(call, "num_examples")
@@ -211,11 +209,11 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
     ran = _ran(document, iterations)
     if given is None and poisson and ran == int(iterations):
         claim = PublishedReading(epsilon, delta, "total", "BandMFConfig.calibrate")
-        return dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon", people=people)
+        found = dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon")
+        return replace(found, people=people)
     steps = math.ceil((ran or iterations) / bands)
-    noise = (
-        given if given is not None else costs.noise_at_cost(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands))
-    )
+    planned_steps = math.ceil(iterations / bands)
+    noise = costs.noise_at_cost(epsilon or 0.0, delta or 0.0, rate, planned_steps) if given is None else given
     several = f"{bands:g} bands: per unit {steps} Poisson-sampled Gaussians of this multiplier." if bands > 1 else ""
     how = "" if poisson else document.words["cut"]
     return dp_sgd.read_dp_sgd(document, DpSgdTraining(
@@ -229,9 +227,8 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
 def _bands(document: PricedDocument, call: CallValue) -> float:
     """The bands of a plan: the length of its strategy, or ``num_bands`` of ``default``."""
     strategy = plain_value(call.get("strategy"))
-    inner = (
-        plain_value(strategy.args[0]) if isinstance(strategy, CallValue) and strategy.name in ("array", "asarray") else strategy
-    )
+    array = isinstance(strategy, CallValue) and strategy.name in ("array", "asarray")
+    inner = plain_value(strategy.args[0]) if isinstance(strategy, CallValue) and array else strategy
     if (known := py.value_elements(inner)) is not None:
         return float(len(known))
     if strategy is not None:

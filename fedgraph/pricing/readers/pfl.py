@@ -29,9 +29,8 @@ CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_c
 def read(document: PricedDocument) -> Reading:
     if document.kind != "python":
         return _flags(document)
-    lists = [
-        value_elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords
-    ]
+    given = [c.get("postprocessors") or () for c in document.calls if c.reached and "postprocessors" in c.keywords]
+    lists = [value_elements(each) for each in given]
     held = [inner for each in lists for value in each or () if isinstance(inner := plain_value(value), CallValue)]
     if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or _ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
@@ -51,12 +50,9 @@ def read(document: PricedDocument) -> Reading:
         priced = pfl_mechanisms.laplace_pfl_mechanism if kind == "laplace" else pfl_mechanisms.single_pfl_mechanism
         if any(plain_value(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
             return priced(document, said)
-        alone = (
-            f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. "
-            f"{pfl_mechanisms.PFL_MECHANISM_ORDER}"
-        )
-        rows = pfl_mechanisms.local_pfl_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
-        return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
+        alone = "No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. "
+        rows = pfl_mechanisms.local_pfl_mechanism(document, kind, said, document.louder)
+        return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone + pfl_mechanisms.ORDER,))
     accountant = _only(document, *_ACCOUNTANTS)
     if call is not None and call.name == _BANDED:
         if accountant is None:
@@ -129,16 +125,16 @@ def _gaussian(document: PricedDocument, adaptive: CallValue | None, said: PflMec
         message = f"clipping_indicator_noise_stddev = {indicator:g} must lie above the noise_parameter {said.noise:g}"
         raise document.error_at(adaptive, message)
     more = " The quantile that moves the clip is a coordinate of the same release, whose joint norm is the clip."
-    return pfl_mechanisms.gaussian_pfl_mechanism(document, said, pfl_mechanisms.PFL_MECHANISM_ORDER + more)
+    return pfl_mechanisms.gaussian_pfl_mechanism(document, said, pfl_mechanisms.ORDER + more)
 
 
 def _mechanism(document: PricedDocument, adaptive: CallValue | None) -> Reading:
     call = next((c for c in _taken(document) if c.name == "GaussianMechanism"), None)
     if call is None and (dead := document.dead(*_KEYS)):
-        where = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
-        return reading_in_clear(
-            "user", SEEN_WITH_MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first"
+        reason = (
+            f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls: statistics are sent in clear"
         )
+        return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the algorithm first")
     if call is None:
         raise PricingError(f"{document.path}: no accountant and no mechanism of pfl with numbers stands here")
     return _gaussian(document, adaptive, PflMechanism(call.name, document.need(call, "relative_noise_stddev", least=0.0)))
@@ -163,15 +159,11 @@ def _joint(document: PricedDocument, call: CallValue) -> Reading:
         if n is not None and q is not None and r is not None and n > 0 and 0 <= q <= 1 and r >= 1
     )
     if len(parts) < len(kinds):
-        raise document.error(
-            f"not priced: {_JOINT} without numbers in noise_parameters, num_compositions, sampling_probability: print the "
-            "noise_parameters that it found and write them there",
-            line=call.line,
-        )
-    epsilon, delta = document.number(call, "total_epsilon"), document.number(call, "total_delta")
-    return pfl_mechanisms.joint_pfl_mechanism(
-        document, PflMechanism(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters"
-    )
+        needs = "numbers in noise_parameters, num_compositions, sampling_probability"
+        message = f"not priced: {_JOINT} without {needs}: print the noise_parameters that it found and write them there"
+        raise document.error(message, line=call.line)
+    epsilon, delta = (document.number(call, name) for name in ("total_epsilon", "total_delta"))
+    return pfl_mechanisms.joint_pfl_mechanism(document, PflMechanism(call.name, None, epsilon, delta), parts)
 
 
 def _configured(document: PricedDocument) -> dict[str, ParsedTree]:
@@ -181,9 +173,8 @@ def _configured(document: PricedDocument) -> dict[str, ParsedTree]:
         return document.data
     paths = [path for path in (document.path.parent / name, Path(name)) if path.is_file()]
     if not paths:
-        raise document.error(
-            f"args_config: there is no {name} beside this file or here; copy it or give its path", "args_config"
-        )
+        message = f"args_config: there is no {name} beside this file or here; copy it or give its path"
+        raise document.error(message, "args_config")
     return {**documents.read_priced_document(paths[0]).data, **document.data}
 
 
@@ -204,19 +195,19 @@ def _flags(document: PricedDocument) -> Reading:
         found = pfl_mechanisms.banded_pfl_mechanism(document, said, separation, None)
     else:
         why = f"central_privacy_mechanism {mechanism!r} adds no noise"
-        found = reading_in_clear("user", SEEN_WITH_MODELS, why, "choose a mechanism first", said.rounds or 1,
-                               published=reading_without_claim(f"{said.name}: no ε"))  # fmt: skip
+        found = reading_in_clear("user", SEEN_WITH_MODELS, why, "choose a mechanism first", said.rounds or 1)
+        found = replace(found, published=reading_without_claim(f"{said.name}: no ε"))
     found = replace(found, not_priced=rest)
     if each in ("none", "norm_clipping_only"):
         return found
     central = mechanism not in ("none", "norm_clipping_only")
     louder = 1.0 if central else document.louder
-    local = pfl_mechanisms.local_pfl_mechanism(document, each, own[0], replace(said, delta=own[1]), louder)
+    local = pfl_mechanisms.local_pfl_mechanism(document, each, replace(said, epsilon=own[0], delta=own[1]), louder)
     claim = PublishedReading(own[0], 0.0 if each == "laplace" else own[1], "per round", f"{said.name}: local {each}")
     if central:
         return replace(found, rows=(*found.rows, *local), published=(*found.published, claim))
-    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_mechanisms.PFL_MECHANISM_UNPROTECTED[:1],
-                   order=(pfl_mechanisms.PFL_MECHANISM_ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
+    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_mechanisms.UNPROTECTED[:1],
+                   order=(pfl_mechanisms.ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
 
 
 def _run(options: Options, mechanism: str) -> PflMechanism:
@@ -230,9 +221,8 @@ def _run(options: Options, mechanism: str) -> PflMechanism:
         raise options.error("population", f"a cohort of {max(cohort, wanted):g} out of a population of {population:g}")
     if accounted and cohort > wanted:
         raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
-    said = PflMechanism(
-        pfl_mechanisms.PFL_MECHANISM_FLAGS, None, epsilon, delta, cohort / population, rounds, people=population
-    )
+    rate = cohort / population
+    said = PflMechanism(pfl_mechanisms.FLAGS, None, epsilon, delta, rate, rounds, people=population)
     if not accounted:
         return said
-    return replace(said, rate=wanted / population, scale=cohort / wanted, trained=cohort / population)
+    return replace(said, rate=wanted / population, scale=cohort / wanted, trained=rate)
