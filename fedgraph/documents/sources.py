@@ -9,6 +9,7 @@ A place in a document is a ``SourceLocation``: the keys and list positions on th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -220,26 +221,19 @@ def assign_source_key(data: object, key: str, value: object, error: Callable[[st
     *path, last = key.split(".")
     if not all((*path, last)) or len(path) > _MOST_SOURCE_DEPTH:
         raise error(f"{shorten_source_value(key)} is not a dotted key such as tasks.0.epsilons")
-    at = data
-    where: SourceLocation = ()
-    for part in path:
-        where = (*where, int(part) if isinstance(at, list) and _is_index(part) else part)
-        if isinstance(at, list) and _is_index(part) and int(part) < len(at):
-            at = at[int(part)]
-        elif isinstance(at, dict):
-            at = at.setdefault(part, {})
-        else:
+    at, where = data, list[str | int]()
+    for place, part in enumerate((*path, last)):
+        if isinstance(at, dict):
+            where.append(part)
+            at[part] = held = value if place == len(path) else at.get(part, {})
+        elif isinstance(at, list) and re.fullmatch("[0-9]{1,6}", part) and int(part) < len(at):
+            where.append(int(part))
+            at[int(part)] = held = value if place == len(path) else at[int(part)]
+        elif place < len(path):
             raise error(f"there is no {part!r} in {key!r}")
-    if isinstance(at, list):
-        if not _is_index(last) or int(last) >= len(at):
+        elif isinstance(at, list):
             raise error(f"{last!r} is not a position in {'.'.join(path)!r}, which has {len(at)} entries")
-        at[int(last)] = value
-        return (*where, int(last))
-    if isinstance(at, dict):
-        at[last] = value
-        return (*where, last)
-    raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
-
-
-def _is_index(part: str) -> bool:
-    return part.isascii() and part.isdigit() and len(part) < 7
+        else:
+            raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
+        at = held
+    return tuple(where)

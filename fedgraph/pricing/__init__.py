@@ -27,7 +27,7 @@ from fedgraph.pricing.quotes import Quote, QuotedFix, QuotedQuestion, QuotedRow
 from fedgraph.pricing.readings import Reading, ReadingRow, reading_in_clear
 
 _MOST_ROUNDS = 10**12
-_STEPS = 60
+_LOUDEST = 4.0**59  # times the noise of the file
 
 
 def price(
@@ -147,17 +147,13 @@ def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix
         return _again(document, factor)[1]()
 
     low, high = 1.0, 1.0
-    for _ in range(_STEPS):
-        if cost(high) <= target:
-            break
+    while cost(high) > target:
+        if high >= _LOUDEST:
+            return QuotedFix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
         low, high = high, high * 4
-    else:
-        return QuotedFix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
     while cost(low) <= target and low > 1e-9:
         high, low = low, low / 4
-    for _ in range(_STEPS):
-        if high / low <= 1 + 1e-5:
-            break
+    while high / low > 1 + 1e-5:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if cost(middle) <= target else (middle, high)
     assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.answers.open.values()]

@@ -130,14 +130,11 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
             event = FixedSizeGaussian(sigma, math.ceil(rate * rows), rows, touched_rows=1, replaced=True)
             return price(Repeated(event, rounds), delta)
         tail = losses.infinite_loss_mass(delta, rounds)
+        part = losses.LossPart(_joint_convexity(multiplier, rate, tail), None, rounds)
+        words = f"sampling without replacement at rate {rate:.6g}, Δ = 2·clip (Balle, Barthe & Gaboardi 2018; Zhu, Dong & Wang "
+        words += "2022, Theorem 11), composed on a pessimistic grid"
         found = [
-            AccountantPrice(
-                losses.compose_losses([losses.LossPart(_joint_convexity(multiplier, rate, tail), None, rounds)], delta),
-                delta,
-                "loss distribution",
-                f"sampling without replacement at rate {rate:.6g}, Δ = 2·clip (Balle, Barthe & Gaboardi 2018; Zhu, Dong & Wang "
-                "2022, Theorem 11), composed on a pessimistic grid",
-            ),
+            AccountantPrice(losses.compose_losses([part], delta), delta, "loss distribution", words),
             price(Repeated(Gaussian(multiplier / (2 if replaced else 1)), rounds), delta),
         ]
         if not replaced:
@@ -172,9 +169,11 @@ def _joint_convexity(multiplier: float, rate: float, tail: float) -> losses.Loss
 def _revealed(multiplier: float, rate: float, tail: float) -> losses.LossCurve:
     mu = 1 / multiplier
     high = mu * mu / 2 - mu * float(ndtri(min(0.5, tail / rate)))
-    return losses.LossCurve(
-        lambda e: rate * gaussian_deltas(e, mu) + (1 - rate) * -np.expm1(np.minimum(e, 0.0)), -high, high, math.sqrt(rate) * mu
-    )
+
+    def deltas(e: ArrayField) -> ArrayField:
+        return np.asarray(rate * gaussian_deltas(e, mu) + (1 - rate) * -np.expm1(np.minimum(e, 0.0)))
+
+    return losses.LossCurve(deltas, -high, high, math.sqrt(rate) * mu)
 
 
 def _log_expm1(e: ArrayField) -> ArrayField:

@@ -328,10 +328,8 @@ def priced_document_reader(document: PricedDocument, system: str | None = None) 
         return found[0]
     if found:
         raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
-    raise PricingError(
-        f"{document.path}: no system known here writes this; say which with --as ({', '.join(names)}), or describe it in a "
-        "neutral YAML (mechanism, unit, clip, noise_std, …)"
-    )
+    as_or = f"say which with --as ({', '.join(names)}), or describe it in a neutral YAML (mechanism, unit, clip, noise_std, …)"
+    raise PricingError(f"{document.path}: no system known here writes this; {as_or}")
 
 
 def _lists(document: PricedDocument, key: str) -> bool:

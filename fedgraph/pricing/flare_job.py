@@ -17,7 +17,6 @@ from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parsed_mapping
 from fedgraph.pricing.python_values import CallValue, ItemsValue, NameValue, Value, plain_value, value_candidates
 
 KNOWN_FLARE_FILTERS = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
-_Names = tuple[str, ...]
 KINDS = {"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF"}
 _ADDERS = {  # method of a recipe → the direction that its filter stands in
     "add_client_output_filter": "out", "add_client_input_filter": "in",
@@ -40,6 +39,9 @@ class FlareChain:
 
     tasks: tuple[str, ...]
     filters: tuple[FlareFilter, ...]
+
+
+_Placed = dict[str, dict[tuple[str, ...], tuple[FlareFilter, ...]]]  # site → tasks → filters in their order
 
 
 @dataclass(frozen=True)
@@ -201,17 +203,10 @@ def _rounds(document: PricedDocument, data: ParsedTable) -> int | None:
 def _read_python(document: PricedDocument) -> FlareJob:
     """The job that a Python file builds; ``PricingError`` for what FLARE would refuse."""
     job = FlareJob(rounds=_rounds_of_calls(document))
-    placed: dict[str, dict[tuple[str, ...], tuple[FlareFilter, ...]]] = {}  # site → tasks → filters in their order
-    sites: set[str] = set()
+    placed: _Placed = {}
     calls = document.made(*_ADDERS, "to", "to_clients", "to_server")
     for call in calls:
-        for used, direction, targets, tasks in _added(document, call, job):
-            if direction == "site":
-                sites |= set(targets)
-            elif direction == "out":
-                for target in targets:
-                    there = placed.setdefault(target, {})
-                    there[tasks] = (*there.get(tasks, ()), used)
+        _place(document, call, job, placed)
     # The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none.
     kinds = set()
     for call in document.calls:
@@ -219,12 +214,12 @@ def _read_python(document: PricedDocument) -> FlareJob:
         if call.reached and ("params_transfer_type" in call.keywords or call.name.endswith(("Recipe", "ScriptRunner"))):
             kinds.add(KINDS.get("FULL" if value is None else _last(value).upper()))
     kind, everywhere = (kinds.pop() if len(kinds) == 1 else None), placed.pop("*", {})
-    named = sorted((sites | set(placed)) - {"*", "server"})
+    named = sorted(set(placed) - {"server"})
     for site in named or ["*"]:
         own = placed.get(site, {})
         chains = tuple(FlareChain(t, (*everywhere.get(t, ()), *own.get(t, ()))) for t in {**everywhere, **own})
         job.sites.append(FlareSite("the clients" if site == "*" else site, chains, (), kind))
-    if placed and len(named) == 1:
+    if any(placed.values()) and len(named) == 1:
         clients = _numbers(document, ["n_clients", "num_clients", "min_clients"], "clients in all")
         count = int(max(clients, default=1))
         job.sites += [FlareSite(f"{count - 1} of {count} sites", (), (), kind)] if count > 1 else []
@@ -235,17 +230,17 @@ def _read_python(document: PricedDocument) -> FlareJob:
     return job
 
 
-def _added(document: PricedDocument, call: CallValue, job: FlareJob) -> Iterator[tuple[FlareFilter, str, _Names, _Names]]:
-    """(filter, direction, sites, tasks) of what a call adds; direction ``site`` where it adds something else to sites."""
-    held = call.get("filter") if call.name in _ADDERS else call.get("obj")
-    target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target"), ("*",))
-    inner = plain_value(held)
+def _place(document: PricedDocument, call: CallValue, job: FlareJob, placed: _Placed) -> None:
+    """The filter that a call adds, at its sites. Where it adds something else, its sites are known then."""
+    inner = plain_value(call.get("filter" if call.name in _ADDERS else "obj"))
     used = inner.name if isinstance(inner, CallValue) else ""
+    said = call.get("clients") if call.name in _ADDERS else call.get("target") if call.name == "to" else None
+    target = _words(said, ("*",))
     if call.name in _ADDERS:
         direction = _ADDERS[call.name]
-        target = ("server",) if direction == "server" else _words(call.get("clients"), ("*",))
     elif used not in KNOWN_FLARE_FILTERS:
-        yield FlareFilter(used, {}), "site", tuple(t for t in target if t != "server") if call.name == "to" else (), ()
+        for site in target if call.name == "to" else ():
+            placed.setdefault(site, {})
         return
     else:
         said = plain_value(call.get("filter_type"))
@@ -257,14 +252,16 @@ def _added(document: PricedDocument, call: CallValue, job: FlareJob) -> Iterator
         direction = "server" if call.name == "to_server" or target == ("server",) else direction
     if not isinstance(inner, CallValue):
         return
-    if direction in ("in", "server"):
+    if direction != "out":
         why = "it filters what arrives, not what is sent" if direction == "in" else "it stands on the server"
         job.aside += [f"{used} (line {inner.line}): {why}"] if used in KNOWN_FLARE_FILTERS else []
-        return
-    if not document.answers.taken(call):
+    elif not document.answers.taken(call):
         job.aside.append(f"{used} (line {call.line}) is only added where {' and '.join(call.conditions)} holds")
-        return
-    yield FlareFilter(used, _args(document, inner)), "out", target, _words(call.get("tasks"), ("*",))
+    else:
+        kept, tasks = FlareFilter(used, _args(document, inner)), _words(call.get("tasks"), ("*",))
+        for site in target:
+            there = placed.setdefault(site, {})
+            there[tasks] = (*there.get(tasks, ()), kept)
 
 
 def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:

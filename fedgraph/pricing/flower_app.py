@@ -14,7 +14,7 @@ from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.open_facts import fact_value_text
-from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
+from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parsed_mapping
 from fedgraph.pricing.python_values import CallValue, FunctionValue, ItemsValue, NameValue, Value, is_plain_value, plain_value
 
 _COMPONENTS = ("tool", "flwr", "app", "components")
@@ -77,9 +77,8 @@ def assemble_flower_app(document: PricedDocument) -> FlowerApp:
     """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
     if document.kind == "python":
         return _assembled(document, None, _simulated(document))
-    flwr, answers = parsed_mapping(parsed_mapping(document.data.get("tool")).get("flwr")), document.answers
-    app = parsed_mapping(flwr.get("app"))
-    components = parsed_mapping(app.get("components"))
+    flwr, answers = parsed_mapping(document.data, "tool", "flwr"), document.answers
+    components = parsed_mapping(flwr, "app", "components")
     files: dict[str, tuple[Path, str]] = {}
     for role in ("serverapp", "clientapp"):
         reference = components.get(role)
@@ -87,16 +86,13 @@ def assemble_flower_app(document: PricedDocument) -> FlowerApp:
             raise document.error(f"missing [tool.flwr.app.components] {role}", *_COMPONENTS)
         files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
     (server, _), (client, name) = files["serverapp"], files["clientapp"]
-    config = {key: value if is_plain_value(value) else None for key, value in _flat(app.get("config")).items()}
     # A value of ``run_config``: the answer to it, or what the file says until somebody says otherwise.
-    known = {
-        key: values.AssumedValue(
-            value, (f"run_config {key} = {value!r} (pyproject.toml), which flwr run --run-config may change",)
-        )
-        if (answer := answers.known(key)) is None and value is not None
-        else answer
-        for key, value in config.items()
-    }
+    known: dict[str, Value] = {}
+    for key, held in _flat(parsed_mapping(flwr, "app", "config")).items():
+        value = held if is_plain_value(held) else None
+        said = f"run_config {key} = {value!r} (pyproject.toml), which flwr run --run-config may change"
+        answer = answers.known(key)
+        known[key] = values.AssumedValue(value, (said,)) if answer is None and value is not None else answer
     program = document.follow(server, documents.priced_document_text(server), known, document.path.parent, client)
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
     if found is None:
@@ -105,30 +101,25 @@ def assemble_flower_app(document: PricedDocument) -> FlowerApp:
 
 
 def _python_file(document: PricedDocument, role: str, reference: str) -> Path:
-    module = reference.partition(":")[0]
-    parts = module.split(".")
+    parts = reference.partition(":")[0].split(".")
     if not all(part.isidentifier() for part in parts):
         raise document.error(f"{role} = {reference!r} is not package.module:name", *_COMPONENTS, role)
-    root = document.path.parent
-    for base in (root, root / "src"):
-        for path in (base.joinpath(*parts).with_suffix(".py"), base.joinpath(*parts, "__init__.py")):
-            if path.is_file():
-                return path
+    bases = [base.joinpath(*parts) for base in (document.path.parent, document.path.parent / "src")]
+    for path in (path for base in bases for path in (base.with_suffix(".py"), base / "__init__.py")):
+        if path.is_file():
+            return path
     raise document.error(f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", *_COMPONENTS, role)
 
 
-def _nodes(document: PricedDocument, flwr: dict[str, ParsedTree]) -> int | None:
+def _nodes(document: PricedDocument, flwr: ParsedTable) -> int | None:
     """The nodes of the default federation, or of the only one; of several without a default it is asked."""
     federations = parsed_mapping(flwr.get("federations"))
     sizes = {name: _flat(held).get("options.num-supernodes") for name, held in federations.items() if isinstance(held, dict)}
-    named = federations.get("default")
-    if isinstance(named, str):
-        size = sizes.get(named)
-        return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
-    counts = sorted({s for s in sizes.values() if isinstance(s, int) and not isinstance(s, bool) and s > 0})
-    if len(sizes) == 1:
-        return counts[0] if counts else None
-    if len(counts) > 1 or (counts and len(sizes) > len(counts)):
+    known = {name: s for name, s in sizes.items() if isinstance(s, int) and not isinstance(s, bool) and s > 0}
+    if isinstance(named := federations.get("default"), str):
+        return known.get(named)
+    counts = sorted(set(known.values()))
+    if counts and len(sizes) > 1 and (len(counts) > 1 or len(sizes) > len(counts)):
         words = f"{len(sizes)} federations and no default: how many clients has the one that is run?"
         return int(document.answers.ask("clients in all", words, tuple(float(c) for c in counts), float(counts[0])))
     return counts[0] if counts else None
@@ -136,11 +127,9 @@ def _nodes(document: PricedDocument, flwr: dict[str, ParsedTree]) -> int | None:
 
 def _simulated(document: PricedDocument) -> int | None:
     """The nodes that a simulation in the file is started with."""
-    for call in document.made("run_simulation", "start_simulation"):
-        name = "num_supernodes" if call.name == "run_simulation" else "num_clients"
-        if (found := document.number(call, name, "clients in all")) is not None and found >= 1:
-            return int(found)
-    return None
+    names = {"run_simulation": "num_supernodes", "start_simulation": "num_clients"}
+    found = (document.number(call, names[call.name], "clients in all") for call in document.made(*names))
+    return next((int(number) for number in found if number is not None and number >= 1), None)
 
 
 def _assembled(document: PricedDocument, client: Value, clients: int | None) -> FlowerApp:
@@ -245,8 +234,8 @@ def _wrapped(document: PricedDocument, mod: FunctionValue) -> tuple[list[CallVal
     return [o for o in owners if isinstance(o, CallValue)], {c.name for c in inside if c.name != "()"}
 
 
-def _flat(held: ParsedTree, at: str = "") -> dict[str, ParsedTree]:
-    out: dict[str, ParsedTree] = {}
+def _flat(held: ParsedTree, at: str = "") -> ParsedTable:
+    out: ParsedTable = {}
     for key, value in held.items() if isinstance(held, dict) else ():
         name = f"{at}{key}"
         out |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}

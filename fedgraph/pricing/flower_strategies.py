@@ -60,8 +60,8 @@ class _Part:
         said = f" They are {self.real:g} and the noise is for {sampled:g}: equal clients weigh {even:.4g}." if even != 1 else ""
         question = (
             "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the number of "
-            f"sampled clients (1 where all are equal).{said}"
         )
+        question += f"sampled clients (1 where all are equal).{said}"
         tried = (sampled, min(4.0, sampled), min(2.0, sampled), even)
         return max(answers.ask(_HEAVIEST, question, tuple(dict.fromkeys(tried)), max(sampled, even)), even)
 

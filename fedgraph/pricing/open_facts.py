@@ -143,9 +143,8 @@ class OpenFactAnswers:
             if len(numbers) == len(found):
                 words = " or ".join(f"{n:g}" for n in numbers)
                 return self.ask(named, f"Which value has {name}{_at(line)}? The file leaves {words}.", tuple(numbers))
-            inner = next(
-                (v for v in found if isinstance(v, (UnresolvedValue, values.MethodValue))), UnresolvedValue("one of several")
-            )
+            undecided = (v for v in found if isinstance(v, (UnresolvedValue, values.MethodValue)))
+            inner = next(undecided, UnresolvedValue("one of several"))
         if isinstance(inner, (int, float)) and not isinstance(inner, bool):
             return float(inner) if math.isfinite(inner) else None
         if inner is None or is_plain_value(inner):

@@ -97,9 +97,8 @@ class Options:
         if value is None:
             raise self.error(name, f"missing option {name!r}; allowed: {', '.join(allowed)}")
         if str(value) not in allowed:
-            raise self.error(
-                name, f"{name}: found {value!r}{suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
-            )
+            hint = suggest_plugin_name(str(value), allowed)
+            raise self.error(name, f"{name}: found {value!r}{hint}; allowed: {', '.join(allowed)}")
         return str(value)
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -129,6 +128,5 @@ class Options:
         """``PricingError`` naming the first option that is not known. also: others that a file of another kind has."""
         for name in self.rest:
             allowed = sorted(self._read | set(also))
-            raise self.error(
-                name, f"unknown option {name!r}{suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
-            )
+            hint = suggest_plugin_name(name, allowed)
+            raise self.error(name, f"unknown option {name!r}{hint}; allowed: {', '.join(allowed)}")

@@ -301,9 +301,8 @@ def joint_pfl_mechanism(document: PricedDocument, said: PflMechanism, parts: Seq
             why = f"{len(parts)} parts of one cohort, Laplace among them: composed, without amplification by sampling"
         rows.append(ReadingRow("user", relation, SEEN_WITH_MODELS, cost, times, delta, why))
     order = f"{ORDER} One draw of the cohort serves all parts, so that they are amplified together and not one by one."
-    return replace(
-        _reading(said, rows, order=order), settings={f"noise_parameters[{i}]": p.noise * louder for i, p in enumerate(parts)}
-    )
+    settings = {f"noise_parameters[{i}]": p.noise * louder for i, p in enumerate(parts)}
+    return replace(_reading(said, rows, order=order), settings=settings)
 
 
 def local_pfl_mechanism(document: PricedDocument, kind: str, said: PflMechanism, louder: float) -> list[ReadingRow]:

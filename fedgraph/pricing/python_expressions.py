@@ -82,9 +82,9 @@ class PythonExpressions(PythonObjects):
                 inner_parts = [p.value if isinstance(p, ast.FormattedValue) else p for p in parts]
                 texts = [self.value(part, scope) for part in inner_parts]
                 odd = any(isinstance(p, ast.FormattedValue) and (p.format_spec or p.conversion != -1) for p in parts)
-                return (
-                    UnresolvedValue(node) if odd else py.lift_over_values(node, lambda *said: "".join(map(str, said)), *texts)
-                )
+                if odd:
+                    return UnresolvedValue(node)
+                return py.lift_over_values(node, lambda *said: "".join(map(str, said)), *texts)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
                 return self._comprehension(node, scope)
             case ast.Call():

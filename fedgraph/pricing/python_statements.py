@@ -2,6 +2,7 @@
 
 import ast
 import operator
+from collections.abc import Mapping
 
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_expressions import PythonExpressions
@@ -10,6 +11,7 @@ from fedgraph.pricing.python_values import ScopeValue, TableValue, UnresolvedVal
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
 STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
+_LEAVES: Mapping[type[ast.stmt], str] = {ast.Raise: ABORTED, ast.Break: LEFT, ast.Continue: LEFT}
 _EXITS = ("sys.exit", "exit", "quit", "os._exit", "os.abort")
 
 
@@ -63,10 +65,6 @@ class PythonStatements(PythonExpressions):
                 scope.returned.append(self.value(value, scope))
                 self.escape(scope.returned[-1])
                 return LEFT
-            case ast.Raise():
-                return ABORTED
-            case ast.Break() | ast.Continue():
-                return LEFT
             case ast.Global(names=names):
                 scope.elsewhere.update(dict.fromkeys(names, scope.module))
             case ast.Nonlocal(names=names):
@@ -74,8 +72,13 @@ class PythonStatements(PythonExpressions):
             case ast.Delete(targets=targets):
                 for target in targets:
                     self.assign(target, UnresolvedValue(target), scope)
-            case ast.If():
-                return self._if(node, scope)
+            case ast.If(test=test, body=body, orelse=otherwise):
+                found = self.value(test, scope)
+                if (decided := value_truth(found)) is not None:
+                    self.skipped |= dict.fromkeys(py.value_notes(found))
+                    return self.block(body if decided else otherwise, scope)
+                words = f"`{ast.unparse(test)}` (line {node.lineno})"
+                return self.branches([(words, body), (f"not {words}", otherwise)], scope)
             case ast.Match():
                 return self._match(node, scope)
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
@@ -90,7 +93,7 @@ class PythonStatements(PythonExpressions):
                 return self._for(node, scope)
             case ast.While(test=test, orelse=otherwise):
                 return self.block(otherwise, scope) if value_truth(self.value(test, scope)) is False else self.loop(node, scope)
-        return NEXT
+        return _LEAVES.get(type(node), NEXT)
 
     def assign(self, target: ast.expr, value: Value, scope: ScopeValue) -> None:
         match target:
@@ -157,15 +160,6 @@ class PythonStatements(PythonExpressions):
             for name in [k for k, v in home.local.items() if py.is_plain_value(plain_value(v))]:
                 home.local[name] = UnresolvedValue(f"{name}, which exec may set")
         return None
-
-    def _if(self, node: ast.If, scope: ScopeValue) -> str:
-        test = self.value(node.test, scope)
-        decided = value_truth(test)
-        if decided is not None:
-            self.skipped |= dict.fromkeys(py.value_notes(test))
-            return self.block(node.body if decided else node.orelse, scope)
-        words = f"`{ast.unparse(node.test)}` (line {node.lineno})"
-        return self.branches([(words, node.body), (f"not {words}", node.orelse)], scope)
 
     def branches(self, cases: list[tuple[str, list[ast.stmt]]], scope: ScopeValue) -> str:
         """Several blocks of which one is run; the names that they leave are joined."""

@@ -47,15 +47,9 @@ class QuotedRow:
 
     def to_dict(self, price: AccountantPrice | None) -> dict[str, ParsedTree]:
         """One of its prices as JSON."""
-        return {
-            "epsilon": None if price is None else _number(price.epsilon),
-            "delta": self.row.delta if price is None else price.delta,
-            "unit": self.row.unit,
-            "relation": self.row.relation,
-            "theorem": f"{price.accountant}: {price.theorem}"
-            if price
-            else "a missing fact leaves the total open: see questions",
-        }
+        theorem = f"{price.accountant}: {price.theorem}" if price else "a missing fact leaves the total open: see questions"
+        epsilon, delta = (_number(price.epsilon), price.delta) if price else (None, self.row.delta)
+        return {"epsilon": epsilon, "delta": delta, "unit": self.row.unit, "relation": self.row.relation, "theorem": theorem}
 
 
 @dataclass(frozen=True)
@@ -198,8 +192,8 @@ def quote_as_text(quote: Quote) -> str:
     Returns:
         What is published, provable and unprotected, the questions and the fix. Sentences are wrapped at ``WIDTH`` columns.
     """
-    said = {"assumed": quote.reading.assumed, "order": quote.reading.order, "unprotected": quote.reading.unprotected,
-            "not priced": quote.reading.not_priced}  # fmt: skip
+    told = vars(quote.reading)
+    said = {key.replace("_", " "): told[key] for key in ("assumed", "order", "unprotected", "not_priced")}
     return render_quotes("page.txt", False, q=quote, said=said, claim=quoted_claim, wrapped=_wrapped).rstrip()
 
 

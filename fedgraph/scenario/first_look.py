@@ -97,10 +97,9 @@ def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], 
     for name, words in texts.items():
         if len(words) > _MOST_TEXTS and (comma := sum(map(bool, map(_COMMA.fullmatch, words)))) > 0.5 * len(words):
             example = next(filter(_COMMA.fullmatch, columns[name]))
-            raise DataError(
-                f"{place}: column {name!r} holds {comma:,} numbers with a decimal comma, such as {example!r}; "
-                "allowed: a decimal point, as in 2.5; or leave the column out"
-            )
+            allowed = "allowed: a decimal point, as in 2.5; or leave the column out"
+            found = f"{comma:,} numbers with a decimal comma, such as {example!r}"
+            raise DataError(f"{place}: column {name!r} holds {found}; {allowed}")
     dropped = [name for name, words in texts.items() if len(words) > _MOST_TEXTS and name not in own]
     parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
     parameters |= {"drop": dropped} if dropped else {}

@@ -278,10 +278,8 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
     counts = [loaded.labels.tolist().count(number) for number in range(max(2, loaded.num_classes))]
     if min(counts) < _FEWEST_OF_A_CLASS:
         named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts, strict=False)]
-        raise ScenarioError(
-            f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {_FEWEST_OF_A_CLASS} "
-            "graphs or more, since some train and others test"
-        )
+        each = f"{_FEWEST_OF_A_CLASS} graphs or more, since some train and others test"
+        raise ScenarioError(f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {each}")
     rows, title, found = collection.own_collection_as_rows(loaded), path.resolve().name, loaded.provenance.detail
     many, owners, least = len(loaded.graphs), loaded.owner is not None, min(counts)
     return WantedData("own/graphs", path, title, found, 0, False, 0, rows, many, loaded, owners, least)

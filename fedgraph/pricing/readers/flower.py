@@ -85,28 +85,27 @@ def _local_mods(app: FlowerApp) -> list[CallValue] | Reading:
     longest = max(held, key=len)
     if len(longest) > 1:
         raise _several(app.document, longest)
-    found = dict.fromkeys(m for mods in held for m in mods)
-    return sorted(found, key=lambda m: -_weakness(app, m))[:1]
+
+    def noise(mod: CallValue) -> float:
+        clip, std, *_ = _said(app, mod)
+        return std / clip
+
+    return [min((mod for mods in held for mod in mods), key=noise)]
 
 
-def _weakness(app: FlowerApp, call: CallValue) -> float:
-    """clip / noise std of a LocalDpMod."""
-    clip, sensitivity, epsilon, delta = _said(app, call)
-    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
-    return clip / std if std > 0 else math.inf
-
-
-def _said(app: FlowerApp, call: CallValue) -> tuple[float, float, float, float]:
+def _said(app: FlowerApp, call: CallValue) -> tuple[float, float, float, float, float]:
+    """(clip, noise std, sensitivity, ε, δ) of a LocalDpMod."""
     need = app.document.need
     clip, delta = need(call, "clipping_norm", above=0.0), need(call, "delta", above=0.0, below=1.0)
-    return clip, need(call, "sensitivity", least=0.0), need(call, "epsilon", least=0.0), delta
+    sensitivity, epsilon = need(call, "sensitivity", least=0.0), need(call, "epsilon", least=0.0)
+    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
+    return clip, std, sensitivity, epsilon, delta
 
 
 def _local(app: FlowerApp, call: CallValue) -> Reading:
     if odd := app.document.altered(call):
         return _app_in_clear(app, odd)
-    clip, sensitivity, epsilon, delta = _said(app, call)
-    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
+    clip, std, sensitivity, epsilon, delta = _said(app, call)
     rounds, made, rows = app.ask_rounds(), std * app.document.louder, []
     for relation, move in (("zero-out", 1), ("replace", 2)):
         mu = move * clip / made if made else math.inf
@@ -114,20 +113,15 @@ def _local(app: FlowerApp, call: CallValue) -> Reading:
         why = f"noise std = {made:.6g}, an update may move by {size}"
         cost = costs.cost_of_gaussian(made / clip, move == 2)
         rows.append(ReadingRow("client", relation, SEEN_BY_SERVER, cost, rounds, delta, why))
-    typed = f"The option sensitivity = {sensitivity:g} is a number the user types; the clip bounds what a client can change, "
-    typed += f"{clip:g}."
+    typed = "is a number the user types; the clip bounds what a client can change"
+    typed = f"The option sensitivity = {sensitivity:g} {typed}, {clip:g}."
     order = "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
     words = f"LocalDpMod with clip {clip:g}, sensitivity {sensitivity:g}: noise std = {std:.4g}"
-    unprotected = (
-        "the metrics and the number of examples that each reply carries",
-        "one patient among a client's: covered only as a part of the client's whole update, at the client's price",
-        *_hidden_sums(app),
-    )
-    return Reading(
-        tuple(rows), (PublishedReading(epsilon, delta, "per round", words),), unprotected,
-        order=(order, *([typed] if sensitivity != clip else [])), settings={"epsilon": epsilon / app.document.louder},
-        people=app.clients,
-    )  # fmt: skip
+    patient = "one patient among a client's: covered only as a part of the client's whole update, at the client's price"
+    unprotected = ("the metrics and the number of examples that each reply carries", patient, *_hidden_sums(app))
+    claim = PublishedReading(epsilon, delta, "per round", words)
+    orders, settings = (order, *([typed] if sensitivity != clip else [])), {"epsilon": epsilon / app.document.louder}
+    return Reading(tuple(rows), (claim,), unprotected, (), orders, settings, people=app.clients)
 
 
 def _central(app: FlowerApp, call: CallValue) -> Reading:

@@ -94,9 +94,8 @@ def read_dpdgc_command(document: PricedDocument) -> Reading:
     nodes = int(document.ask("training nodes"))
     delta, size = _delta(document, claim, "edges or training nodes"), min(batch, nodes)
 
-    def event(sigma: float, touched: int, spread: float) -> Event:
-        # std = 2·clip·σ: multiplier 2σ relative to the clip; spread: how far A·W moves, in units of its own noise scale
-        step = FixedSizeGaussian(2 * sigma, size, nodes, min(touched, nodes), replaced=True)
+    def event(sigma: float, touched: int, spread: float) -> Event:  # spread: how far A·W moves, in units of its noise scale
+        step = FixedSizeGaussian(2 * sigma, size, nodes, min(touched, nodes), replaced=True)  # std = 2·clip·σ
         return Composed((*(Repeated(step, math.ceil(e * nodes / size)) for e in stages), Gaussian(sigma / spread)))
 
     sigma = document.louder * calibrate.calibrate_noise(lambda s: event(s, 1, 1.0), claim.epsilon or 0.0, delta)

@@ -51,8 +51,8 @@ def _keras(document: PricedDocument, call: CallValue) -> Reading:
     """``keras_api.DPKerasConfig``, which ``keras_api.make_private`` has to get."""
     given = [plain_value(w.get("params")) for w in document.made("make_private")]
     if not given:
-        reason = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
-        return dp_sgd.training_in_clear(reason, "call keras_api.make_private")
+        nothing = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
+        return dp_sgd.training_in_clear(nothing, "call keras_api.make_private")
     if not any(params is call or isinstance(params, py.ChoiceValue) for params in given):
         raise document.error_at(call, "make_private gets another configuration than this one; price a file with one")
     held = call.get("poisson_sampling_in_fit")
@@ -97,7 +97,7 @@ def _ran(document: PricedDocument, planned: float | None) -> int | None:
     lengths = [n for held in (*document.program.looped, updates) if isinstance(n := plain_value(held), int)]
     longer = sorted({float(n) for n in lengths if planned is not None and n > planned}, reverse=True)
     if planned is None or not longer:
-        return None if planned is None else int(planned)
+        return planned if planned is None else int(planned)
     question = f"How many steps are run? Noise is for {planned:g}, and a loop of the file runs {longer[0]:g} times."
     return int(document.answers.ask("steps that are run", question, (*longer, planned)))
 
@@ -173,10 +173,8 @@ def _sampled(document: PricedDocument, call: CallValue, said: DpSgdTraining, eps
         rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:], known=said.rate)
         steps = int(document.ask("steps", said.steps))
         noise, said = costs.noise_at_cost(epsilon or 0.0, delta, rate, planned or steps), replace(said, rate=rate, steps=steps)
-    return dp_sgd.read_dp_sgd(document, DpSgdTraining(
-        noise, sampling="poisson" if poisson else "shuffled", rate=said.rate, steps=said.steps, delta=said.delta,
-        published=(claim,), order=() if poisson else (document.words["cut"],), people=said.people,
-    ))  # fmt: skip
+    said = replace(said, multiplier=noise, sampling="poisson" if poisson else "shuffled", published=(claim,))
+    return dp_sgd.read_dp_sgd(document, replace(said, order=() if poisson else (document.words["cut"],)))
 
 
 def _plan(document: PricedDocument, call: CallValue) -> Reading:
@@ -191,9 +189,8 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
         line = trained[0].line
         unused = f"line {line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
         return dp_sgd.training_in_clear(unused, "pass clipped sums through the plan's noise_addition_transform")
-    calibrated = next((c for c in document.made("calibrate")), None)
-    epsilon = document.number(calibrated, "epsilon") if calibrated else None
-    delta, people = document.number(calibrated, "delta") if calibrated else None, document.number(call, "num_examples")
+    calibrated, people = next(iter(document.made("calibrate")), None), document.number(call, "num_examples")
+    epsilon, delta = (document.number(calibrated, name) if calibrated else None for name in ("epsilon", "delta"))
     given = document.number(call, "noise_multiplier") if call.held("noise_multiplier") is not None and not calibrated else None
     truncated = call.held("truncated_batch_size") is not None
     if truncated and (bands > 1 or given is None):
@@ -218,8 +215,7 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
     how = "" if poisson else document.words["cut"]
     return dp_sgd.read_dp_sgd(document, DpSgdTraining(
         noise, sampling="shuffled" if not poisson else "fixed" if truncated else "poisson", rate=rate, steps=steps,
-        delta=delta, people=people,
-        published=reading_without_claim("a plan with its noise multiplier; ε comes from its dp_event"),
+        delta=delta, people=people, published=reading_without_claim("a plan with its noise multiplier; ε comes from its dp_event"),
         order=tuple(filter(None, (several, how, document.words["truncated"] if truncated else ""))),
     ))  # fmt: skip
 

@@ -5,6 +5,7 @@ The accountant prices ``noise_parameter``; a simulation adds noise_scale·noise_
 one), so that a **real** run with noise_scale < 1 is worth less: both are priced.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,11 @@ _ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccou
 _BANDED, _ADAPTIVE, _LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
 _WRAPPER = "CentrallyAppliedPrivacyMechanism"
 _SINGLE, _JOINT = "construct_single_iteration", "JointPrivacyAccountant"
+_PRICED: Mapping[str, Callable[[PricedDocument, PflMechanism], Reading]] = {
+    "gaussian": pfl_mechanisms.single_pfl_mechanism,
+    "gaussian_moments_accountant": pfl_mechanisms.gaussian_pfl_mechanism,
+    "laplace": pfl_mechanisms.laplace_pfl_mechanism,
+}
 _KEYS = (*_ACCOUNTANTS, _BANDED, _LAPLACE, _SINGLE, "GaussianMechanism", _JOINT, "construct_from_privacy_accountant", _ADAPTIVE)
 CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
 
@@ -35,8 +41,7 @@ def read(document: PricedDocument) -> Reading:
     if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or _ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
         return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the backend first")
-    joint = _only(document, _JOINT)
-    if joint is not None:
+    if (joint := _only(document, _JOINT)) is not None:
         return _joint(document, joint)
     several = [call for call in _taken(document) if call.name in (_BANDED, _LAPLACE, _SINGLE) or _ADAPTIVE in call.dotted]
     if document.made("JointMechanism") or len(several) > 1:
@@ -131,9 +136,8 @@ def _gaussian(document: PricedDocument, adaptive: CallValue | None, said: PflMec
 def _mechanism(document: PricedDocument, adaptive: CallValue | None) -> Reading:
     call = next((c for c in _taken(document) if c.name == "GaussianMechanism"), None)
     if call is None and (dead := document.dead(*_KEYS)):
-        reason = (
-            f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls: statistics are sent in clear"
-        )
+        stands = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
+        reason = f"{stands}: statistics are sent in clear"
         return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the algorithm first")
     if call is None:
         raise PricingError(f"{document.path}: no accountant and no mechanism of pfl with numbers stands here")
@@ -185,12 +189,8 @@ def _flags(document: PricedDocument) -> Reading:
     own = (options.number("local_epsilon", 1.0, above=True) or 1.0, options.delta("local_delta", 1e-5) or 1e-5)
     said, separation = _run(options, mechanism), options.whole("min_separation", 48, 2)
     rest = tuple(options.rest)
-    if mechanism == "gaussian":
-        found = pfl_mechanisms.single_pfl_mechanism(document, said)
-    elif mechanism == "gaussian_moments_accountant":
-        found = pfl_mechanisms.gaussian_pfl_mechanism(document, said)
-    elif mechanism == "laplace":
-        found = pfl_mechanisms.laplace_pfl_mechanism(document, said)
+    if mechanism in _PRICED:
+        found = _PRICED[mechanism](document, said)
     elif mechanism == "banded_matrix_factorization":
         found = pfl_mechanisms.banded_pfl_mechanism(document, said, separation, None)
     else:
