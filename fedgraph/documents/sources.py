@@ -139,8 +139,7 @@ class YamlSource:
         try:
             return self._scalars.construct_object(node)
         except (ValueError, OverflowError, yaml.YAMLError) as error:
-            said = f"{shown} cannot be read as the value it looks like: {shorten_source_value(error)}"
-            raise self._at(line, said) from error
+            raise self._at(line, f"{shown} cannot be read as the value it looks like: {shorten_source_value(error)}") from error
 
     def _mapping(self, node: yaml.MappingNode, at: SourceLocation, inside: tuple[yaml.Node, ...]) -> dict[str, object]:
         own: dict[str, object] = {}

@@ -154,8 +154,7 @@ def list_deployable_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str,
 
 def _num_honest(plan: Plan) -> int:
     """How many clients' noise hides one unit in what the viewer sees: all but the colluders'; one where messages are seen."""
-    secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return plan.schedule.min_clients - plan.facts.colluders if secure else 1
+    return plan.schedule.min_clients - plan.facts.colluders if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
 
 
 def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> _PlannedSum:

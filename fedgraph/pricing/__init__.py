@@ -112,8 +112,7 @@ def _quoted(document: PricedDocument, target: float | None) -> Quote:
     said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
     more = (f"{said}it allows giving one of them away.",) if above else ()
     reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *newer, *answers.notes))
-    bounded = all(u.worst is not None for u in answers.open.values())
-    rows = tuple(_priced(row, bounded) for row in reading.rows)
+    rows = tuple(_priced(row, all(u.worst is not None for u in answers.open.values())) for row in reading.rows)
     tables = tuple(_asked(document, unknown) for unknown in answers.open.values())
     fix = None if target is None else _fix(document, reading, target)
     return Quote(str(document.path), system, reading, rows, tables, fix, answers.place)
@@ -162,8 +161,7 @@ def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix
     # Six digits, towards more noise: up where more noise is a larger number, down where it is a smaller one.
     out: dict[str, float | int | str] = {}
     for name, setting in settings.items():
-        later = noisier[name]
-        value, other = (v() if callable(v) else v for v in (setting, later))
+        value, other = (v() if callable(v) else v for v in (setting, noisier[name]))
         if isinstance(value, float) and isinstance(other, (int, float)) and value > 0 and math.isfinite(value):
             scale = 10.0 ** (5 - math.floor(math.log10(value)))
             step = math.ceil(value * scale) if other >= value else math.floor(value * scale)

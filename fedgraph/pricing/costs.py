@@ -70,11 +70,8 @@ def cost_of_sampled_laplace(multiplier: float, rate: float, replaced: bool, fixe
     whole = cost_of_laplace(multiplier, replaced)
     if rate == 1 or multiplier == 0 or math.isinf(multiplier):
         return whole
-    inner = (1 if not replaced and not fixed else 2) / multiplier
-    amplified = amplified_epsilon(inner, rate)
-    if amplified >= (2 if replaced else 1) / multiplier:
-        return whole
-    return cost_of_pure(amplified)
+    amplified = amplified_epsilon((1 if not replaced and not fixed else 2) / multiplier, rate)
+    return whole if amplified >= (2 if replaced else 1) / multiplier else cost_of_pure(amplified)
 
 
 def cost_of_pure(epsilon: float) -> CostOfRounds:

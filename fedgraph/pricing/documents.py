@@ -144,8 +144,7 @@ class PricedDocument:
     def used(self, *names: str) -> tuple[list[CallValue], str]:
         """The calls of these names that are reached and taken, and, where there are none, why not."""
         found = self.made(*names)
-        taken = [call for call in found if self.answers.taken(call)]
-        if taken:
+        if taken := [call for call in found if self.answers.taken(call)]:
             return taken, ""
         if found:
             return [], f"{found[0].name} (line {found[0].line}) is only made where {' and '.join(found[0].conditions)} holds"
@@ -229,8 +228,7 @@ def read_priced_document(path: Path) -> PricedDocument:
         if (job := _job(path)) is not None:
             return job
         names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json")
-        inside = next((path / name for name in names if (path / name).is_file()), None)
-        if inside is None:
+        if (inside := next((path / name for name in names if (path / name).is_file()), None)) is None:
             raise PricingError(f"{path}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
         path = inside
     suffix = path.suffix.lower()

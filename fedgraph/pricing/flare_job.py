@@ -87,8 +87,7 @@ def _client(document: PricedDocument, name: str, data: ParsedTable, job: FlareJo
         if kind == "task_data_filters":
             job.aside += [f"{used} in task_data_filters: it filters what arrives, not what is sent" for used in known]
             continue
-        direction = str(held.get("direction", "out")).lower()
-        if direction not in ("in", "out", "inout"):
+        if (direction := str(held.get("direction", "out")).lower()) not in ("in", "out", "inout"):
             raise document.error(f"direction: found {direction!r}; allowed: in, out, inout", "task_result_filters")
         tasks = held.get("tasks", "*")
         named = tuple(str(t) for t in tasks) if isinstance(tasks, list) else (str(tasks),)
@@ -220,8 +219,7 @@ def _read_python(document: PricedDocument) -> FlareJob:
         chains = tuple(FlareChain(t, (*everywhere.get(t, ()), *own.get(t, ()))) for t in {**everywhere, **own})
         job.sites.append(FlareSite("the clients" if site == "*" else site, chains, (), kind))
     if any(placed.values()) and len(named) == 1:
-        clients = _numbers(document, ["n_clients", "num_clients", "min_clients"], "clients in all")
-        count = int(max(clients, default=1))
+        count = int(max(_numbers(document, ["n_clients", "num_clients", "min_clients"], "clients in all"), default=1))
         job.sites += [FlareSite(f"{count - 1} of {count} sites", (), (), kind)] if count > 1 else []
     given = [held for call in calls for name in ("filter", "obj") for held in value_candidates(plain_value(call.get(name, 0)))]
     lines = {held.line for held in given if isinstance(held, CallValue)}
@@ -266,8 +264,7 @@ def _place(document: PricedDocument, call: CallValue, job: FlareJob, placed: _Pl
 
 def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
     """Names in a list, or one name; undecided ones are taken as a name that nothing else has."""
-    inner = plain_value(value)
-    if inner is None:
+    if (inner := plain_value(value)) is None:
         return default
     if isinstance(inner, (ItemsValue, tuple)) and (not isinstance(inner, ItemsValue) or inner.whole):
         return tuple(held if isinstance(held := plain_value(v), str) else fact_value_text(v) for v in inner)
@@ -287,8 +284,7 @@ def _args(document: PricedDocument, call: CallValue) -> ParsedTable:
             kinds = held if isinstance(held, (ItemsValue, tuple)) else ()
             args[name] = [_last(plain_value(kind)) for kind in kinds] or ["?"]
         elif name not in ("replace", "data_kinds") and held is not None:
-            number = document.number(call, name)
-            if number is None:
+            if (number := document.number(call, name)) is None:
                 raise document.error_at(call, f"{call.name}: {name} is not a number in this file; write it out")
             args[name] = number
     return args

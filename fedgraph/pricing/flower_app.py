@@ -139,8 +139,7 @@ def _assembled(document: PricedDocument, client: Value, clients: int | None) -> 
         return FlowerApp(document, strategies, (_Chain("the client", (), frozenset(), True),), clients)
     chains = tuple(chain for app in apps for chain in _chains(document, app)) if apps else None
     answered = [c for c in program.calls if c.name == "query" and c.decorates is not None]
-    queries = tuple(c for c in answered if any(c.owner is a for a in apps))
-    return FlowerApp(document, strategies, chains, clients, queries)
+    return FlowerApp(document, strategies, chains, clients, tuple(c for c in answered if any(c.owner is a for a in apps)))
 
 
 def _strategies(document: PricedDocument) -> tuple[tuple[Value, int | None], ...]:
@@ -161,8 +160,7 @@ def _strategies(document: PricedDocument) -> tuple[tuple[Value, int | None], ...
         rounds = default if said is None else answers.number(said, "rounds", line)
         found.append((plain_value(strategy), (int(rounds) if rounds is not None and rounds >= 0 else None), call))
     taken = [(strategy, rounds) for strategy, rounds, call in found if answers.taken(call)]
-    looped = next((call for _, _, call in found if call.repeated), None)
-    if looped is not None:
+    if (looped := next((call for _, _, call in found if call.repeated), None)) is not None:
         question = f"How often is {looped.name} (line {looped.line}) called by {looped.repeated}?"
         often = int(answers.ask("runs", question, (100.0, 10.0, 1.0)))
         taken = [(strategy, rounds * often if rounds is not None else None) for strategy, rounds in taken]

@@ -172,8 +172,7 @@ def flower_strategy_accountant(
     app: FlowerApp, call: CallValue, multiplier: float, sampled: float, inner: _Inner
 ) -> _Counted | None:
     """What the strategy's accountant says; None where it has none."""
-    made = plain_value(call.held("accountant"))
-    if made is None:
+    if (made := plain_value(call.held("accountant"))) is None:
         return None
     document = app.document
     if not isinstance(made, CallValue) or made.name != "RdpAccountant":
@@ -207,8 +206,7 @@ def flower_strategy_accountant(
     words = "Flower's RdpAccountant, add/remove of a client, no amplification"
     if limit is not None and most < rounds:
         words += f", and ends after {most:,} of {rounds:,} rounds at max_epsilon = {limit:g}"
-    claim = PublishedReading(theirs, delta, "total", words)
-    return _Counted(delta, most, claim, people)
+    return _Counted(delta, most, PublishedReading(theirs, delta, "total", words), people)
 
 
 def _word(document: PricedDocument, call: CallValue, name: str) -> str:

@@ -102,8 +102,7 @@ class OpenFactAnswers:
         """``known`` where the file says it; else the answer, or the worst, or the first plausible value: then it is asked."""
         if known is not None:
             return known
-        answer = self.known(name)
-        if answer is None:
+        if (answer := self.known(name)) is None:
             self.open.setdefault(name, OpenFact(name, question, values, worst))
             return worst if worst is not None else values[0]
         share = ("share" in name or "rate" in name) and max(values) <= 1
@@ -157,11 +156,9 @@ class OpenFactAnswers:
     def flag(self, value: Value, name: str, default: bool, line: int, worst: bool) -> bool:
         """True or false; an undecided one is asked and taken as ``worst``."""
         self.notes |= dict.fromkeys(values.value_notes(value))
-        inner = plain_value(value)
-        if inner is None:
+        if (inner := plain_value(value)) is None:
             return default
-        decided = values.value_truth(inner)
-        if decided is not None:
+        if (decided := values.value_truth(inner)) is not None:
             return decided
         return self.whether(name, f"Is {name} on{_at(line)}? The file says {fact_value_text(inner)}.", worst)
 

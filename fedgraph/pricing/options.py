@@ -62,8 +62,7 @@ class Options:
 
     def need(self, name: str, least: float = 0.0, above: bool = False) -> float:
         """As ``number``; a missing key is an error."""
-        found = self.number(name, None, least, above)
-        if found is None:
+        if (found := self.number(name, None, least, above)) is None:
             raise self.error(name, f"missing option {name!r}; it is needed to price this file")
         return found
 
@@ -77,8 +76,7 @@ class Options:
         return 0 if found is None else found
 
     def whole(self, name: str, default: int | None = None, least: int = 0) -> int | None:
-        found = self.number(name, None, least)
-        if found is None:
+        if (found := self.number(name, None, least)) is None:
             return default
         if not math.isfinite(found) or found > _MOST_WHOLE or found != int(found):
             raise self.error(name, f"{name}: found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
@@ -102,8 +100,7 @@ class Options:
         return str(value)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        value = self.raw(name)
-        if value is None:
+        if (value := self.raw(name)) is None:
             return default
         if not isinstance(value, bool):
             raise self.error(name, f"{name}: found {value!r}; true or false is allowed")

@@ -50,8 +50,7 @@ class PythonExpressions(PythonObjects):
             case ast.Attribute(value=owner, attr=name):
                 return self.attribute(self.value(owner, scope), name, node)
             case ast.Subscript(value=owner, slice=key):
-                inside = plain_value(self.value(owner, scope))
-                return self.item(inside, plain_value(self.value(key, scope)), node)
+                return self.item(plain_value(self.value(owner, scope)), plain_value(self.value(key, scope)), node)
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
                 return self._list(parts, scope)
             case ast.Dict():
@@ -81,8 +80,7 @@ class PythonExpressions(PythonObjects):
             case ast.JoinedStr(values=parts):
                 inner_parts = [p.value if isinstance(p, ast.FormattedValue) else p for p in parts]
                 texts = [self.value(part, scope) for part in inner_parts]
-                odd = any(isinstance(p, ast.FormattedValue) and (p.format_spec or p.conversion != -1) for p in parts)
-                if odd:
+                if any(isinstance(p, ast.FormattedValue) and (p.format_spec or p.conversion != -1) for p in parts):
                     return UnresolvedValue(node)
                 return py.lift_over_values(node, lambda *said: "".join(map(str, said)), *texts)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
@@ -171,8 +169,7 @@ class PythonExpressions(PythonObjects):
 
     def _ifexp(self, node: ast.IfExp, scope: ScopeValue) -> Value:
         test = self.value(node.test, scope)
-        decided = py.value_truth(test)
-        if decided is not None:
+        if (decided := py.value_truth(test)) is not None:
             found = self.value(node.body if decided else node.orelse, scope)
             return py.assume_value(found, py.value_notes(test)) if py.is_plain_value(plain_value(found)) else found
         with self.under("branch", f"`{ast.unparse(node.test)}` (line {node.lineno})"):

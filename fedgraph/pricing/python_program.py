@@ -166,8 +166,7 @@ class PythonProgram(PythonStatements):
         finally:
             self.active.pop()
             self.times = times
-        results = [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])]
-        result = functools.reduce(py.join_values, results)
+        result = functools.reduce(py.join_values, [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])])
         generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
         return UnresolvedValue(node) if generator else result
 

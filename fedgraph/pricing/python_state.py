@@ -212,9 +212,7 @@ def _as_held(data: object, born: py.ValueStack) -> Value:
     """Plain data (of a YAML or JSON file) as a program holds it."""
     if isinstance(data, dict):
         return TableValue({str(key): _as_held(value, born) for key, value in data.items()}, born)
-    if isinstance(data, list):
-        return py.ItemsValue((_as_held(value, born) for value in data), born)
-    return data
+    return py.ItemsValue((_as_held(value, born) for value in data), born) if isinstance(data, list) else data
 
 
 def _line_of(node: ast.AST) -> int:

@@ -247,8 +247,7 @@ class PythonStatements(PythonExpressions):
             flow = self.block(node.body, scope)
         self.again, self.times = again, times
         scope.local = _joined([before, scope.local])
-        returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
-        return MAYBE if flow in (LEFT, MAYBE) and returns else NEXT
+        return MAYBE if flow in (LEFT, MAYBE) and any(isinstance(n, ast.Return) for n in ast.walk(node)) else NEXT
 
 
 def _joined(several: list[dict[str, Value]]) -> dict[str, Value]:

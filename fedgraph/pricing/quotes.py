@@ -192,8 +192,7 @@ def quote_as_text(quote: Quote) -> str:
     Returns:
         What is published, provable and unprotected, the questions and the fix. Sentences are wrapped at ``WIDTH`` columns.
     """
-    told = vars(quote.reading)
-    said = {key.replace("_", " "): told[key] for key in ("assumed", "order", "unprotected", "not_priced")}
+    said = {key.replace("_", " "): vars(quote.reading)[key] for key in ("assumed", "order", "unprotected", "not_priced")}
     return render_quotes("page.txt", False, q=quote, said=said, claim=quoted_claim, wrapped=_wrapped).rstrip()
 
 

@@ -104,5 +104,4 @@ def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], 
     parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
     parameters |= {"drop": dropped} if dropped else {}
     parameters |= {"empty": "missing"} if any(gaps for _, gaps in kinds.values()) else {}
-    numbers = [name for name, (kind, _) in kinds.items() if kind == "number" and name not in own]
-    return FirstLook(numbers, labels, parameters)
+    return FirstLook([name for name, (kind, _) in kinds.items() if kind == "number" and name not in own], labels, parameters)

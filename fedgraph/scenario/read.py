@@ -243,8 +243,7 @@ def _dataset(source: YamlSource, index: int, dataset: ScenarioDataset) -> None:
         family, name = families.parse_data_name(dataset.name)
     except ScenarioError as error:
         raise source.error((*at, "name"), str(error)) from None
-    model = families.data_settings(family, name)
-    if model is not None:
+    if (model := families.data_settings(family, name)) is not None:
         validate_settings(model, dataset.parameters, source, (*at, "parameters"))
     elif dataset.parameters:
         raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
@@ -260,8 +259,7 @@ def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequen
     """One task, validated with everything inside it. names: of the enabled data sets; every: of all."""
     at: SourceLocation = ("tasks", index)
     settings = dict(task)
-    kind = settings.pop("task", None)
-    if kind is None:
+    if (kind := settings.pop("task", None)) is None:
         raise source.error(at, f"a task needs the key 'task'; allowed values: {', '.join(plugins.names('tasks'))}")
     module = _plugin(source, (*at, "task"), "tasks", kind)
     label = _label(source, (*at, "label"), settings.pop("label", kind))
@@ -277,8 +275,7 @@ def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequen
     for where, package, spec in module.plugins_of(params):
         spec = dict(spec)
         key = package.removesuffix("s")
-        name = spec.pop(key, None)
-        if name is None:
+        if (name := spec.pop(key, None)) is None:
             raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
         inner = _plugin(source, (*at, *where, key), package, name)
         refuses = task_offers.refuses if package == "methods" else None

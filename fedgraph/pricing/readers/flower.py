@@ -36,9 +36,7 @@ def read(document: PricedDocument) -> Reading:
         return local
     if len(central) > 1 or (local and central):
         raise _several(document, [*central, *local])
-    if central:
-        return _central(app, central[0])
-    return _local(app, local[0]) if local else _neither(app)
+    return _central(app, central[0]) if central else _local(app, local[0]) if local else _neither(app)
 
 
 def _several(document: PricedDocument, found: list[CallValue]) -> PricingError:
@@ -49,8 +47,7 @@ def _several(document: PricedDocument, found: list[CallValue]) -> PricingError:
 def _neither(app: FlowerApp) -> Reading:
     """Nothing takes part: why, or what Opacus does inside the clients."""
     document = app.document
-    made = [c for c in document.program.calls if c.name in (_LOCAL, *_FIXED, *_ADAPTIVE) and c.own is None]
-    if made:
+    if made := [c for c in document.program.calls if c.name in (_LOCAL, *_FIXED, *_ADAPTIVE) and c.own is None]:
         call = made[0]
         where = "no chain of mods of training has it" if call.name == _LOCAL else "it is not the strategy that is started"
         return _app_in_clear(app, f"{call.name} is made ({call.path.name}:{call.line}), but {where}: updates go in clear")
@@ -175,15 +172,13 @@ def _central(app: FlowerApp, call: CallValue) -> Reading:
     unprotected = ("metrics and numbers of examples, which weigh the mean", *_hidden_sums(app))
     order = tuple(document.words[key] for key in ("averaged", "drawn", *(("accountant",) if counted else ())))
     claim = (counted.published,) if counted else readings.reading_without_claim(words)
-    people = counted.people if counted else app.clients
-    return Reading(tuple(rows), claim, unprotected, (), order, settings, people=people)
+    return Reading(tuple(rows), claim, unprotected, (), order, settings, people=counted.people if counted else app.clients)
 
 
 def _goes_around(app: FlowerApp, call: CallValue) -> str | None:
     """What reaches the server without the strategy's clip or beside its noise, in words; None where nothing does."""
     if "ClientSide" in call.name:
-        missing = _unclipped(app, "adaptiveclipping_mod" if call.name in _ADAPTIVE else "fixedclipping_mod")
-        if missing:
+        if missing := _unclipped(app, "adaptiveclipping_mod" if call.name in _ADAPTIVE else "fixedclipping_mod"):
             return missing
     if odd := app.document.altered(call, "accountant"):
         return odd
@@ -225,8 +220,7 @@ def _adaptive(multiplier: float, count_std: float, moves: float) -> float:
     """1/μ of one round: the update with z' = (z⁻² − (2σ_b)⁻²)^−½, moved by ``moves``·clip, and the count, moved by 1."""
     if multiplier <= 0:
         return 0.0
-    update = (multiplier**-2 - (2 * count_std) ** -2) ** -0.5
-    return 1 / math.hypot(moves / update, 1 / count_std)
+    return 1 / math.hypot(moves / (multiplier**-2 - (2 * count_std) ** -2) ** -0.5, 1 / count_std)
 
 
 def _base_of(call: CallValue) -> str:

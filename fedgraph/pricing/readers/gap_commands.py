@@ -103,8 +103,7 @@ def read_dpdgc_command(document: PricedDocument) -> Reading:
     bound = f"k = {neighbours} neighbours" if method == "dpdgc-kndp" else f"promised degree {degree}"
     cases = [(f"replace, {bound}", 1, 1.0, "as published: the noise is scaled to it")]
     if edges:
-        two = (_UNDIRECTED, 2, math.sqrt(2), "two rows of A change")
-        cases = [two, (_DIRECTED, 1, 1.0, "one row of A changes")]
+        cases = [(_UNDIRECTED, 2, math.sqrt(2), "two rows of A change"), (_DIRECTED, 1, 1.0, "one row of A changes")]
     told = [(r, costs.cost_of_events(event(sigma, k, a)), f"noise scale {sigma:.4g}; {why}") for r, k, a, why in cases]
     rows = tuple(ReadingRow(unit, relation, SEEN_BY_RECIPIENT, cost, 1, delta, why) for relation, cost, why in told)
     settings = {"epsilon": lambda: price(event(sigma, 1, 1.0), delta).epsilon}
@@ -114,11 +113,9 @@ def read_dpdgc_command(document: PricedDocument) -> Reading:
 
 def _claim(options: Options, method: str) -> PublishedReading:
     """What ``--epsilon``/``-e`` and ``--delta``/``-d`` claim; δ None for auto."""
-    epsilon = options.number("epsilon", options.number("e"), above=True)
-    if epsilon is None:
+    if (epsilon := options.number("epsilon", options.number("e"), above=True)) is None:
         raise options.error("epsilon", "missing option 'epsilon'; it is needed to price this file")
-    auto = "auto" in (options.raw("delta"), options.raw("d"))
-    delta = None if auto else options.delta("delta", options.delta("d"))
+    delta = None if "auto" in (options.raw("delta"), options.raw("d")) else options.delta("delta", options.delta("d"))
     return PublishedReading(epsilon, delta, "total", f"--epsilon {epsilon:g} of {method}")
 
 

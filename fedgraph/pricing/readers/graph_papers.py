@@ -57,8 +57,7 @@ def read_lpgnn_paper(document: PricedDocument) -> Reading:
     delta, settings = 1e-10 if name == "agm" and math.isfinite(x) else 0.0, None
     if math.isinf(x + y):
         what = " and ".join(w for w, e in (("features", x), ("labels", y)) if math.isinf(e))
-        reason = f"{what} are sent in clear (budget inf)"
-        row = row_in_clear("node", relation, SEEN_BY_WORLD, reason)
+        row = row_in_clear("node", relation, SEEN_BY_WORLD, f"{what} are sent in clear (budget inf)")
     else:
         settings = {"x_eps": x / louder, "y_eps": y / louder}
         features = events.ApproxDP(x / louder, delta) if delta else events.PureDP(x / louder)
@@ -198,5 +197,5 @@ def read_pnpignns_paper(document: PricedDocument) -> Reading:
     reason = "no proof is held here for multivariate Laplace noise in many dimensions (see the reader's text)"
     row = row_in_clear("node", "replace", SEEN_BY_RECIPIENT, reason, 1, 1e-5)
     claim = PublishedReading(epsilon, 1e-5, "total", f"--priv_epsilon {epsilon:g} by their Theorem 2")
-    unprotected = ("the reduced features, trained with DP-SGD of their own",)
-    return Reading((row,), (claim,), unprotected, no_fix=document.words["no fix"])
+    open_ = ("the reduced features, trained with DP-SGD of their own",)
+    return Reading((row,), (claim,), open_, no_fix=document.words["no fix"])

@@ -49,8 +49,7 @@ def read(document: PricedDocument) -> Reading:
 
 def _keras(document: PricedDocument, call: CallValue) -> Reading:
     """``keras_api.DPKerasConfig``, which ``keras_api.make_private`` has to get."""
-    given = [plain_value(w.get("params")) for w in document.made("make_private")]
-    if not given:
+    if not (given := [plain_value(w.get("params")) for w in document.made("make_private")]):
         nothing = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
         return dp_sgd.training_in_clear(nothing, "call keras_api.make_private")
     if not any(params is call or isinstance(params, py.ChoiceValue) for params in given):
@@ -68,8 +67,7 @@ def _keras(document: PricedDocument, call: CallValue) -> Reading:
 def _altered(document: PricedDocument, event: CallValue) -> str:
     """Why less noise may be added than the event says: by the privatizer of the file, where one stands there."""
     for made in document.made(*_PRIVATIZERS):
-        updates = [c.owner for c in document.made("update")]
-        if not any(held is made or not isinstance(held, CallValue) for held in updates):
+        if not any(held is made or not isinstance(held, CallValue) for held in [c.owner for c in document.made("update")]):
             return f"{made.name} (line {made.line}) is made, and nothing passes through its update"
         parts = _product(made.get("stddev", 0))
         noise = [plain_value(p) for p in parts if not (isinstance(p, CallValue) and p.name == "sensitivity")]
@@ -206,11 +204,9 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
     ran = _ran(document, iterations)
     if given is None and poisson and ran == int(iterations):
         claim = PublishedReading(epsilon, delta, "total", "BandMFConfig.calibrate")
-        found = dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon")
-        return replace(found, people=people)
+        return replace(dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon"), people=people)
     steps = math.ceil((ran or iterations) / bands)
-    planned_steps = math.ceil(iterations / bands)
-    noise = costs.noise_at_cost(epsilon or 0.0, delta or 0.0, rate, planned_steps) if given is None else given
+    noise = costs.noise_at_cost(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands)) if given is None else given
     several = f"{bands:g} bands: per unit {steps} Poisson-sampled Gaussians of this multiplier." if bands > 1 else ""
     how = "" if poisson else document.words["cut"]
     return dp_sgd.read_dp_sgd(document, DpSgdTraining(

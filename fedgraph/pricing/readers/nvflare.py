@@ -82,8 +82,7 @@ def _site(document: PricedDocument, site: FlareSite) -> list[_Svt] | str:
     found = []
     for task in needed:
         clear = f"no privacy filter stands on the result of the task {task!r}"
-        chain = next((c for c in site.chains if task in c.tasks), None)
-        if chain is None:
+        if (chain := next((c for c in site.chains if task in c.tasks), None)) is None:
             chain = next((c for c in site.chains if "*" in c.tasks), None)
             if chain is None or not document.ask("filters of every task", task=task):
                 said = f"; filters stand on {', '.join(dict.fromkeys(covered))}" if covered else ""

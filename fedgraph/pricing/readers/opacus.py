@@ -49,8 +49,7 @@ def read(document: PricedDocument) -> Reading:
         message = "PrivacyEngine(model, …).attach(optimizer) is of opacus before 1.0; read here are opacus 1.0–1.6"
         raise document.error_at(old[0], message)
     calls, why = document.used(*OPACUS_MAKERS)
-    bare = [c for c in document.used(*BY_HAND)[0] if document.number(c, "noise_multiplier") == 0]
-    for call in bare:
+    for call in [c for c in document.used(*BY_HAND)[0] if document.number(c, "noise_multiplier") == 0]:
         asked = f"Line {call.line} of {call.path.name} trains with {call.name} and no noise: is what it makes ever released?"
         if document.answers.whether(f"model of line {call.line} released", asked, worst=True):
             reason = f"{call.name} ({call.path.name}:{call.line}) has noise_multiplier 0: no noise"
@@ -59,8 +58,7 @@ def read(document: PricedDocument) -> Reading:
         return dp_sgd.training_in_clear(f"{why}: training is in clear", "call make_private, and train with what it returns")
     for call in calls:
         if reason := _trains_in_clear(document, call):
-            no_fix = "train with the model, optimizer and data loader that make_private returns"
-            return dp_sgd.training_in_clear(reason, no_fix)
+            return dp_sgd.training_in_clear(reason, "train with the model, optimizer and data loader that make_private returns")
     found = [_one(document, call) for call in calls]
     return dp_sgd.add_dp_sgd_trainings(found * dp_sgd.count_dp_sgd_trainings(document, calls, "private model"), "private model")
 
@@ -219,8 +217,7 @@ def _with_epsilon(document: PricedDocument, call: CallValue, run: Run, accountan
     if accountant not in ("prv", "rdp", "gdp"):
         raise document.error_at(call, f"accountant {accountant!r}; allowed: prv, rdp, gdp")
     claim = PublishedReading(target, delta, "total", f"make_private_with_epsilon, accountant {accountant}")
-    changed = any("noise_multiplier" in part.attributes for part in _results(call))
-    if changed or document.made(*_SCHEDULERS):
+    if any("noise_multiplier" in part.attributes for part in _results(call)) or document.made(*_SCHEDULERS):
         message = "not priced: noise found for an ε and changed afterwards; print the noise it found and use make_private"
         raise document.error_at(call, message)
     if poisson and accountant != "gdp" and run.spread is None and (epochs == ran or by_steps):
@@ -249,7 +246,6 @@ def _gdp(target: float, delta: float, rate: float, steps: int) -> float:
 
     def gap(log_sigma: float) -> float:
         sigma = math.exp(log_sigma)
-        mu = rate * math.sqrt(steps * math.expm1(min(1 / sigma**2, 600.0)))
-        return gaussian.epsilon(mu, delta) - target
+        return gaussian.epsilon(rate * math.sqrt(steps * math.expm1(min(1 / sigma**2, 600.0))), delta) - target
 
     return math.exp(brentq(gap, math.log(0.08), math.log(1e4)))

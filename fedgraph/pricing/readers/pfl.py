@@ -105,8 +105,7 @@ def _said(document: PricedDocument, call: CallValue) -> tuple[PflMechanism, str]
     for name, found in (("noise_parameter", noise), ("noise_scale", scale), ("epsilon", epsilon)):
         if found is None and call.held(name) is not None:
             raise document.error_at(call, f"{call.name}: {name} is {fact_value_text(call.held(name))}; write it as a number")
-    kind = str(plain_value(call.get("mechanism"))).lower()
-    if kind not in ("gaussian", "laplace"):
+    if (kind := str(plain_value(call.get("mechanism"))).lower()) not in ("gaussian", "laplace"):
         raise document.error_at(call, f"not priced: mechanism {call.get('mechanism')!r}; allowed: gaussian, laplace")
     if noise is None and (epsilon is None or delta is None):
         raise document.error_at(call, f"{call.name} needs two of epsilon, delta, noise_parameter as numbers")
@@ -175,8 +174,7 @@ def _configured(document: PricedDocument) -> dict[str, ParsedTree]:
     name = document.data.get("args_config")
     if not isinstance(name, str) or document.kind not in ("command", "namespace"):
         return document.data
-    paths = [path for path in (document.path.parent / name, Path(name)) if path.is_file()]
-    if not paths:
+    if not (paths := [path for path in (document.path.parent / name, Path(name)) if path.is_file()]):
         message = f"args_config: there is no {name} beside this file or here; copy it or give its path"
         raise document.error(message, "args_config")
     return {**documents.read_priced_document(paths[0]).data, **document.data}
@@ -223,6 +221,4 @@ def _run(options: Options, mechanism: str) -> PflMechanism:
         raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
     rate = cohort / population
     said = PflMechanism(pfl_mechanisms.FLAGS, None, epsilon, delta, rate, rounds, people=population)
-    if not accounted:
-        return said
-    return replace(said, rate=wanted / population, scale=cohort / wanted, trained=rate)
+    return said if not accounted else replace(said, rate=wanted / population, scale=cohort / wanted, trained=rate)

@@ -113,11 +113,9 @@ def _one(document: PricedDocument, call: CallValue, statement: CallValue | None)
 def _passes(document: PricedDocument, optimizer: CallValue, stated: float | None) -> float | None:
     """Epochs of every ``fit`` but those of models with another optimizer; else those of the options or the statement, where a
     loop has that length."""
-    compiled = document.made("compile")
-    others = [c.owner for c in compiled if not value_holds(c.get("optimizer", 0), optimizer)]
+    others = [c.owner for c in document.made("compile") if not value_holds(c.get("optimizer", 0), optimizer)]
     fits = [c for c in document.made("fit") if not any(c.owner is o and isinstance(o, CallValue) for o in others)]
-    said = [plain_value(c.get("epochs", 3)) for c in fits]
-    if any(epochs is not None for epochs in said):
+    if any(epochs is not None for epochs in [plain_value(c.get("epochs", 3)) for c in fits]):
         held = [(1 if c.get("epochs", 3) is None else c.get("epochs", 3), c.times, _repeats(c)) for c in fits]
         every = [py.lift_over_values("the epochs of fit", lambda *n: math.prod(n), *each) for each in held]
         return document.answers.number(py.lift_over_values("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
