@@ -223,7 +223,4 @@ def _nearest(model: type[BaseModel], where: SourceLocation) -> type[BaseModel]:
 def _model_inside(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for argument in typing.get_args(annotation):
-        if (inner := _model_inside(argument)) is not None:
-            return inner
-    return None
+    return next((m for each in typing.get_args(annotation) if (m := _model_inside(each)) is not None), None)

@@ -220,7 +220,10 @@ class PythonObjects(PythonState):
             self.set_attribute(owner, args[0] if isinstance(args[0], str) else "?", args[1], node)
             return None
         if isinstance(owner, AttributesView) and name == "update":
-            self.set_all(owner.owner, TableValue(keywords) if not args else plain_value(args[0]), node)
+            given = TableValue(keywords) if not args else plain_value(args[0])
+            known = given if isinstance(given, TableValue) and given.whole else {"?": UnresolvedValue(node)}
+            for key, value in known.items():
+                self.set_attribute(owner.owner, key, value, node)
             return None
         if name == "get" and args and isinstance(key := plain_value(args[0]), str):
             if isinstance(owner, TableValue):

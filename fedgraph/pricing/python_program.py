@@ -111,12 +111,11 @@ class PythonProgram(PythonStatements):
         for _ in range(level - 1):
             above = above.parent
         places = (above,) if level else (scope.path.parent, self.root, self.root / "src")
-        for place in places:
-            base = place.joinpath(*parts)
-            for path in (base.with_suffix(".py") if parts else base / "__init__.py", base / "__init__.py"):
-                if path in self.written or self.holds(path):
-                    return path
-        return None
+        bases = [place.joinpath(*parts) for place in places]
+        files = (
+            p for base in bases for p in (base.with_suffix(".py") if parts else base / "__init__.py", base / "__init__.py")
+        )
+        return next((path for path in files if path in self.written or self.holds(path)), None)
 
     def imports(self, node: ast.Import | ast.ImportFrom, scope: ScopeValue) -> None:
         if isinstance(node, ast.ImportFrom):

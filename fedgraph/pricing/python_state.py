@@ -132,12 +132,6 @@ class PythonState:
                 case py.ClassValue(scope=scope):
                     self.set_name(scope.local, name, value, scope.born)
 
-    def set_all(self, owner: Value, held: Value, node: ast.AST) -> None:
-        """Attributes set from a dictionary; ``?`` where it is not known."""
-        known = held if isinstance(held, TableValue) and held.whole else {"?": UnresolvedValue(node)}
-        for key, value in known.items():
-            self.set_attribute(owner, key, value, node)
-
     def assumed(self, name: str, default: Value, said: str, node: ast.AST) -> Value:
         """A default that somebody may change from outside, or what the user says it is."""
         if (key := parse_fact_name(name)) in self.given:

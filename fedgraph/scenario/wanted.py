@@ -132,30 +132,19 @@ class Wanted:
         many, clients = self.data.collection is not None, self.clients
         owned = self.data.graph is not None and bool(self.data.graph.edge_owners)
         served, few = ", ".join(t.value for t in WANTED_TRUST), next((t.value for t in self.trust if t not in WANTED_TRUST), "")
+        owner = "allowed with --task links, where --owner names the column of edges.csv that says who owns each record"
+        see = "see attacks.yaml for active-server and lpgnn_ablation.yaml for nobody"
+        whole, brought = "node, which is a whole graph", "for one graph that is dealt out; a federation brings its clients"
         wrong = (
             (self.unit not in WANTED_UNITS, f"--unit is {self.unit!r}; allowed: {', '.join(WANTED_UNITS)}"),
             (self.links and many, "--task is links; allowed for many small graphs: nodes, since each graph is a row there"),
-            (
-                self.unit == "entity" and not (self.links and owned),
-                "--unit is entity; allowed with --task links, where --owner names the column of edges.csv that says who owns "
-                "each record",
-            ),
-            (
-                many and self.unit != "node",
-                f"--unit is {self.unit}; allowed for many small graphs: node, which is a whole graph",
-            ),
+            (self.unit == "entity" and not (self.links and owned), f"--unit is entity; {owner}"),
+            (many and self.unit != "node", f"--unit is {self.unit}; allowed for many small graphs: {whole}"),
             (self.asked not in WANTED_ASKED, f"--asked is {self.asked!r}; allowed: {', '.join(WANTED_ASKED)}"),
-            (
-                bool(few),
-                f"--trust: few methods serve {few}, so it has no draft (see attacks.yaml for active-server and "
-                f"lpgnn_ablation.yaml for nobody); allowed: {served}",
-            ),
+            (bool(few), f"--trust: few methods serve {few}, so it has no draft ({see}); allowed: {served}"),
             (len(set(self.trust)) < len(self.trust), "--trust names somebody twice; allowed: each once"),
             (clients is not None and clients < 2, f"--clients is {clients}; allowed: 2 or more"),
-            (
-                clients is not None and self.data.federation,
-                "--clients is for one graph that is dealt out; a federation brings its clients",
-            ),
+            (clients is not None and self.data.federation, f"--clients is {brought}"),
         )
         for found, words in wrong:
             if found:

@@ -177,9 +177,9 @@ def _central(app: FlowerApp, call: CallValue) -> Reading:
 
 def _goes_around(app: FlowerApp, call: CallValue) -> str | None:
     """What reaches the server without the strategy's clip or beside its noise, in words; None where nothing does."""
-    if "ClientSide" in call.name:
-        if missing := _unclipped(app, "adaptiveclipping_mod" if call.name in _ADAPTIVE else "fixedclipping_mod"):
-            return missing
+    wanted = "adaptiveclipping_mod" if call.name in _ADAPTIVE else "fixedclipping_mod"
+    if "ClientSide" in call.name and (missing := _unclipped(app, wanted)):
+        return missing
     if odd := app.document.altered(call, "accountant"):
         return odd
     line = app.by_hand[0].line if app.by_hand else 0

@@ -127,8 +127,6 @@ def _response(options: Options, claimed: float | None) -> CostOfRounds:
 def _cost(mechanism: str, multiplier: float, kind: str | None, rate: float, replaced: bool) -> CostOfRounds:
     if mechanism == "laplace":
         return costs.cost_of_sampled_laplace(multiplier, rate, replaced, fixed=kind == "fixed")
-    if rate == 1:
-        return costs.cost_of_gaussian(multiplier, replaced)
     if kind == "fixed":
         return costs.cost_of_fixed_size(multiplier, rate, replaced)
     return costs.cost_of_poisson(multiplier, rate, replaced)
