@@ -35,31 +35,18 @@ KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", 
 
 @dataclass(frozen=True)
 class PricedDocument:
-    """One file, read as data.
+    """One file, read as data."""
 
-    Attributes:
-        path: The file, or the folder of a job.
-        kind: ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``namespace`` or ``ledger``.
-        data: Keys of a file, options of a command line, values of a namespace.
-        command: The words of a command line.
-        text: A Python program.
-        lines: Of keys; empty for formats that keep no lines.
-        answers: What the user says of facts that the file leaves open.
-        followed: The program of an app of several files; None where the file stands for itself.
-        written: Python files that a notebook writes beside it, with their texts.
-        system: The key of its reader; empty until that is known.
-    """
-
-    path: Path
-    kind: str
-    data: dict[str, ParsedTree] = field(default_factory=dict)
-    command: tuple[str, ...] = ()
-    text: str = ""
-    lines: dict[SourceLocation, int] = field(default_factory=dict)
-    answers: OpenFactAnswers = field(default_factory=OpenFactAnswers)
-    followed: PythonProgram | None = None
-    written: Mapping[Path, str] = field(default_factory=dict)
-    system: str = ""
+    path: Path  # the file, or the folder of a job
+    kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``namespace`` or ``ledger``
+    data: dict[str, ParsedTree] = field(default_factory=dict)  # of a file, a command line or a namespace, by its keys
+    command: tuple[str, ...] = ()  # the words of a command line
+    text: str = ""  # A Python program
+    lines: dict[SourceLocation, int] = field(default_factory=dict)  # of keys; empty for formats that keep no lines
+    answers: OpenFactAnswers = field(default_factory=OpenFactAnswers)  # what the user says of facts that the file leaves open
+    followed: PythonProgram | None = None  # the program of an app of several files; None where the file stands for itself
+    written: Mapping[Path, str] = field(default_factory=dict)  # python files that a notebook writes beside it, with their texts
+    system: str = ""  # the key of its reader; empty until that is known
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -165,13 +152,13 @@ class PricedDocument:
         return self.answers.number(call.held(name), asked or name, call.set_at.get(name, call.line))
 
     def need(
-        self, call: CallValue, name: str, least: float | None = None, above: float | None = None, below: float = math.inf
+        self, call: CallValue, name: str, least: float = -math.inf, above: float = -math.inf, below: float = math.inf
     ) -> float:
         """As ``number``; where it is missing or not ≥ ``least``, > ``above`` and < ``below``, an error."""
         value = self.number(call, name)
-        if value is None or (least is not None and value < least) or (above is not None and value <= above) or value >= below:
-            bound = f"≥ {least:g}" if least is not None else f"> {above:g}" if above is not None else ""
-            bound = f"in ({above or 0:g}, {below:g})" if below < math.inf else bound
+        if value is None or value < least or value <= above or value >= below:
+            bound = f"≥ {least:g}" if least > -math.inf else f"> {above:g}" if above > -math.inf else ""
+            bound = f"in ({max(above, 0):g}, {below:g})" if below < math.inf else bound
             message = f"{call.name} needs {name} as a number {bound}, found {fact_value_text(call.held(name))}; write it out"
             raise self.error_at(call, f"{message}, or answer --given {name}=…")
         return value

@@ -58,10 +58,8 @@ class _Part:
         """The largest weight of a client, in the shares that the noise is for."""
         even, sampled = self.even, self.sampled
         said = f" They are {self.real:g} and the noise is for {sampled:g}: equal clients weigh {even:.4g}." if even != 1 else ""
-        question = (
-            "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the number of "
-        )
-        question += f"sampled clients (1 where all are equal).{said}"
+        question = "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the "
+        question += f"number of sampled clients (1 where all are equal).{said}"
         tried = (sampled, min(4.0, sampled), min(2.0, sampled), even)
         return max(answers.ask(_HEAVIEST, question, tuple(dict.fromkeys(tried)), max(sampled, even)), even)
 
@@ -168,9 +166,7 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
     return max(0.0, found)
 
 
-def flower_strategy_accountant(
-    app: FlowerApp, call: CallValue, multiplier: float, sampled: float, inner: _Inner
-) -> _Counted | None:
+def flower_strategy_accountant(app: FlowerApp, call: CallValue, noise: float, sampled: float, inner: _Inner) -> _Counted | None:
     """What the strategy's accountant says; None where it has none."""
     if (made := plain_value(call.held("accountant"))) is None:
         return None
@@ -184,7 +180,7 @@ def flower_strategy_accountant(
     people = document.need(config, "population_size", least=sampled)
     relation, method = (_word(document, config, name) for name in ("neighboring_relation", "sampling_method"))
     averages = inner.gain == 1 and inner.name in ("FedAvg", "FedProx")
-    if method != "no-amplification" or relation != RELATIONS[method] or multiplier <= 0 or not averages:
+    if method != "no-amplification" or relation != RELATIONS[method] or noise <= 0 or not averages:
         needs = "no-amplification with add-or-remove-one"
         message = f"Flower refuses an accountant here; it needs {needs} (found {method}, {relation}), noise and FedAvg"
         raise document.error_at(call, message)
@@ -194,15 +190,15 @@ def flower_strategy_accountant(
     limit = document.number(config, "max_epsilon")
     rounds = app.rounds if app.rounds is not None else 10**9
     # The most rounds whose ε stays at or below the limit.
-    if limit is None or epsilon(multiplier, rounds, delta, orders) <= limit:
+    if limit is None or epsilon(noise, rounds, delta, orders) <= limit:
         most = rounds
     else:
         low, high = 0, rounds
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if epsilon(multiplier, middle, delta, orders) <= limit else (low, middle)
+            low, high = (middle, high) if epsilon(noise, middle, delta, orders) <= limit else (low, middle)
         most = low
-    theirs = epsilon(multiplier, most, delta, orders) if app.rounds is not None or limit is not None else None
+    theirs = epsilon(noise, most, delta, orders) if app.rounds is not None or limit is not None else None
     words = "Flower's RdpAccountant, add/remove of a client, no amplification"
     if limit is not None and most < rounds:
         words += f", and ends after {most:,} of {rounds:,} rounds at max_epsilon = {limit:g}"

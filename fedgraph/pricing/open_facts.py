@@ -96,12 +96,8 @@ class OpenFactAnswers:
         self.used |= {key} & set(self.given)
         return self.tried.get(key, self.given.get(key))
 
-    def ask(
-        self, name: str, question: str, values: tuple[float, ...], worst: float | None = None, known: float | None = None
-    ) -> float:
-        """``known`` where the file says it; else the answer, or the worst, or the first plausible value: then it is asked."""
-        if known is not None:
-            return known
+    def ask(self, name: str, question: str, values: tuple[float, ...], worst: float | None = None) -> float:
+        """The answer; or the worst, or the first plausible value: then it is asked."""
         if (answer := self.known(name)) is None:
             self.open.setdefault(name, OpenFact(name, question, values, worst))
             return worst if worst is not None else values[0]

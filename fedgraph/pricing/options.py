@@ -6,13 +6,13 @@ What has no meaning for the price is named (``without_price``), and what nobody 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest_plugin_name
 from fedgraph.pricing import catalogue
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.parsers import ParsedTree, parse_scalar
+from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parse_scalar
 
 _MOST_WHOLE, _LARGEST = 10**12, 1e60
 
@@ -27,9 +27,7 @@ class Options:
             (``ignored`` in ``catalogue.yaml``) are known.
     """
 
-    def __init__(
-        self, document: PricedDocument, data: Mapping[str, ParsedTree] | None = None, at: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, document: PricedDocument, data: ParsedTable | None = None, at: tuple[str, ...] = ()) -> None:
         self._document, self._data, self._at = document, dict(document.data if data is None else data), at
         self._read = set() if at else set(catalogue.catalogue_entries()[document.system].ignored.split())
 

@@ -26,6 +26,7 @@ from fedgraph.privacy.fields import ArrayField
 FLAGS = "the benchmark's flags"
 RELATIONS = (("zero-out", False), ("replace", True))
 ORDER = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
+_Cost = Callable[[bool], CostOfRounds]  # whether a user is replaced → what rounds cost then
 _Run = tuple[float, float, int, float]  # noise, sampling rate, rounds, δ
 _SIMULATED = "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment"
 CENTRAL = "the server, where the mechanism is applied centrally"
@@ -42,31 +43,18 @@ _PROMISES = {
 
 @dataclass(frozen=True)
 class PflMechanism:
-    """What the file says of a run. None stands for what it does not say.
+    """What the file says of a run. None stands for what it does not say."""
 
-    Attributes:
-        name: Who claims ε.
-        noise: Std in clips (Laplace: scale); None: the one at which ``rounds`` iterations cost (epsilon, delta).
-        epsilon: The ε that is claimed.
-        delta: Its δ, in (0, 1).
-        rate: The sampling rate of the accountant, in [0, 1].
-        rounds: Iterations that the accountant counts.
-        scale: What a simulation multiplies the noise by, in (0, 1].
-        trained: The sampling rate of the cohort that is really trained, where it differs from ``rate``.
-        people: How many users there are in all.
-        run: Iterations that are run, where they are more than ``rounds``.
-    """
-
-    name: str
-    noise: float | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    rate: float | None = None
-    rounds: int | None = None
-    scale: float = 1.0
-    trained: float | None = None
-    people: float | None = None
-    run: int | None = None
+    name: str  # who claims ε
+    noise: float | None = None  # std in clips (Laplace: scale); None: the one at which ``rounds`` cost (epsilon, delta)
+    epsilon: float | None = None  # the ε that is claimed
+    delta: float | None = None  # its δ, in (0, 1)
+    rate: float | None = None  # the sampling rate of the accountant, in [0, 1]
+    rounds: int | None = None  # iterations that the accountant counts
+    scale: float = 1.0  # what a simulation multiplies the noise by, in (0, 1]
+    trained: float | None = None  # the sampling rate of the cohort that is really trained, where it differs from ``rate``
+    people: float | None = None  # how many users there are in all
+    run: int | None = None  # iterations that are run, where they are more than ``rounds``
 
     def at(self, document: PricedDocument, sampled: bool = True) -> tuple[float, int, float]:
         """(sampling rate, rounds, δ); what is not said is asked."""
@@ -317,9 +305,7 @@ def local_pfl_mechanism(document: PricedDocument, kind: str, said: PflMechanism,
     return _both(cost, times, delta, why, SEEN_BY_SERVER)
 
 
-def _both(
-    cost: Callable[[bool], CostOfRounds], times: int, delta: float, why: str, viewer: str = SEEN_WITH_MODELS
-) -> list[ReadingRow]:
+def _both(cost: _Cost, times: int, delta: float, why: str, viewer: str = SEEN_WITH_MODELS) -> list[ReadingRow]:
     """Zero-out and replace. cost: whether a user is replaced → what rounds cost then."""
     return [ReadingRow("user", relation, viewer, cost(replaced), times, delta, why) for relation, replaced in RELATIONS]
 

@@ -32,15 +32,13 @@ _ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
 class PythonObjects(PythonState):
     """The interpreter with its objects."""
 
-    def enter(self, function: FunctionValue, args: py.Arguments, keywords: py.Keywords, node: ast.AST) -> Value:
+    def enter(self, function: FunctionValue, args: py.Args, keywords: py.Keywords, node: ast.AST) -> Value:
         raise NotImplementedError
 
     def execute(self, text: Value, node: ast.expr, scope: py.ScopeValue) -> Value:
         raise NotImplementedError
 
-    def make(
-        self, made: py.ClassValue, args: py.Arguments, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue
-    ) -> Value:
+    def make(self, made: py.ClassValue, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
         raise NotImplementedError
 
     def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
@@ -91,7 +89,7 @@ class PythonObjects(PythonState):
         outside = isinstance(owner, py.MethodValue) or (isinstance(owner, py.NameValue) and owner.dotted.endswith("environ"))
         return UnresolvedValue(node, key if not outside and isinstance(key, str) else None)
 
-    def call(self, called: Value, args: py.Arguments, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
+    def call(self, called: Value, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
         """The result of a call."""
         name, dotted, owner = "?", "?", plain_value(called)
         match owner:
@@ -144,7 +142,7 @@ class PythonObjects(PythonState):
             for inner in each if isinstance(each, py.ItemsValue) else ():
                 self.escape(inner)
 
-    def _imported(self, dotted: str, args: py.Arguments, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
+    def _imported(self, dotted: str, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
         made = CallValue(dotted.rsplit(".", 1)[-1], dotted, args, keywords)
         name, first, default = made.name, plain_value(args[0]) if args else None, made.get("default", 1)
         known = py.value_elements(first) if args else None
@@ -198,7 +196,7 @@ class PythonObjects(PythonState):
             made.owner = args[0]
         return self.record(made, node, scope)
 
-    def _range(self, args: py.Arguments) -> tuple[Value, ...] | None:
+    def _range(self, args: py.Args) -> tuple[Value, ...] | None:
         """The numbers of a short range; the length of a longer one is kept."""
         whole = [e for a in args if isinstance(e := plain_value(a), int)]
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
@@ -207,7 +205,7 @@ class PythonObjects(PythonState):
         self.lengths.append(py.assume_value(length, said))
         return tuple(py.assume_value(i, said) for i in range(*whole)) if length <= 16 else None
 
-    def _method(self, owner: Value, name: str, args: py.Arguments, keywords: py.Keywords, node: ast.expr) -> Value:
+    def _method(self, owner: Value, name: str, args: py.Args, keywords: py.Keywords, node: ast.expr) -> Value:
         """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
         if isinstance(owner, py.ParserValue):
             return self.parser(owner, name, args, keywords, node)
@@ -238,7 +236,7 @@ class PythonObjects(PythonState):
             return py.lift_over_values(node, _TEXT[name], owner) if name in _TEXT and not args else UnresolvedValue(node)
         return NotImplemented
 
-    def _table_method(self, owner: TableValue, name: str, args: py.Arguments, keywords: py.Keywords, node: ast.expr) -> Value:
+    def _table_method(self, owner: TableValue, name: str, args: py.Args, keywords: py.Keywords, node: ast.expr) -> Value:
         first = plain_value(args[0]) if args else None
         if name in ("items", "keys", "values") and owner.whole:
             pairs: list[Value] = [py.ItemsValue((k, v)) for k, v in owner.items()]
@@ -258,7 +256,7 @@ class PythonObjects(PythonState):
             return None if name in ("update", "clear") else UnresolvedValue(node)
         return TableValue(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
 
-    def _list_method(self, owner: py.ItemsValue, name: str, args: py.Arguments, node: ast.expr) -> Value:
+    def _list_method(self, owner: py.ItemsValue, name: str, args: py.Args, node: ast.expr) -> Value:
         if name in ("append", "insert") and args:
             owner.append(py.join_values(None, args[-1]) if self.stack != owner.born else args[-1])
             owner.whole = owner.whole and name == "append" and not self.looped_since(owner.born)

@@ -146,7 +146,7 @@ class PythonProgram(PythonStatements):
             scope.local[alias.asname or alias.name] = found
 
     # -- functions and classes ------------------------------------------------------------------------------------------
-    def enter(self, function: FunctionValue, args: py.Arguments, keywords: py.Keywords, node: ast.AST) -> Value:
+    def enter(self, function: FunctionValue, args: py.Args, keywords: py.Keywords, node: ast.AST) -> Value:
         if self.active.count(function.node) > 1 or len(self.active) > DEEPEST:
             return UnresolvedValue(node)
         self.entered.add(function.node)
@@ -169,7 +169,7 @@ class PythonProgram(PythonStatements):
         generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
         return UnresolvedValue(node) if generator else result
 
-    def bind(self, function: FunctionValue, args: py.Arguments, keywords: py.Keywords, inner: ScopeValue) -> None:
+    def bind(self, function: FunctionValue, args: py.Args, keywords: py.Keywords, inner: ScopeValue) -> None:
         """Parameters by place and by name; defaults, options of a command line, else unresolved."""
         arguments = function.node.args
         places = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
@@ -189,7 +189,7 @@ class PythonProgram(PythonStatements):
             local[arguments.kwarg.arg] = py.TableValue(rest, self.stack, whole="**" not in keywords)
         inner.local = local
 
-    def make(self, made: ClassValue, args: py.Arguments, keywords: py.Keywords, node: ast.expr, scope: ScopeValue) -> Value:
+    def make(self, made: ClassValue, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: ScopeValue) -> Value:
         call = py.CallValue(made.node.name, made.node.name, args, keywords, own=made)
         self.record(call, node, scope)
         self.objects.append(call)

@@ -159,7 +159,7 @@ class PythonState:
         """Whether a path is a file of the program's folder."""
         return path.is_file() and path.resolve().is_relative_to(self.root.resolve())
 
-    def parser(self, parser: py.ParserValue, name: str, args: py.Arguments, keywords: py.Keywords, node: ast.expr) -> Value:
+    def parser(self, parser: py.ParserValue, name: str, args: py.Args, keywords: py.Keywords, node: ast.expr) -> Value:
         if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
             return parser
         defaults: dict[str, Value] = {}
@@ -186,7 +186,7 @@ class PythonState:
             self.set_name(parser.options, key, value, parser.options.born)
         return None
 
-    def argument(self, args: py.Arguments, keywords: py.Keywords, node: ast.AST) -> dict[str, Value]:
+    def argument(self, args: py.Args, keywords: py.Keywords, node: ast.AST) -> dict[str, Value]:
         """An option of a parser, and its default."""
         flags = [flag for a in args if isinstance(flag := plain_value(a), str)]
         long = [flag for flag in flags if flag.startswith("--")] or flags

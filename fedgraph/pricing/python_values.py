@@ -27,7 +27,7 @@ from fedgraph.pricing.catalogue import catalogue_places
 
 _MOST_CANDIDATES = 8
 Value = object
-Arguments = tuple[Value, ...]
+Args = tuple[Value, ...]
 Keywords = dict[str, Value]
 ValueStack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | loop, words)
 
@@ -224,7 +224,7 @@ class FunctionValue:
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
         return self if static else FunctionValue(self.node, self.scope, self.defaults, self.options, (owner,))
 
-    def partial(self, args: Arguments, keywords: Mapping[str, Value]) -> FunctionValue:
+    def partial(self, args: Args, keywords: Mapping[str, Value]) -> FunctionValue:
         """The function with some of its arguments given."""
         return FunctionValue(self.node, self.scope, {**self.defaults, **keywords}, self.options, (*self.first, *args))
 

@@ -168,7 +168,7 @@ def _sampled(document: PricedDocument, call: CallValue, said: DpSgdTraining, eps
             found = dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon")
             return replace(found, people=said.people)
         question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
-        rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:], known=said.rate)
+        rate = said.rate if said.rate is not None else document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:])
         steps = int(document.ask("steps", said.steps))
         noise, said = costs.noise_at_cost(epsilon or 0.0, delta, rate, planned or steps), replace(said, rate=rate, steps=steps)
     said = replace(said, multiplier=noise, sampling="poisson" if poisson else "shuffled", published=(claim,))

@@ -185,7 +185,7 @@ def _later(document: PricedDocument, call: CallValue, first: float) -> tuple[flo
             line = part.set_at["noise_multiplier"]
             value = answers.number(part.attributes["noise_multiplier"], "noise_multiplier", line)
             question = f"Line {line} sets noise_multiplier again, to a value that the file leaves open: what is the least?"
-            least = min(least, answers.ask(LEAST, question, (first / 10, first / 2, first), known=value))
+            least = min(least, answers.ask(LEAST, question, (first / 10, first / 2, first)) if value is None else value)
             said.append(f"Line {line} sets noise_multiplier again; every step is priced at the least noise, {least:g}.")
     for made in document.made(*_SCHEDULERS):
         gamma = document.number(made, "gamma")
