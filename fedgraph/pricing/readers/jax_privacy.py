@@ -209,9 +209,10 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
     noise = costs.noise_at_cost(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands)) if given is None else given
     several = f"{bands:g} bands: per unit {steps} Poisson-sampled Gaussians of this multiplier." if bands > 1 else ""
     how = "" if poisson else document.words["cut"]
+    claims = reading_without_claim("a plan with its noise multiplier; ε comes from its dp_event")
     return dp_sgd.read_dp_sgd(document, DpSgdTraining(
         noise, sampling="shuffled" if not poisson else "fixed" if truncated else "poisson", rate=rate, steps=steps,
-        delta=delta, people=people, published=reading_without_claim("a plan with its noise multiplier; ε comes from its dp_event"),
+        delta=delta, people=people, published=claims,
         order=tuple(filter(None, (several, how, document.words["truncated"] if truncated else ""))),
     ))  # fmt: skip
 
