@@ -43,16 +43,13 @@ from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("zhu2023blink", "chatterjee2011random")
 
-_LITTLE = (
-    4.0  # ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the
-)
-_DEGREES_BELOW, _DEGREES_ABOVE = 0.9, 0.1  # released code found best for a GCN on Cora (scripts/output/best_hp.json)
+# ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the released code
+# found best for a GCN on Cora (scripts/output/best_hp.json)
+_LITTLE, _DEGREES_BELOW, _DEGREES_ABOVE = 4.0, 0.9, 0.1
 _ENDS = 2  # lists and degrees that hold an undirected edge
 
 
 class Params(Settings):
-    """Settings."""
-
     links: Literal["hard", "hybrid", "soft", "none"] = Field(
         "hard", description="pairs above ½; the likeliest, or all, with their probabilities as weights; or no edge (ε = 0)"
     )
@@ -132,19 +129,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             f"{params.memory_gb:g}); use method: gap_edge, which does not, or raise memory_gb"
         )
     split = _split(params, budget)
-    relation = Relation.EDGE_UNDIRECTED
-    several = facts.sizes.num_clients > 1
-    assumed = (
-        *base.FACTS_ATTRIBUTES_PUBLIC,
-        *base.assume_setting_facts(replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED), relation),
-    )
-    made = Made(attributes, split)
+    relation, several = Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
+    seen_by = replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED)
+    assumed = (*base.FACTS_ATTRIBUTES_PUBLIC, *base.assume_setting_facts(seen_by, relation))
     published = (split.of_list if params.links != "none" else 0.0) if budget.private else None
     guarantee = Guarantee(Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False)
-    schedule = base.PlanSchedule(
-        1, tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client)), 1
-    )
-    return base.Plan("blink", params, facts, guarantee, schedule, made, published)
+    releases = tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client))
+    schedule = base.PlanSchedule(1, releases, 1)
+    return base.Plan("blink", params, facts, guarantee, schedule, Made(attributes, split), published)
 
 
 def _split(params: Params, budget: base.Budget) -> _Split:
@@ -154,10 +146,9 @@ def _split(params: Params, budget: base.Budget) -> _Split:
         return _Split(answers, np.inf, np.inf, np.inf)
     published = budget.calibrated_by == "published"
     of_list = budget.epsilon if published else budget.epsilon / _ENDS
-    share = params.degree_share
-    if share == "auto":
-        share = _DEGREES_BELOW if of_list < _LITTLE else _DEGREES_ABOVE
-    degree = share * of_list
+    degree = of_list * (_DEGREES_BELOW if of_list < _LITTLE else _DEGREES_ABOVE)
+    if params.degree_share != "auto":
+        degree = of_list * params.degree_share
     return _Split(answers, of_list - degree if published else (budget.epsilon - _ENDS * degree) / answers, degree, of_list)
 
 
@@ -209,9 +200,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     if links == "none":
         return state
     members, n = plan.facts.membership.nodes, plan.facts.sizes.num_nodes
-    parts = []
-    guessed = []
-    degrees = np.zeros(n)
+    parts, guessed, degrees = [], [], np.zeros(n)
     for place, nodes in enumerate(members):
         said = np.concatenate([inbox.each[f"answers {number}"][place] for number in range(split.answers)])
         ends = np.concatenate([said, said[:, ::-1]])
@@ -228,7 +217,6 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 
 def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_nodes: int) -> sp.csr_array:
-    """Graphs of clients over the numbers of all nodes."""
     joint = sp.csr_array(sp.block_diag(parts, format="csr"))
     order = np.empty(num_nodes, dtype=np.int64)
     order[np.concatenate(members)] = np.arange(num_nodes)
@@ -236,7 +224,6 @@ def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_node
 
 
 def _learnt(plan: Planned, adjacency: sp.csr_array, seed: int) -> np.ndarray:
-    """[n, c], scores of a GCN that was trained on the guessed graph."""
     how = PublicTrainingSteps(plan.params.epochs, plan.params.training_rate, plan.params.weight_decay)
     return gcn.train_gcn_scores(plan.made.attributes, adjacency, plan.params.hidden, how, np.random.default_rng(seed))
 

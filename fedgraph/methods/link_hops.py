@@ -26,6 +26,7 @@ them. A score is computed from released values, so any pair may be asked, and an
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -56,8 +57,6 @@ _RANDOM = 20_000  # random pairs that stand for pairs without an edge
 
 
 class Params(Settings):
-    """Settings of ``link_hops``."""
-
     hops: int = Field(1, ge=0, le=4, description="sums over neighbours K; 0: features alone")
     rows: Literal["auto", "features", "random", "both"] = Field(
         "auto", description="what is summed: features, random signs, or both; auto: features where there are any, else random"
@@ -219,16 +218,16 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or what teaches."""
     if round_ >= plan.params.hops:
         if plan.params.decoder == "sum":
-            return {"supervision": desk.release("supervision", lambda: _supervised(plan, work, model))}
-        return {"supervision": desk.release("supervision", lambda: _gradient(plan, work, model, streams))}
+            return {"supervision": desk.release("supervision", partial(_supervised, plan, work, model))}
+
+        def gradient() -> np.ndarray:
+            drawn = draw_poisson_descent_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
+            edges = work.supervision[drawn]
+            return pair_scorer.clip_pair_scorer_gradients(model["scorer"], _read(plan, model), edges, 1.0)
+
+        return {"supervision": desk.release("supervision", gradient)}
     rows = model["rows"][:, -plan.made.public.shape[1] :]
     return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_noisy_hop(plan, work.adjacency, work.nodes, rows))}
-
-
-def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
-    """float [1 + p], of the supervision edges that are drawn in this step."""
-    drawn = draw_poisson_descent_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
-    return pair_scorer.clip_pair_scorer_gradients(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
 
 def _read(plan: Planned, model: base.Model) -> np.ndarray:

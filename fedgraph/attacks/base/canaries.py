@@ -71,9 +71,8 @@ class CanaryNodes:
         original = np.ones(graph.num_nodes, dtype=np.float32)
         original[rows] = 0
         there = here[(labels[rows] >= 0) & (versions[here] | (not self.empty))]
-        put = sp.csr_array(
-            (np.ones(there.size, np.float32), (place[self.nodes[there]], there)), shape=(graph.num_nodes, self.nodes.size)
-        )
+        at = (place[self.nodes[there]], there)
+        put = sp.csr_array((np.ones(there.size, np.float32), at), shape=(graph.num_nodes, self.nodes.size))
         features = sp.csr_array(sp.diags_array(original) @ graph.features + put @ self.features).astype(np.float32)
         features.eliminate_zeros()
         features.sort_indices()

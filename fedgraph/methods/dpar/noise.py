@@ -17,19 +17,10 @@ from scipy.optimize import brentq
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import amplification, calibrate
 from fedgraph.privacy.claims import dpar as published
-from fedgraph.privacy.events import (
-    ApproxDP,
-    BoundedRange,
-    Composed,
-    Event,
-    Gaussian,
-    Laplace,
-    PoissonGaussian,
-    Repeated,
-    SampledOnce,
-)
+from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
 
 DPAR_NOISE_FREE = ("random", "features")  # kinds without a private choice
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the budget for choosing neighbours, as in the paper's Figures 2 to 6
@@ -116,18 +107,17 @@ def dpar_noise_source_cap(marked: int, sampled: float, missed: float) -> int:
 
 def dpar_noise_choices(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """The choices (and values) of every source that holds data."""
-    count = sizes.cap * sizes.top
-    parts: tuple[Event, ...] = (ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
+    parts: tuple[Event, ...] = (events.ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
         return Composed(())
     if sizes.kind == "gm":
         return Composed((Gaussian(noise.choice / math.sqrt(2 * sizes.cap)), *parts))
-    return Composed((Repeated(BoundedRange(2 / noise.choice), count), *parts))
+    return Composed((Repeated(events.BoundedRange(2 / noise.choice), sizes.cap * sizes.top), *parts))
 
 
 def dpar_noise_values(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """EM1's noisy values: one Laplace per chosen entry."""
-    return Repeated(Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
+    return Repeated(events.Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
 
 
 def dpar_noise_step(sizes: DparNoiseSizes, multiplier: float) -> Event:
@@ -135,21 +125,15 @@ def dpar_noise_step(sizes: DparNoiseSizes, multiplier: float) -> Event:
     (2B' − 1)C (2B'C replaced); the event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is
     exact over whole epochs and says nothing about one step alone."""
     if not sizes.fixed_batches:
-        return PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced)
+        return events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced)
     reach = 2 * sizes.touched - (0 if sizes.replaced else 1)
     return Composed((Gaussian(multiplier / (reach * math.sqrt(sizes.rate))),))
 
 
 def _whole(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
-    """Everything one unit's data goes through, amplified by the one-time sample."""
-    inner = Composed(
-        (
-            dpar_noise_choices(sizes, noise),
-            dpar_noise_values(sizes, noise),
-            Repeated(dpar_noise_step(sizes, noise.sgd), sizes.steps),
-        )
-    )
-    return inner if sizes.amplified >= 1 else SampledOnce(inner, sizes.amplified)
+    steps = Repeated(dpar_noise_step(sizes, noise.sgd), sizes.steps)
+    inner = Composed((dpar_noise_choices(sizes, noise), dpar_noise_values(sizes, noise), steps))
+    return inner if sizes.amplified >= 1 else events.SampledOnce(inner, sizes.amplified)
 
 
 @lru_cache(maxsize=1024)
@@ -190,9 +174,10 @@ def published_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, sp
         values = sizes.top / (each * kept) if kept else 0.0
     floor = published.claimed_dpar_sgd_epsilon(_MOST_SGD_NOISE, sizes.rate, sizes.steps, half_delta)
     if (1 - split) * inner <= floor:
+        asked = (1 - split) * inner
         note = (
-            f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {(1 - split) * inner:.3g} "
-            f"was asked for: noise multiplier {_MOST_SGD_NOISE:g} is used"
+            f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {asked:.3g} was asked for: "
+            f"noise multiplier {_MOST_SGD_NOISE:g} is used"
         )
         return DparNoise(choice, values, _MOST_SGD_NOISE, (note,))
     return DparNoise(choice, values, _sgd_multiplier((1 - split) * inner, sizes.rate, sizes.steps, half_delta))

@@ -138,7 +138,7 @@ def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> Dp
         touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
         replaced=Relation(params.relation).replaces or (fixed and amplified < 1),
         values_share=params.values_share,
-        notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), central, sampled)),
+        notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), not central and sampled < 1)),
     )
 
 
@@ -167,9 +167,8 @@ def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) 
         )
 
 
-def _remarks(
-    params: Params, sources: int, marked: int, most: int | str, nodes: int, central: bool, sampled: float
-) -> list[str]:
+def _remarks(params: Params, sources: int, marked: int, most: int | str, nodes: int, known: bool) -> list[str]:
+    """known: clients know which of their nodes were sampled."""
     found = []
     if sources < params.num_sources:
         found.append(
@@ -182,18 +181,13 @@ def _remarks(
         )
     if params.variant in noise_of.DPAR_NOISE_FREE:
         found.append("which rows are added up is public and costs nothing; the gradient steps get (1 − split) of the budget")
-    if not central and sampled < 1:
+    if known:
         found.append("clients know which of their nodes were sampled, so the sample amplifies nothing")
     return found
 
 
 def weak_dpar_releases(found: DparNoiseSizes, multiplier: float) -> list[str]:
-    """A sentence for the report where the noise drowns every possible gradient; else none.
-
-    Args:
-        found: public numbers.
-        multiplier: noise std / C of a step.
-    """
+    """A sentence for the report where noise of std ``multiplier``·C a step drowns every possible gradient; else none."""
     if multiplier <= found.expected_batch:
         return []
     return [
@@ -208,30 +202,24 @@ def dpar_neighbour_releases(
     """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
     if params.variant in noise_of.DPAR_NOISE_FREE:
         return ()
+    once = range(1)
     if params.variant == "none":
-        return (
-            _planned("neighbours", NonNegativeRows(1.0, max(1, sizes.cap)), _IN_CLEAR, Unprotected("rows used as they are")),
-        )
-    first: NoiseMechanism
+        rows = NonNegativeRows(1.0, max(1, sizes.cap))
+        return (PlannedRelease("neighbours", rows, _IN_CLEAR, Unprotected("rows used as they are"), once),)
     bound: SensitivityBound = Box(0.0, params.clip_entry)
+    clear: tuple[NoiseMechanism, Event] = _IN_CLEAR, Unprotected("no noise was asked for")
+    noised = {"neighbours": clear, "weights": clear}
     if params.variant == "gm":
         bound = NonNegativeRows(params.clip_vector, sizes.cap)
-        first = GaussianNoise(params.clip_vector * (found.choice or 1.0))
-    else:
-        first = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
-    clear = Unprotected("no noise was asked for")
-    planned = [
-        _planned(
-            "neighbours",
-            bound,
-            first if private else _IN_CLEAR,
-            noise_of.dpar_noise_choices(sizes, found) if private else clear,
-        )
-    ]
-    if params.variant == "em1":
-        second: NoiseMechanism = LaplaceNoise(params.clip_entry * found.values) if private else _IN_CLEAR
-        planned.append(_planned("weights", bound, second, noise_of.dpar_noise_values(sizes, found) if private else clear))
-    return tuple(planned)
+    if private:
+        picks: NoiseMechanism = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
+        if params.variant == "gm":
+            picks = GaussianNoise(params.clip_vector * (found.choice or 1.0))
+        noised["neighbours"] = picks, noise_of.dpar_noise_choices(sizes, found)
+    if private and params.variant == "em1":
+        noised["weights"] = LaplaceNoise(params.clip_entry * found.values), noise_of.dpar_noise_values(sizes, found)
+    paths = ("neighbours", "weights") if params.variant == "em1" else ("neighbours",)
+    return tuple(PlannedRelease(path, bound, *noised[path], once) for path in paths)
 
 
 def dpar_training_release(
@@ -248,7 +236,3 @@ def dpar_training_release(
     event = Repeated(noise_of.dpar_noise_step(sizes, found.sgd), sizes.local_steps)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_aggregated_rows))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients
-
-
-def _planned(path: str, bound: SensitivityBound, mechanism: NoiseMechanism, event: Event) -> PlannedRelease:
-    return PlannedRelease(path, bound, mechanism, event, range(1))

@@ -27,7 +27,6 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
 from fedgraph.methods import base
 from fedgraph.methods.base.method_offers import MethodConvolutions
@@ -45,8 +44,7 @@ REFERENCE = base.method_bibtex("mcmahan2017communication", "reddi2021adaptive", 
 
 _TOO_FEW = (
     f"Fewer than {FEW_FOR_CEILING_PARAMS} validation nodes cannot tell networks apart: this row may lie below a plain "
-    "network. Compare with "
-    "one, or label more nodes."
+    "network. Compare with one, or label more nodes."
 )
 _IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
@@ -78,14 +76,9 @@ def _asked(params: Params, facts: base.PublicFacts) -> AskedParams:
     candidates = params.candidates(facts.public.asking.size > 0)
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
     folds = params.divided(labelled, len(candidates))
-    if facts.public.graph is None or facts.public.name != "test-graph":
-        return AskedParams(1.0, candidates, *folds)
-    return AskedParams(min(1.0, facts.public.graph.num_nodes / facts.num_train), candidates, *folds)
-
-
-def num_sent(plan: Planned) -> int:
-    """Numbers of a message that noise is priced for: there is no noise."""
-    return 0
+    known = facts.public.graph if facts.public.name == "test-graph" else None
+    share = 1.0 if known is None else min(1.0, known.num_nodes / facts.num_train)
+    return AskedParams(share, candidates, *folds)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.PhaseTraining]:
@@ -122,16 +115,13 @@ def server(plan: Planned, state: base.State[phases.PhaseTraining], inbox: base.P
 
 def predict(plan: Planned, state: base.State[phases.PhaseTraining], graph: Graph) -> np.ndarray:
     """float [n, c] scores on the asked graph, of all networks that answer."""
-    return candidates.candidates_together(
-        [_scores(plan, index, parameters, graph) for index, parameters in phases.answering_in_phase(state)]
-    )
-
-
-def _scores(plan: Planned, index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
-    network = fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0)
-    candidate = plan.made.candidates[index]
-    given = fitting.prepare_fitting_inputs(graph, plan.params.features, graph.labels if candidate.hears else None)
-    return clients.scores(plan, candidate, network, parameters, graph, given)
+    found = []
+    for index, parameters in phases.answering_in_phase(state):
+        network = fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0)
+        heard = graph.labels if plan.made.candidates[index].hears else None
+        given = fitting.prepare_fitting_inputs(graph, plan.params.features, heard)
+        found.append(clients.scores(plan, index, network, parameters, graph, given))
+    return candidates.candidates_together(found)
 
 
 def tuned(
@@ -143,14 +133,11 @@ def tuned(
 
 
 def _says(plan: Planned, state: base.State[phases.PhaseTraining]) -> tuple[str, ...]:
-    """Which candidates answer, and how each did on the validation nodes."""
-    members, tried = state.memory.members, state.memory.tried
+    members, tried, steps = state.memory.members, state.memory.tried, plan.params.local_epochs
     if plan.params.model != CEILING_PARAM or not tried:
         return ()
-    steps = plan.params.local_epochs
-    found = "; ".join(
-        f"{plan.made.candidates[m.candidate]} ({m.accuracy:.3f} after {m.updates * steps} steps)" for m in members
-    )
+    named = [f"{plan.made.candidates[m.candidate]} ({m.accuracy:.3f} after {m.updates * steps} steps)" for m in members]
+    found = "; ".join(named)
     first = tried[members[0].candidate]
     count = f"{first.count:.0f} validation nodes" + (f" in {first.folds} folds" if first.folds > 1 else "")
     said = f"Chosen by {count}: {found}."
@@ -205,7 +192,7 @@ class _Updates:
     def _parts(self, gradient: np.ndarray) -> Iterator[tuple[torch.Tensor, np.ndarray]]:
         """Every parameter of the network with its part of the flat gradient."""
         at = 0
-        for parameter in fitting.build_network_for_fitting(_first_shape(self.plan, self.plan.params.arguments), 0).parameters():
+        for parameter in fitting.build_network_for_fitting(phases.phase_shape(self.plan, 0), 0).parameters():
             yield parameter, gradient[at : at + parameter.numel()]
             at += parameter.numel()
 
@@ -216,17 +203,13 @@ def _convolutions(plan: Planned) -> Callable[[base.State[phases.PhaseTraining]],
         return None
 
     def layers(state: base.State[phases.PhaseTraining]) -> MethodConvolutions:
-        network = fitting.build_network_for_fitting(_first_shape(plan, {}), 0)
+        network = fitting.build_network_for_fitting(phases.phase_shape(plan, 0), 0)
         fitting.write_fitting_vector(network, state.model["parameters"])
         every = [p.detach().cpu().numpy() for p in network.parameters()]
         weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))
         return list(zip(weights, biases, strict=True))
 
     return layers
-
-
-def _first_shape(plan: Planned, arguments: Mapping[str, object]) -> NetworkShape:
-    return plan.made.candidates[0].shape(plan.facts.sizes.num_features, plan.facts.sizes.num_classes, dict(arguments))
 
 
 _CEILING, _PLAIN = "what the same data gives when nothing is protected", "a plain network by FedAvg"
@@ -265,7 +248,7 @@ OFFERS: base.Offers[Params, AskedParams, clients.Work, phases.PhaseTraining] = b
     partial_rounds=True,  # averages are weighted by what came
     answers_every_round=True,
     drafts=_DRAFTS,
-    num_sent=num_sent,
+    num_sent=lambda plan: 0,  # numbers that noise is priced for: there is none
     tuned=tuned,
     says=_says,
     prepare_together=_prepare_together,

@@ -107,11 +107,8 @@ class PhasePlace:
 
 
 def phase_shape(plan: Planned, index: int) -> NetworkShape:
-    facts = plan.facts
-    shape: NetworkShape = plan.made.candidates[index].shape(
-        facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments
-    )
-    return shape
+    sizes = plan.facts.sizes
+    return plan.made.candidates[index].shape(sizes.num_features, sizes.num_classes, plan.params.arguments)
 
 
 def phase_step_seed(*path: int) -> int:
@@ -164,7 +161,6 @@ def phase_with_parameters(state: State[PhaseTraining], parameters: list[np.ndarr
 def _phase(
     plan: Planned, training: PhaseTraining, candidate: int, *, refits: bool = False, fold: int = 0
 ) -> State[PhaseTraining]:
-    """A candidate from its initial parameters."""
     fresh = fitting.start_fitting(phase_shape(plan, candidate), phase_step_seed(training.seed, candidate, *_later(fold)))
     own = replace(training, last=fresh.vector, moments=_Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
     place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
@@ -254,7 +250,6 @@ def _is_behind(training: PhaseTraining, count: float) -> bool:
 
 
 def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: bool) -> State[PhaseTraining]:
-    """The next candidate, the next fold, the refit of a chosen one, or the end."""
     if place.refits:
         members, at = list(training.members), training.fitted
         members[at] = replace(members[at], parameters=training.last)
@@ -280,7 +275,6 @@ def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: boo
 
 
 def _refit(plan: Planned, training: PhaseTraining) -> State[PhaseTraining]:
-    """The next member that has something to learn, on all training nodes; or the end."""
     while training.fitted < len(training.members) and not training.members[training.fitted].updates:
         training = replace(training, fitted=training.fitted + 1)
     if training.fitted == len(training.members):

@@ -29,8 +29,6 @@ from fedgraph.privacy.units import Assumption, Relation
 
 
 class Params(Settings):
-    """Settings of ``sage_node``."""
-
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     hidden: int = Field(32, ge=1, description="hidden units of a two-layer network")
     layers: Literal[1, 2] = Field(1, description="layers")
@@ -120,9 +118,8 @@ class Made:
 
 def sage_node_caps(params: Params, facts: PublicFacts, budget: Budget) -> SageNodeCaps:
     """The rule that ``params.cap`` asks for, from public sizes."""
-    published = budget.private and budget.calibrated_by == "published"
-    kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"
-
+    promised = not budget.private or budget.calibrated_by == "published"
+    kind = params.cap if params.cap != "auto" else "promised" if promised else "log"
     if kind == "log":
         return _log(params, max(facts.sizes.clients))
     degree = params.limit or params.degree
