@@ -109,8 +109,8 @@ def count_one_run(scores: np.ndarray, coins: np.ndarray, share: float, centred: 
 
     scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins (bool [m]).
     share: of all coins, which is guessed; in (0, 1]; two coins at least, where there are two. centred: scores are
-    log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign. ``PrivacyError``: a NaN score, or not one
-    score per coin.
+    log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign. ``PrivacyError``: a NaN
+    score, or not one score per coin.
     """
     if np.isnan(scores).any() or scores.shape != coins.shape:
         raise PrivacyError("an attack needs one score per coin, a number or ±∞")

@@ -66,34 +66,23 @@ class Params(Settings):
     memory_gb: float = Field(2.0, gt=0, description="memory that all pairs of nodes may take, in GB")
 
 
-@dataclass(frozen=True)
-class _Split:
-    """How the budget is divided.
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What the plan made of public facts, and how the budget is divided.
 
     Attributes:
+        attributes: every node's public features and labels.
         answers: r, how many answers are given about each pair: 1 or 2.
         answer: ε of one answer; ∞: in clear.
         degree: ε of one degree; ∞: none is sent.
         of_list: ε of one node's whole list, its degree included.
     """
 
+    attributes: Graph
     answers: int
     answer: float
     degree: float
     of_list: float
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """What the plan made of public facts.
-
-    Attributes:
-        attributes: every node's public features and labels.
-        split: how the budget is divided.
-    """
-
-    attributes: Graph
-    split: _Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +117,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             f"blink looks at all pairs of {max(facts.sizes.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "
             f"{params.memory_gb:g}); use method: gap_edge, which does not, or raise memory_gb"
         )
-    split = _split(params, budget)
+    split = _split(params, budget, attributes)
     relation, several = Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
     seen_by = replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED)
     assumed = (*base.FACTS_ATTRIBUTES_PUBLIC, *base.assume_setting_facts(seen_by, relation))
@@ -136,23 +125,25 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     guarantee = Guarantee(Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False)
     releases = tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client))
     schedule = base.PlanSchedule(1, releases, 1)
-    return base.Plan("blink", params, facts, guarantee, schedule, Made(attributes, split), published)
+    return base.Plan("blink", params, facts, guarantee, schedule, split, published)
 
 
-def _split(params: Params, budget: base.Budget) -> _Split:
+def _split(params: Params, budget: base.Budget, attributes: Graph) -> Made:
     """An edge costs r·ε_a + 2ε_d, provably; published: one list, ε_a + ε_d."""
     answers = _ENDS if params.reports == "both" else 1
     if not budget.private:
-        return _Split(answers, np.inf, np.inf, np.inf)
+        return Made(attributes, answers, np.inf, np.inf, np.inf)
     published = budget.calibrated_by == "published"
     of_list = budget.epsilon if published else budget.epsilon / _ENDS
     degree = of_list * (_DEGREES_BELOW if of_list < _LITTLE else _DEGREES_ABOVE)
     if params.degree_share != "auto":
         degree = of_list * params.degree_share
-    return _Split(answers, of_list - degree if published else (budget.epsilon - _ENDS * degree) / answers, degree, of_list)
+    return Made(
+        attributes, answers, of_list - degree if published else (budget.epsilon - _ENDS * degree) / answers, degree, of_list
+    )
 
 
-def _releases(params: Params, facts: base.PublicFacts, split: _Split, client: int) -> tuple[PlannedRelease, ...]:
+def _releases(params: Params, facts: base.PublicFacts, split: Made, client: int) -> tuple[PlannedRelease, ...]:
     if params.links == "none":
         return ()
     n, now = facts.sizes.clients[client], range(1)
@@ -188,15 +179,15 @@ def client(
     if plan.params.links == "none":
         return {}
     edges = np.column_stack(sp.triu(work, k=1, format="coo").coords).astype(np.int32)
-    sent = {f"answers {number}": desk.release("answers", edges) for number in range(plan.made.split.answers)}
-    if np.isfinite(plan.made.split.degree):
+    sent = {f"answers {number}": desk.release("answers", edges) for number in range(plan.made.answers)}
+    if np.isfinite(plan.made.degree):
         sent["degrees"] = desk.release("degrees", np.diff(work.indptr).astype(np.float64))
     return sent
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Guess the graph of every client, put them together, and train on them."""
-    split, links = plan.made.split, plan.params.links
+    split, links = plan.made, plan.params.links
     if links == "none":
         return state
     members, n = plan.facts.membership.nodes, plan.facts.sizes.num_nodes
@@ -239,7 +230,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
     graph: what is known, without the pairs. Other pairs of a node are as likely there as not, so a degree is held against the
     known one and half of its other pairs. Without noise only the sign means something. None where nothing was released.
     """
-    memory, split = state.memory, plan.made.split
+    memory, split = state.memory, plan.made
     if memory.yeses is None or memory.degrees is None:
         return None
     yes = np.asarray(memory.yeses[pairs[:, 0], pairs[:, 1]]).ravel().astype(np.float64)

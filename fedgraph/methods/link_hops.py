@@ -277,8 +277,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         sums = noisy_hops.receive_noisy_hops(plan, inbox)
         rows = np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32)
         return _broadcast(plan, rows, inbox.round + 1)
-    each, before = inbox.each.get("supervision"), state.memory.learnt
-    total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["supervision"])
+    total, before = inbox.sums["supervision"], state.memory.learnt
     if before is None:
         return base.State(state.model, Memory(links.fit_link_direction(_known(plan, state.model, _random(plan)), total)))
     learnt = _learner(plan).step(before, _read(plan, state.model), total, inbox.round - plan.params.hops)

@@ -163,9 +163,7 @@ def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> 
     """The discriminant of all clients' sums against random pairs."""
     if not plan.params.learns:
         return state
-    each = inbox.each.get("sum")
-    total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["sum"])
-    return base.State({}, links.fit_link_direction(plan.made.random(), total, plan.made.std))
+    return base.State({}, links.fit_link_direction(plan.made.random(), inbox.sums["sum"], plan.made.std))
 
 
 def scores(plan: Planned, state: base.State[_Memory], pairs: np.ndarray) -> np.ndarray:

@@ -132,9 +132,9 @@ def test_what_meets_the_noise_is_what_is_priced(library: Graph, reports: str) ->
         loss = 0.0
         for (path, here), (_, there) in zip(desks[0].met, desks[1].met, strict=True):
             if path == "degrees":
-                loss += plan.made.split.degree * np.abs(here - there).sum()
+                loss += plan.made.degree * np.abs(here - there).sum()
             else:
-                loss += plan.made.split.answer * len({*map(tuple, here)} ^ {*map(tuple, there)})
+                loss += plan.made.answer * len({*map(tuple, here)} ^ {*map(tuple, there)})
         worst = max(worst, loss)
     assert worst == pytest.approx(plan.provable().epsilon, rel=1e-9) == pytest.approx(2.0)
 

@@ -56,12 +56,9 @@ _NODES = 6  # of a client's graph
 
 @dataclass(frozen=True, eq=False)
 class _Game:
-    """Two neighbouring inputs of one method, and how a run on one of them is read.
+    """Two neighbouring inputs of one method: the clients without the canary (or with it in version 0), and with it.
 
-    Attributes:
-        plan: The plan, at ``EPSILON`` and ``DELTA``.
-        worlds: The clients without the canary (or with it in version 0), and with it.
-        read: From (plan, final state) to the score of one run; the plan may be replaced by what a viewer sees of it.
+    plan: at ``EPSILON`` and ``DELTA``. read: from (what a viewer sees of the plan, final state) to the score of one run.
     """
 
     plan: Plan
@@ -152,13 +149,9 @@ UNSEEN_MUTANTS: dict[str, str] = tomllib.loads(
 class _Whole:
     """A method on the bench, sound or broken.
 
-    Attributes:
-        method: Its settings, ``method`` (its name) among them.
-        viewer: Who is priced.
-        clients: How many clients there are.
-        broken: What the door does otherwise than the plan says; empty: the method is sound.
-        times: How many times the usual number of runs is made, where the break is small.
-        opened: Whether all that is priced is read, also what stays at a client.
+    method: its settings, its name among them. viewer: who is priced. broken: what the door does otherwise than the plan says;
+    empty: nothing. times: how many times the usual number of runs is made, where the break is small. opened: whether all that
+    is priced is read, also what stays at a client.
     """
 
     method: SettingsSpec

@@ -94,12 +94,20 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         if isinstance(params.split, float):
             split = params.split
         elif params.split == "public" and split:
-            split, why = noise_of.dpar_noise_share(sizes, max(2, planned.dpar_release_candidates(facts, sizes)), budget)
+            # the rows of the smallest client may name its sample where that has a fixed size, else all its ids
+            clients, q = facts.sizes.clients, sizes.sampled
+            candidates = min(planned.dpar_release_sample(q, n) if sizes.fixed else n for n in clients)
+            split, why = noise_of.dpar_noise_share(sizes, max(2, candidates), budget)
             notes.append(why)
         calibrated = noise_of.published_dpar_noise if budget.calibrated_by == "published" else noise_of.provable_dpar_noise
         found = calibrated(sizes, budget.epsilon, budget.delta, split)
         published = noise_of.published_dpar_epsilon(sizes, found, budget.delta)
-        notes += [*found.notes, *planned.weak_dpar_releases(sizes, found.sgd)]
+        notes += found.notes
+        if found.sgd > sizes.expected_batch:
+            notes.append(
+                f"budget too small for useful noise: each step adds std {found.sgd:.3g}·C per coordinate to a sum whose norm "
+                f"is at most {sizes.expected_batch:.3g}·C on average; expect chance-level accuracy"
+            )
     training, min_clients = planned.dpar_training_release(params, facts, sizes, found, private)
     sampled = sizes.amplified if sizes.amplified < 1 else None
     assumed = base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)

@@ -98,13 +98,6 @@ class DparNoise:
     notes: tuple[str, ...] = ()
 
 
-def dpar_noise_source_cap(marked: int, sampled: float, missed: float) -> int:
-    """The smallest M_max that a Binomial(marked, q') exceeds with probability at most ``missed``."""
-    from scipy.stats import binom  # its import takes half a second
-
-    return marked if sampled >= 1 else min(marked, int(binom.isf(missed, marked, sampled)) + 1)
-
-
 def dpar_noise_choices(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """The choices (and values) of every source that holds data."""
     parts: tuple[Event, ...] = (events.ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
@@ -173,14 +166,17 @@ def published_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, sp
         choice = 1 / published.claimed_dpar_em_base(each * (1 - kept), sizes.top, each_delta)
         values = sizes.top / (each * kept) if kept else 0.0
     floor = published.claimed_dpar_sgd_epsilon(_MOST_SGD_NOISE, sizes.rate, sizes.steps, half_delta)
-    if (1 - split) * inner <= floor:
-        asked = (1 - split) * inner
+    asked = (1 - split) * inner
+    if asked <= floor:
         note = (
             f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {asked:.3g} was asked for: "
             f"noise multiplier {_MOST_SGD_NOISE:g} is used"
         )
         return DparNoise(choice, values, _MOST_SGD_NOISE, (note,))
-    return DparNoise(choice, values, _sgd_multiplier((1 - split) * inner, sizes.rate, sizes.steps, half_delta))
+    least, how = 0.1, (sizes.rate, sizes.steps, half_delta)
+    if published.claimed_dpar_sgd_epsilon(least, *how) < asked:
+        return DparNoise(choice, values, least)
+    return DparNoise(choice, values, published.claimed_dpar_sgd_multiplier(asked, *how))
 
 
 def dpar_noise_share(sizes: DparNoiseSizes, candidates: int, budget: Budget) -> tuple[float, str]:
@@ -216,14 +212,6 @@ def published_dpar_epsilon(sizes: DparNoiseSizes, noise: DparNoise, delta: float
         choice = _all_vectors(each, half_delta, sizes.cap)
     sgd = published.claimed_dpar_sgd_epsilon(noise.sgd, sizes.rate, sizes.steps, half_delta)
     return published.claimed_dpar_total_epsilon(sizes.amplified, choice, sgd)
-
-
-@lru_cache(maxsize=256)
-def _sgd_multiplier(epsilon: float, rate: float, steps: int, delta: float) -> float:
-    low = 0.1
-    if published.claimed_dpar_sgd_epsilon(low, rate, steps, delta) < epsilon:
-        return low
-    return published.claimed_dpar_sgd_multiplier(epsilon, rate, steps, delta)
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:

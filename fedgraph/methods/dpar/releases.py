@@ -104,7 +104,11 @@ def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> Dp
     sources = min(params.num_sources, max(taking_part))
     marked = sources if fixed or sampled == 1 else min(max(facts.sizes.clients), math.ceil(sources / sampled))
     missed = _MISSED_SHARE * budget.delta
-    cap = marked if fixed else noise_of.dpar_noise_source_cap(marked, sampled, missed)
+    cap = marked
+    if not fixed and sampled < 1:  # the smallest number that a Binomial(marked, q') exceeds with probability at most ``missed``
+        from scipy.stats import binom  # its import takes half a second
+
+        cap = min(marked, int(binom.isf(missed, marked, sampled)) + 1)
     rows = [min(sources, n) for n in taking_part] if params.tail == "none" else taking_part
     mean_rows = sum(rows) / len(rows)
     one_step = not central and params.local_steps in ("auto", 1)  # a round is one step over all clients' rows
@@ -140,11 +144,6 @@ def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> Dp
         values_share=params.values_share,
         notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), not central and sampled < 1)),
     )
-
-
-def dpar_release_candidates(facts: PublicFacts, sizes: DparNoiseSizes) -> int:
-    """How many nodes the rows of the smallest client may name: its sample where that has a fixed size, else all its ids."""
-    return min(dpar_release_sample(sizes.sampled, n) if sizes.fixed else n for n in facts.sizes.clients)
 
 
 def dpar_release_sample(sampled: float, num_nodes: int) -> int:
@@ -184,16 +183,6 @@ def _remarks(params: Params, sources: int, marked: int, most: int | str, nodes: 
     if known:
         found.append("clients know which of their nodes were sampled, so the sample amplifies nothing")
     return found
-
-
-def weak_dpar_releases(found: DparNoiseSizes, multiplier: float) -> list[str]:
-    """A sentence for the report where noise of std ``multiplier``·C a step drowns every possible gradient; else none."""
-    if multiplier <= found.expected_batch:
-        return []
-    return [
-        f"budget too small for useful noise: each step adds std {multiplier:.3g}·C per coordinate to a sum whose norm is "
-        f"at most {found.expected_batch:.3g}·C on average; expect chance-level accuracy"
-    ]
 
 
 def dpar_neighbour_releases(

@@ -77,15 +77,20 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise, steps and directions from public numbers and the budget alone."""
     relation = Relation(params.relation)
-    strength = features_learner_signal(facts, _total_mu(budget), relation)
+    mu, as_published = math.inf, budget.calibrated_by == "published"
+    if budget.private and as_published:
+        mu = gaussian.gaussian_moments_mu(budget.epsilon, budget.delta)
+    elif budget.private:
+        mu = 1.0 / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+    strength = features_learner_signal(facts, mu, relation)
     made = make_features_learner(params, facts, strength, budget.private)
     steps = made.steps
     bound = ClippedSum(made.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
     mechanism, event = base.PLAN_WITHOUT_NOISE
     min_clients, published = 1, None
     if budget.private:
-        multiplier = math.sqrt(steps) / _total_mu(budget)
-        if budget.calibrated_by != "published":
+        multiplier = math.sqrt(steps) / mu
+        if not as_published:
             multiplier = calibrate.calibrate_gaussian(steps, budget.epsilon, budget.delta)
         std, min_clients = base.plan_gradient_std(multiplier, sensitivity_l2(bound, relation), facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
@@ -158,12 +163,6 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
     return replace(state, memory=replace(state.memory, average=own))
 
 
-def _total_mu(budget: base.Budget) -> float:
-    if budget.calibrated_by == "published" and budget.private:
-        return gaussian.gaussian_moments_mu(budget.epsilon, budget.delta)
-    return 1.0 / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta) if budget.private else math.inf
-
-
 def _evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """For each unit (node, −1, label) what all rounds say; None where the viewer sees the model alone, or nodes are replaced.
 
@@ -177,11 +176,7 @@ def _evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, unit
 
 @dataclass(frozen=True, eq=False)
 class _GradientSums:
-    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``method_offers.MethodGradientReader``).
-
-    Attributes:
-        plan: of the run.
-    """
+    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``MethodGradientReader``)."""
 
     plan: Plan[Params, Made]
 

@@ -62,13 +62,7 @@ Planned: TypeAlias = Plan[Params, Made]
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One graph, ready for the network.
-
-    Attributes:
-        inputs: its arrays.
-        network: over the features in use.
-        where: int64, where the parameters of that network are among all.
-    """
+    """One graph, ready for the network over the features in use. where: int64, its parameters' places among all."""
 
     inputs: shared_gnn.SharedGnnInputs
     network: shared_gnn.SharedGnn

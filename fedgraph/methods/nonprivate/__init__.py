@@ -9,7 +9,7 @@ where the federation is, and Adam never begins anew. One client is central train
 report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has (``clients``). A
 candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
 ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and lets those within a standard
-error of the best answer together (``candidates``); one that is two standard errors below the best after 100 steps is not
+error of the best answer together (``phases``); one that is two standard errors below the best after 100 steps is not
 trained to its end. With ``refit`` the chosen ones are trained again on all training nodes, for as many rounds as were best;
 with a validation mask of the split they are not, as published work does not.
 
@@ -30,7 +30,7 @@ from fedgraph.learning.baselines import fitting
 from fedgraph.learning.late import torch
 from fedgraph.methods import base
 from fedgraph.methods.base.method_offers import MethodConvolutions
-from fedgraph.methods.nonprivate import candidates, clients, phases
+from fedgraph.methods.nonprivate import clients, phases
 from fedgraph.methods.nonprivate.params import CEILING_PARAM, FEW_FOR_CEILING_PARAMS, AskedParams, Params, Planned
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
@@ -121,7 +121,7 @@ def predict(plan: Planned, state: base.State[phases.PhaseTraining], graph: Graph
         heard = graph.labels if plan.made.candidates[index].hears else None
         given = fitting.prepare_fitting_inputs(graph, plan.params.features, heard)
         found.append(clients.scores(plan, index, network, parameters, graph, given))
-    return candidates.candidates_together(found)
+    return phases.candidates_together(found)
 
 
 def tuned(
@@ -148,12 +148,7 @@ def _says(plan: Planned, state: base.State[phases.PhaseTraining]) -> tuple[str, 
 
 @dataclass(frozen=True, eq=False)
 class _Updates:
-    """A gradient as an update of FedAvg shows it: the mean over nodes.
-
-    Attributes:
-        plan: of the run.
-        names_words: rows are read as they are.
-    """
+    """A gradient as an update of FedAvg shows it: the mean over nodes, whose rows are read as they are."""
 
     plan: Planned
     names_words: bool = True

@@ -63,10 +63,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     events, published, min_clients = [free] * facts.sizes.num_clients, None, 1
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
-    kernel: Callable[..., np.ndarray] = subgraphs.clip_subgraph_gradients if params.layers == 2 else clip_per_sample
-    if capped.kind == "log":
-        kernel = neighbour_rows.clip_neighbour_rows
-    bound, steps = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(kernel)), range(params.steps)
+    kernel = sensitivity_kernel_name(_kernel(params, capped))
+    bound, steps = ClippedSum(params.clip, facts.sizes.num_nodes, kernel), range(params.steps)
     assumed, promise = (*base.FACTS_TESTED_IN_PUBLIC, *capped.assumptions), {"promised": capped.promised, "limit": capped.limit}
     guarantee = base.guarantee_from_facts(facts, params.protects, assumed, budget.delta, per_end=False, **promise)
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
@@ -76,6 +74,13 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     made = Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.sizes.num_classes)))
     sums = base.PlanSums(suffice=True)
     return base.Plan("sage_node", params, facts, guarantee, schedule, made, published, sums=sums, notes=capped.notes)
+
+
+def _kernel(params: Params, capped: SageNodeCaps) -> Callable[..., np.ndarray]:
+    """The function that clips the rows of a step."""
+    if capped.kind == "log":
+        return neighbour_rows.clip_neighbour_rows
+    return subgraphs.clip_subgraph_gradients if params.layers == 2 else clip_per_sample
 
 
 def _noise(
@@ -111,7 +116,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy sum of this batch's clipped subgraph gradients."""
-    stage = plan.made.caps.stage
+    caps, params, stage = plan.made.caps, plan.params, plan.made.caps.stage
 
     def gradient() -> np.ndarray:
         rng, n = streams.generator("batch"), len(work.labels)
@@ -120,15 +125,8 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         else:
             mask = descents.draw_poisson_descent_mask(n, stage.rate, rng)
         labels = descents.mask_descent_labels(work.labels, mask)
-        network, clip = plan.made.network, plan.params.clip
-        if isinstance(work.rows, np.ndarray) and isinstance(network, Layout):
-            own = labels.cpu().numpy()
-            return neighbour_rows.clip_neighbour_rows(network, model["parameters"], work.rows, own, clip, plan.params.bound)
-        if isinstance(work.rows, subgraphs.SubgraphRoots) and isinstance(network, graphsage.GraphsageWidths):
-            return subgraphs.clip_subgraph_gradients(network, model["parameters"], work.rows, labels, clip)
-        assert isinstance(work.rows, FeatureMatrix)
-        assert isinstance(network, Layout)
-        return clip_per_sample(network, model["parameters"], work.rows, labels, clip)
+        known = (labels.cpu().numpy(), params.clip, params.bound) if caps.kind == "log" else (labels, params.clip)
+        return _kernel(params, caps)(plan.made.network, model["parameters"], work.rows, *known)
 
     return {"gradient": desk.release("model", gradient)}
 

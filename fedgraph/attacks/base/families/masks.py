@@ -36,15 +36,9 @@ _RUNS = 6_000
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """What the server holds of a round.
+    """What the server holds of a round: who is asked, all public keys, sealed letters, and the shares that clients gave away.
 
-    Attributes:
-        now: The round's public facts: who is asked, and how many shares open a secret.
-        board: All public keys.
-        letters: The sealed letters of all clients.
-        answers: The shares that clients gave away so that the sum could be opened.
-        hidden: uint32 [runs] for each client that answered, its masked message.
-        total: float64 [runs], the opened sum, in steps.
+    hidden: uint32 [runs] for each client that answered, its masked message. total: float64 [runs], the opened sum, in steps.
     """
 
     now: masked_round.MaskedRound
