@@ -8,11 +8,9 @@ what. After round K the server trains the classifier on [H⁰ … Hᴷ].
   it; of the private graph only the noisy hops have been used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -46,7 +44,7 @@ class Params(NoisyHopSettings):
     )
 
     @model_validator(mode="after")
-    def _published_reads_all(self) -> Params:
+    def _published_reads_all(self) -> Self:
         if self.encoder == "published" and self.depth != "all":
             raise ValueError("encoder: published trains on every hop, as the released code does; write depth: all with it")
         return self

@@ -7,8 +7,6 @@ degrees (``node_caps``); as published it is √D, which only holds if no node ha
 restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias

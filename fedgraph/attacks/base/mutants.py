@@ -41,7 +41,7 @@ from fedgraph.documents.settings import SettingsSpec
 from fedgraph.methods import base
 from fedgraph.methods.base import Plan, PublicFacts, State
 from fedgraph.methods.base import seen as seen_by
-from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
@@ -66,28 +66,15 @@ class _Game:
     read: Callable[[Any, State], float]
 
 
-def _play(method: SettingsSpec, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
-    module = plugins.load("methods", method["method"])
-    settings, whole = module.Params(**{k: v for k, v in method.items() if k != "method"}), data.load("embedded/library")
-    assert isinstance(whole, Graph)
-    if module.OFFERS.kind == "embedder":
-        return _graphs(module, settings, whole, clients, rng)
-    return _units(module, settings, whole, viewer, clients, rng)
-
-
 def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
     held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
     parts = np.array_split(np.arange(held.num_nodes), clients)
     dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
     edge, sizes = module.OFFERS.units == (Unit.EDGE,), tuple(p.size for p in parts)
-    facts = PublicFacts(
-        base.SizeFacts(held.num_nodes, held.num_features, held.num_classes, sizes),
-        viewer,
-        base.MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)),
-        base.PublicFactsPart("test-graph", None if edge else public, graph_without_edges(held) if edge else None),
-        base.NO_DERIVED_FACTS,
-        colluders=1,
-    )
+    known = base.PublicFactsPart("test-graph", None if edge else public, graph_without_edges(held) if edge else None)
+    members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts))
+    counts = base.SizeFacts(held.num_nodes, held.num_features, held.num_classes, sizes)
+    facts = PublicFacts(counts, viewer, members, known, base.NO_DERIVED_FACTS, colluders=1)
     plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
     asked, relation = canaries.join_canary_clients(dealt, held), plan.guarantee.protection.relation
     found: canaries.Canaries
@@ -110,15 +97,10 @@ def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.rand
     two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
     parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
     dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
-    sizes = (_NODES,) * clients
-    facts = PublicFacts(
-        base.SizeFacts(two.num_nodes, two.num_features, 2, sizes),
-        Viewer.SERVER,
-        base.MembershipFacts(from_edges=False, from_labels=False, holdings=dealt.holdings(two.num_nodes), cut_edges="dropped"),
-        base.PublicFactsPart("nothing"),
-        base.NO_DERIVED_FACTS,
-        colluders=1,
-    )
+    sizes, holdings = base.SizeFacts(two.num_nodes, two.num_features, 2, (_NODES,) * clients), dealt.holdings(two.num_nodes)
+    members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges="dropped")
+    nothing = base.PublicFactsPart("nothing")
+    facts = PublicFacts(sizes, Viewer.SERVER, members, nothing, base.NO_DERIVED_FACTS, colluders=1)
     plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
     found = canary_graphs.draw_canary_graphs(plan, dealt, rng)
     assert found is not None
@@ -208,7 +190,14 @@ def list_mutant_cases(runs: int = MUTANT_RUNS, seed: int = 0) -> Iterator[BenchC
 
 
 def _case_of(whole: _Whole, runs: int = MUTANT_RUNS, seed: int = 0) -> BenchCase:
-    played = _play(whole.method, whole.viewer, whole.clients, seeds.seeded_generator(seed, "mutants", "game"))
+    module, graph = plugins.load("methods", whole.method["method"]), data.load("embedded/library")
+    rng = seeds.seeded_generator(seed, "mutants", "game")
+    assert isinstance(graph, Graph)
+    settings = module.Params(**{k: v for k, v in whole.method.items() if k != "method"})
+    if module.OFFERS.kind == "embedder":
+        played = _graphs(module, settings, graph, whole.clients, rng)
+    else:
+        played = _units(module, settings, graph, whole.viewer, whole.clients, rng)
     played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
     @bench_sampler
@@ -240,40 +229,36 @@ def _score(whole: _Whole, played: _Game, world: Partition, path: tuple[int | str
 def _trained(whole: _Whole, plan: Plan, world: Partition, path: tuple[int | str, ...]) -> State:
     """All rounds, by the method's own client and server, through a door that does what the case says."""
     method = plugins.load("methods", plan.method)
-    releases = tuple(_as_broken(whole, plan, r) for r in plan.schedule.releases)
+    clients, rounds = plan.facts.sizes.num_clients, plan.schedule.rounds
+    factor = {  # of the noise, at the door as it really is
+        "noise × ⅔": 2 / 3,
+        "one hop not counted": math.sqrt((rounds - 1) / rounds) if rounds > 1 else 1.0,
+        "colluder ignored": math.sqrt((clients - 1) / clients),
+    }.get(whole.broken, 1.0)
+    releases = []
+    for release in plan.schedule.releases:
+        noise = release.mechanism
+        less = GaussianNoise(noise.std * factor) if isinstance(noise, GaussianNoise) else noise
+        releases.append(replace(release, mechanism=less))
     state: State = method.start(plan, seeds.seeded_generator(0, "mutants", "start"))
     works = [method.prepare(plan, s) for s in world.subgraphs]
     seen: list[Any] = []
     digests: list[dict[str, str]] = [{} for _ in works]
-    for round_ in range(plan.schedule.rounds):
+    for round_ in range(rounds):
         sent = []
         for client, work in enumerate(works):
             streams = base.PlanStreams(int(path[0]), (*path[1:], client, round_), "")
-            desk = Desk("mutant", client, round_, releases, streams.generator("noise"), released=digests[client])
+            desk = Desk("mutant", client, round_, tuple(releases), streams.generator("noise"), released=digests[client])
             sent.append(method.client(plan, work, state.model, round_, streams, desk))
         each = {name: [m[name].value for m in sent] for name in sent[0]}
         sums = {name: np.sum(values, axis=0) for name, values in each.items()}
         hidden = set() if whole.broken == "secure sum leaked" else {name for name, _ in plan.sums.paths}
         told = {name: values for name, values in each.items() if name not in hidden}
-        inbox = base.PlanInbox(
-            round_, sums, told if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent)
-        )
+        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        inbox = base.PlanInbox(round_, sums, {} if secure else told, len(sent))
         after = method.server(plan, state, inbox)
         colluders = 2 if whole.broken == "second colluder" else len(seen_by.seen_colluders(plan))
         known = {name: np.sum(values[len(works) - colluders :], axis=0) for name, values in each.items() if colluders}
         seen.append((state.model, replace(inbox, each=told if plan.sums.paths else each, colluding=known)))
         state = State(after.model, after.memory, tuple(seen))
     return state
-
-
-def _as_broken(whole: _Whole, plan: Plan, release: PlannedRelease) -> PlannedRelease:
-    mechanism = release.mechanism
-    if not isinstance(mechanism, GaussianNoise) or not whole.broken:
-        return release
-    clients, rounds = plan.facts.sizes.num_clients, plan.schedule.rounds
-    factor = {
-        "noise × ⅔": 2 / 3,
-        "one hop not counted": math.sqrt((rounds - 1) / rounds) if rounds > 1 else 1.0,
-        "colluder ignored": math.sqrt((clients - 1) / clients),
-    }.get(whole.broken, 1.0)
-    return replace(release, mechanism=GaussianNoise(mechanism.std * factor))

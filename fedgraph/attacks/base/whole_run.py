@@ -19,10 +19,8 @@ Every viewer sees the trained model. The bound is therefore valid, but weak, for
 proof of privacy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -74,7 +72,7 @@ class WholeRunAttack(Settings):
     )
 
     @model_validator(mode="after")
-    def _coins_in_pairs(self) -> WholeRunAttack:
+    def _coins_in_pairs(self) -> Self:
         if self.shadows % 2:
             raise ValueError(f"shadows: found {self.shadows}; their coins come in pairs of opposites, so their number is even")
         if self.canaries == 1:

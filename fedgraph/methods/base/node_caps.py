@@ -7,12 +7,10 @@ promised   as published: neighbourhoods are cut to D by public coins, √D is cl
            neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,7 +66,7 @@ class NodeCapSettings(Settings):
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
     @model_validator(mode="after")
-    def _limit_has_its_number(self) -> NodeCapSettings:
+    def _limit_has_its_number(self) -> Self:
         if (self.cap == "limit") != (self.limit is not None):
             raise ValueError("cap: limit and its number belong together, e.g. {cap: limit, limit: 1000}; give both or none")
         return self

@@ -173,9 +173,8 @@ class PlanSums:
 class _Watch:
     """What is kept for an attack.
 
-    Attributes:
-        keeps_rounds: the server keeps what every round broadcast and received (``State.seen``).
-        opened: an attack reads every value that is priced, so clients also send what otherwise stays with them.
+    keeps_rounds: what every round broadcast and received (``State.seen``). opened: an attack reads every value that is priced,
+    so clients also send what otherwise stays with them.
     """
 
     keeps_rounds: bool = False

@@ -5,8 +5,6 @@ in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + n
 says of the coins: a canary by itself is read by its exact likelihood ratio; what canaries have along one another is taken off.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -144,14 +142,9 @@ def seen_coins(
 
 
 class SeenRows:
-    """Known rows of a message, the gradient of each of which is clipped by itself.
+    """Known rows (x) of a message, the gradient of each of which is clipped by itself, read for ``coins``.
 
-    Args:
-        coins: that messages are added to.
-        x: the rows.
-        labels: int64 [n], −1 where unknown.
-        weights: [n], how much of each row is taken off a message.
-        rate: probability that a row is in a message.
+    labels: int64 [n], −1 where unknown. weights: [n], how much of each row is taken off a message. rate: that a row is in one.
     """
 
     def __init__(self, coins: SeenCoins, x: TorchMatrix, labels: np.ndarray, weights: np.ndarray, rate: float = 1.0) -> None:

@@ -2,11 +2,9 @@
 minimiser, its constants fixed from public numbers and the budget.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -52,7 +50,7 @@ class Params(Settings):
     inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
 
     @model_validator(mode="after")
-    def _prior_reads_classes(self) -> Params:
+    def _prior_reads_classes(self) -> Self:
         if self.encoder != "classes" and self.scale:
             raise ValueError(f"prior reads the encoder's class scores: encoder {self.encoder!r} needs prior: 0")
         if self.release == "nothing" and not self.scale:

@@ -123,16 +123,8 @@ _KERNEL = "fedgraph.methods.local_dp.local_training.clip_local_gradients"
 
 @dataclass(frozen=True)
 class UpdateShares:
-    """How the budget is divided.
-
-    Where both paths are Gaussian they are parts of μ²; else of ε, δ being the model's alone.
-
-    Attributes:
-        training: ε of the updates.
-        embedding: ε of the embeddings.
-        training_mu: μ that the updates may spend.
-        embedding_mu: μ that the embeddings may spend.
-        squares: both paths are Gaussian.
+    """ε and μ of the updates and of the embeddings. squares: both paths are Gaussian, and parts of μ²; else they are parts of
+    ε, δ being the model's alone.
     """
 
     training: float

@@ -1,10 +1,8 @@
 """Settings of ``nonprivate``: each key with its default, and the candidates that ``model: ceiling`` chooses from."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -131,7 +129,7 @@ class Params(Settings):
     proximal: float = Field(0.0, ge=0, description="μ of FedProx, the pull towards the broadcast model; 0: FedAvg")
 
     @model_validator(mode="after")
-    def _network_exists(self) -> Params:
+    def _network_exists(self) -> Self:
         known = list(dict.fromkeys(c.model for c in CEILING_GRID_PARAMS))
         if self.model == CEILING_PARAM:
             if self.arguments:

@@ -7,10 +7,8 @@ promised   as published: neighbourhoods are cut to D by public coins, k(D) rows;
            neighbours, for a slot that a removed node frees is filled again
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,7 +50,7 @@ class Params(Settings):
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
     @model_validator(mode="after")
-    def _limit_has_its_number(self) -> Params:
+    def _limit_has_its_number(self) -> Self:
         if (self.cap == "limit") != (self.limit is not None):
             raise ValueError("cap: limit and its number belong together, e.g. {cap: limit, limit: 50}; give both or none")
         return self

@@ -12,7 +12,7 @@ that it knows, or that another message holds, and looks whether zeros and ones a
 import contextlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from types import SimpleNamespace
 from typing import TypeAlias
@@ -63,16 +63,12 @@ class StreamSituation:
     @property
     def facts(self) -> base.PublicFacts:
         """What a plan may be made from."""
-        sizes = (self.entries,) * self.clients
-        return base.PublicFacts(
-            base.SizeFacts(sum(sizes), 1, 2, sizes),
-            self.viewer,
-            base.MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
-            base.PublicFactsPart("nothing"),
-            base.NO_DERIVED_FACTS,
-            colluders=1,
-            attendance=base.AttendanceFacts(least_answers=self.least),
+        sizes, nothing = (self.entries,) * self.clients, base.PublicFactsPart("nothing")
+        members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped")
+        facts = base.PublicFacts(
+            base.SizeFacts(sum(sizes), 1, 2, sizes), self.viewer, members, nothing, base.NO_DERIVED_FACTS, 1
         )
+        return replace(facts, attendance=base.AttendanceFacts(least_answers=self.least))
 
     def partition(self, present: bool) -> Partition:
         """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
