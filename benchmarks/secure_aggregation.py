@@ -117,7 +117,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     partition, facts = world(args.clients, least, args.colluders)
     params, budget = features.Params(model="mlp", hidden=16, steps=1 + args.rounds), Budget(8.0, 1e-4)
     plan: Plan[Any, Any] = features.plan(params, facts, budget)
-    hidden = secure_plan.make_masked_plan(plan, budget, plan.made.layout.num_parameters)
+    hidden = secure_plan.make_masked_plan(plan, budget, features.num_sent(plan))
     who: Attendance | None = None
     if least is not None:
         who = draw_round_attendance(settings, args.clients, plan.schedule.rounds, least, 0, ("benchmark",))
@@ -139,7 +139,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     ]
     return {
         "clients": args.clients,
-        "numbers": plan.made.layout.num_parameters,
+        "numbers": features.num_sent(plan),
         "neighbours": len(next(iter(now.near.values()))) if now else 0,
         "threshold": now.threshold if now else 0,
         "asked": len(now.asked) if now else 0,

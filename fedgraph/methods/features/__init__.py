@@ -101,6 +101,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return base.Plan("features", params, facts, guarantee, schedule, made, published, sums=base.PlanSums(additive=True))
 
 
+def num_sent(plan: Planned) -> int:
+    """Numbers in one message."""
+    return plan.made.layout.num_parameters
+
+
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     vector = plan.made.layout.start(rng)
     return base.State({"parameters": vector}, Memory(0 * vector, vector))
@@ -217,7 +222,7 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         ),
         base.MethodDraft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
     ),
-    num_sent=lambda plan: plan.made.layout.num_parameters,
+    num_sent=num_sent,
     tuned=tuned,
     reads_rounds=lambda plan: seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters),
     evidence=_evidence,

@@ -81,6 +81,11 @@ def _asked(params: Params, facts: base.PublicFacts) -> AskedParams:
     return AskedParams(share, candidates, *folds)
 
 
+def num_sent(plan: Planned) -> int:
+    """Numbers of a message that noise is priced for: there is no noise."""
+    return 0
+
+
 def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.PhaseTraining]:
     return phases.begin_phases(plan, int(rng.integers(2**31)))
 
@@ -243,7 +248,7 @@ OFFERS: base.Offers[Params, AskedParams, clients.Work, phases.PhaseTraining] = b
     partial_rounds=True,  # averages are weighted by what came
     answers_every_round=True,
     drafts=_DRAFTS,
-    num_sent=lambda plan: 0,  # numbers that noise is priced for: there is none
+    num_sent=num_sent,
     tuned=tuned,
     says=_says,
     prepare_together=_prepare_together,
