@@ -219,15 +219,15 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     if round_ >= plan.params.hops:
         if plan.params.decoder == "sum":
             return {"supervision": desk.release("supervision", partial(_supervised, plan, work, model))}
-
-        def gradient() -> np.ndarray:
-            drawn = draw_poisson_descent_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
-            edges = work.supervision[drawn]
-            return pair_scorer.clip_pair_scorer_gradients(model["scorer"], _read(plan, model), edges, 1.0)
-
-        return {"supervision": desk.release("supervision", gradient)}
+        return {"supervision": desk.release("supervision", partial(_gradient, plan, work, model, streams))}
     rows = model["rows"][:, -plan.made.public.shape[1] :]
     return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_noisy_hop(plan, work.adjacency, work.nodes, rows))}
+
+
+def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
+    """float [1 + p], of the supervision edges that are drawn in this step."""
+    drawn = draw_poisson_descent_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
+    return pair_scorer.clip_pair_scorer_gradients(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
 
 def _read(plan: Planned, model: base.Model) -> np.ndarray:

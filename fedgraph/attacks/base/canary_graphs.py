@@ -252,6 +252,9 @@ def _versions(
         corners = np.eye(pooled.width)
         return pooled.value(corners[first]), pooled.value(corners[second])
     rows = method_kinds.load_embedder_method(made.method).in_clear(made, state, subgraph)
-    # the farthest admissible matrix: corners of the simplex, or of the box [0, 1]
-    far = np.eye(rows.shape[1])[rows.argmin(axis=1)] if made.params.on_simplex else np.where(rows < 0.5, 1.0, 0.0)
-    return rows, far
+    return rows, _farthest(rows, made.params.on_simplex)
+
+
+def _farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:
+    """The admissible matrix farthest from ``rows``: corners of the simplex, or of the box [0, 1]."""
+    return np.eye(rows.shape[1])[rows.argmin(axis=1)] if softmax else np.where(rows < 0.5, 1.0, 0.0)

@@ -106,10 +106,7 @@ def _measure_risk(scene: Scene) -> NodeRiskFacts:
     confidence = scene_log_odds(scene.own_labels())
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
     right, counted = _named_right(confidence, coins)
-    lucky = []
-    for _ in range(_REDRAWN):  # coins that nobody tossed for these runs: pairs of opposites, and the target's
-        pairs = toss_shadow_coins(len(coins) - 1, nodes.size, scene.rng)
-        lucky.append(_named_right(confidence, np.stack([scene.rng.random(nodes.size) < 0.5, *pairs])))
+    lucky = [_named_right(confidence, _redrawn(coins, scene.rng)) for _ in range(_REDRAWN)]
     luck = np.mean([np.bincount(r.astype(int), minlength=len(coins) + 1) for r, _ in lucky], axis=0)
     risk = right / np.maximum(counted, 1)
     known = scene.labels[scene.labels >= 0]
@@ -144,6 +141,12 @@ def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray,
         right += np.where(both, (score > 0) == coins[run], 0.0)
         counted += both
     return right, counted
+
+
+def _redrawn(coins: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Coins that nobody tossed for these runs, with the same structure: the target's, and pairs of opposites."""
+    shadows = toss_shadow_coins(len(coins) - 1, coins.shape[1], rng)
+    return np.stack([rng.random(coins.shape[1]) < 0.5, *shadows])
 
 
 def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
