@@ -37,7 +37,6 @@ _NUM_VALUES = 5
 
 
 def cases() -> Iterator[BenchCase]:
-    """One Laplace number, two Laplace numbers, k-ary response, sets of labels."""
     yield from _number()
     yield from _two_numbers()
     yield from _response()

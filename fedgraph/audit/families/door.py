@@ -37,7 +37,6 @@ _Opened = Callable[[int, np.random.Generator], _Door]
 
 
 def cases() -> Iterator[BenchCase]:
-    """Bounds enforced; values refused."""
     multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
     claim = BenchClaim.of(Gaussian(multiplier), _DELTA)
     yield from _bounds(multiplier, claim)

@@ -51,7 +51,6 @@ _LONG_BUT_PLAUSIBLE = 2 * _CLIP  # unclipped, and still within the norm that a s
 
 
 def cases() -> Iterator[BenchCase]:
-    """Zero-out, replace, edge; each with its mutants."""
     multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
     claim = BenchClaim.of(Gaussian(multiplier), _DELTA)
     yield from _zero_out(multiplier, claim)
