@@ -31,8 +31,6 @@ prepare, client = noisy_hops.prepare, noisy_hops.client
 
 
 class Params(NoisyHopSettings):
-    """Settings."""
-
     hidden: int = Field(16, ge=1, description="hidden units of a stage")
     epochs: int = Field(100, ge=1, description="Adam steps of each stage")
 

@@ -74,6 +74,13 @@ def test_what_colluders_sent_is_taken_off_a_sum_once(library: Graph, monkeypatch
     assert max(left) <= clip**2 * canaries / 2 + 1e-3
 
 
+def test_sums_of_rows_that_were_cut_at_several_clients_are_not_read(library: Graph) -> None:
+    """Under a promise each client's rows stand by themselves, and no reader takes several clients' rows off one sum."""
+    few = CLIENTS | {"attack": {"canaries": 40, "guesses": [1.0]}}
+    found = outcome(library, {"method": "sage_node", "steps": 3, "cap": "promised", "degree": 3}, "sums", 1.0, **few)
+    assert "seen in the trained model" in found.facts.attack.what
+
+
 def test_what_a_sum_holds_beyond_known_rows() -> None:
     rng = np.random.default_rng(0)
     layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, 2, 0, 1])
