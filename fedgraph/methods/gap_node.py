@@ -18,9 +18,8 @@ from pydantic import Field
 from fedgraph.learning import own_models
 from fedgraph.learning.clipping.per_sample import (
     clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
     overlap_per_sample,
+    per_sample_gradients,
 )
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import Layout, layout_logits
@@ -264,8 +263,8 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
                     break
                 of_stage[stage] = _joined(plan, model, x, [hop[number] for hop in hops], coins.rows)
             rows, overlap = of_stage[stage]
-            at = (plan.made.layout(stage), model[stage], rows, labels, plan.params.clip)
-            coins.add(multiply_per_sample(*at, overlap, coins.rows), multiply_per_sample_rest(*at, message, weights[nodes]))
+            each = per_sample_gradients(plan.made.layout(stage), model[stage], rows, labels).clipped(plan.params.clip)
+            coins.add(each.products([overlap], coins.rows), each.left_over_products(message, weights[nodes]))
         found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, "classifier", plan.params.clip))
     return found[units[:, 0]]
 

@@ -31,9 +31,8 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.clipping.per_sample import (
     clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
     overlap_per_sample,
+    per_sample_gradients,
 )
 from fedgraph.learning.clipping.subgraphs import join_subgraph_inputs
 from fedgraph.learning.late import torch
@@ -241,9 +240,9 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         coins = seen.SeenCoins.of(order, units[:, 0])
         overlap = overlap_per_sample(x, coins.rows)
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            one = (plan.made.layout, model["parameters"], x, labels, p.clip)
-            left = multiply_per_sample_rest(*one, message, weights[order])
-            coins.add(p.sampling_rate**2 * multiply_per_sample(*one, overlap, coins.rows), p.sampling_rate * left)
+            each = per_sample_gradients(plan.made.layout, model["parameters"], x, labels).clipped(p.clip)
+            left = each.left_over_products(message, weights[order])
+            coins.add(p.sampling_rate**2 * each.products([overlap], coins.rows), p.sampling_rate * left)
         found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, "model", p.clip))
     return found[units[:, 0]]
 

@@ -228,11 +228,9 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
             stage = round_ // plan.params.steps
             if stage >= len(xs):
                 break
-            at = (plan.made.stages[stage], model[_name(stage)], xs, labels, plan.params.clip)
-            coins.add(
-                staged.multiply_staged_gradients(*at, met, coins.rows),
-                staged.multiply_staged_rest(*at, message, weights[nodes]),
-            )
+            each = staged.staged_gradients(plan.made.stages[stage], model[_name(stage)], xs, labels).clipped(plan.params.clip)
+            left = each.left_over_products(message, weights[nodes])
+            coins.add(each.products(met[: stage + 1], coins.rows), left)
         found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, _name(0), plan.params.clip))
     return found[units[:, 0]]
 

@@ -34,9 +34,8 @@ from scipy.special import softmax
 from fedgraph.learning import own_models
 from fedgraph.learning.clipping.per_sample import (
     clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
     overlap_per_sample,
+    per_sample_gradients,
 )
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import layout_logits
@@ -212,8 +211,8 @@ def _evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, unit
         coins = seen.SeenCoins.of(nodes, units[:, 0])
         overlap = overlap_per_sample(x, coins.rows)
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            at = (made.layout, model["parameters"], x, labels, made.clip)
-            coins.add(multiply_per_sample(*at, overlap, coins.rows), multiply_per_sample_rest(*at, message, weights[nodes]))
+            each = per_sample_gradients(made.layout, model["parameters"], x, labels).clipped(made.clip)
+            coins.add(each.products([overlap], coins.rows), each.left_over_products(message, weights[nodes]))
         found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, made.clip or 1.0))
     return found[units[:, 0]]
 

@@ -17,9 +17,8 @@ import scipy.sparse as sp
 from fedgraph.learning.clipping import neighbour_rows, subgraphs
 from fedgraph.learning.clipping.per_sample import (
     clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
     overlap_per_sample,
+    per_sample_gradients,
 )
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import graphsage
@@ -221,14 +220,12 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
             at = model["parameters"]
             if all(isinstance(m, np.ndarray) for m in made):
                 inputs = np.concatenate([np.asarray(m) for m in made])
-                how = (network, at, inputs, labels, plan.params.clip, plan.params.bound)
-                left = neighbour_rows.multiply_neighbour_rows_rest(*how, message, weights[order])
-                coins.add(neighbour_rows.multiply_clipped_neighbour_rows(*how, coins.rows), left)
+                sums = neighbour_rows.neighbour_row_gradients(network, at, inputs, labels, plan.params.clip, plan.params.bound)
+                coins.add(sums.products(coins.rows), sums.left_over_products(message, weights[order]))
             elif len(made) == 1 and isinstance(made[0], FeatureMatrix):
-                one = (network, at, made[0], torch.tensor(labels, device=torch_device()), plan.params.clip)
-                coins.add(
-                    multiply_per_sample(*one, overlap, coins.rows), multiply_per_sample_rest(*one, message, weights[order])
-                )
+                asked = torch.tensor(labels, device=torch_device())
+                each = per_sample_gradients(network, at, made[0], asked).clipped(plan.params.clip)
+                coins.add(each.products([overlap], coins.rows), each.left_over_products(message, weights[order]))
             else:
                 return None
         found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, plan.params.clip))
