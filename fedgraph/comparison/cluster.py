@@ -17,6 +17,7 @@ from fedgraph.comparison.gromov import GromovOptions, solve_gromov_pairs
 from fedgraph.comparison.gromov_bounds import first_gromov_bounds
 from fedgraph.comparison.metric_space import MetricSpace
 
+_Spaces = Sequence[MetricSpace]
 _ROUNDS = 5  # of a barycentre, at most
 _STARTS = 10  # of k-means on points
 _PERPLEXITY = 30.0  # of a map of many spaces
@@ -86,10 +87,8 @@ def cluster_by_gromov(
             nearest = np.minimum(nearest, np.maximum(row, 0.0))
             nearest[chosen] = 0.0
             open_mass = nearest.sum()
-            if open_mass > 0:
-                chosen.append(int(stream.choice(len(spaces), p=nearest / open_mass)))
-            else:
-                chosen.append(int(stream.choice(np.setdiff1d(np.arange(len(spaces)), chosen))))
+            left = (len(spaces), nearest / open_mass) if open_mass > 0 else (np.setdiff1d(every, chosen), None)
+            chosen.append(int(stream.choice(left[0], p=left[1])))
         runs.append(_lloyd(spaces, [spaces[i] for i in chosen], options, max_iterations))
     return min(runs, key=lambda run: run.inertia)
 
@@ -114,7 +113,7 @@ def cluster_spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.
         from sklearn.cluster import SpectralClustering  # not before it is used: every run lists all tasks
         from sklearn.exceptions import ConvergenceWarning
 
-        model = SpectralClustering(num_clusters, affinity="precomputed", random_state=_legacy_seed(rng), assign_labels="kmeans")
+        model = SpectralClustering(num_clusters, affinity="precomputed", random_state=int(rng.integers(2**31)))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
             warnings.filterwarnings("ignore", message="Graph is not fully connected", category=UserWarning)  # far apart
@@ -133,7 +132,7 @@ def cluster_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Genera
     from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
     from sklearn.exceptions import ConvergenceWarning
 
-    model = KMeans(min(num_clusters, len(points)), n_init=_STARTS, random_state=_legacy_seed(rng))
+    model = KMeans(min(num_clusters, len(points)), n_init=_STARTS, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
         model.fit(np.asarray(points, dtype=np.float64))
@@ -186,15 +185,11 @@ def score_clusters(labels_true: np.ndarray, labels_pred: np.ndarray, distances: 
     }
     if distances is not None:
         defined = 2 <= table.shape[1] < labels_pred.size
-        result["silhouette"] = (
-            float(silhouette_score(distances, labels_pred, metric="precomputed")) if defined else float("nan")
-        )
+        result["silhouette"] = float(silhouette_score(distances, labels_pred, metric="precomputed") if defined else np.nan)
     return result
 
 
-def _lloyd(
-    spaces: Sequence[MetricSpace], centroids: list[MetricSpace], options: GromovOptions, max_iterations: int
-) -> Clustering:
+def _lloyd(spaces: _Spaces, centroids: list[MetricSpace], options: GromovOptions, max_iterations: int) -> Clustering:
     """Assignment and barycentre steps until the labels repeat; the best state seen is returned.
 
     Both steps rest on local minima of a non-convex problem, so the inertia may rise; the best is kept.
@@ -218,25 +213,19 @@ def _lloyd(
     return Clustering(best.labels, best.inertia, best.centroids, max_iterations, False)
 
 
-def _centroid(spaces: Sequence[MetricSpace], members: np.ndarray, previous: MetricSpace, options: GromovOptions) -> MetricSpace:
+def _centroid(spaces: _Spaces, members: np.ndarray, previous: MetricSpace, options: GromovOptions) -> MetricSpace:
     own = [spaces[i] for i in members]
     size = max(1, round(float(np.mean([space.num_points for space in own]))))
     start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
     return find_barycentre(own, size, options, start, _ROUNDS).space
 
 
-def _values(
-    spaces: Sequence[MetricSpace],
-    centroids: Sequence[MetricSpace],
-    rows: np.ndarray,
-    columns: np.ndarray,
-    options: GromovOptions,
-) -> np.ndarray:
+def _values(spaces: _Spaces, centroids: _Spaces, rows: np.ndarray, columns: np.ndarray, options: GromovOptions) -> np.ndarray:
     """The discrepancy of space ``rows[i]`` to centroid ``columns[i]``."""
     return solve_gromov_pairs([*centroids, *spaces], np.stack([columns, len(centroids) + rows], axis=1), options).value
 
 
-def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
+def _nearest(spaces: _Spaces, centroids: _Spaces, options: GromovOptions) -> np.ndarray:
     """Discrepancies [S, k] to the centroids, ∞ to those that a lower bound shows to be farther than another.
 
     First every space's centroid of the lowest bound is solved; then those whose bound is not above that value.
@@ -262,10 +251,6 @@ def _filled(table: np.ndarray) -> np.ndarray:
             worst = int(np.argmax(np.where(shared, served, -np.inf)))
             labels[worst], served[worst] = k, -np.inf
     return labels.astype(np.int64)
-
-
-def _legacy_seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
 
 
 def map_clusters_by_mds(distances: np.ndarray) -> np.ndarray:

@@ -199,18 +199,25 @@ def solve_gromov_couplings(
 def _solve(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
 ) -> tuple[GromovResults, list[np.ndarray]]:
-    """The results, and with ``keep`` the couplings of the pairs, smaller number first."""
-    which = _checked(which, len(spaces))
+    """The results, and with ``keep`` the couplings of the pairs, smaller number first. Where the loss is not symmetric, a
+    result is that of both orders, with the first one's coupling.
+    """
+    which = np.sort(np.asarray(which, dtype=np.int64).reshape(-1, 2), axis=1)
+    if which.size and (which.min() < 0 or which.max() >= len(spaces)):
+        raise ValueError(f"pairs name spaces {which.min()} … {which.max()}; allowed: 0 … {len(spaces) - 1}")
     with gromov_on_one_thread():
         if not options.by_pot:
             return _fast(spaces, which, options, keep)
-        count = len(which)
-        results = GromovResults(np.zeros(count), np.zeros(count, bool), np.zeros(count, np.int64))
+        solve = solve_gromov_by_pot if options.solver == "pot" else _proximal_gw
+        results = GromovResults(np.zeros(len(which)), np.zeros(len(which), bool), np.zeros(len(which), np.int64))
         plans = []
         for k, (i, j) in enumerate(which):
-            results.value[k], results.converged[k], results.iterations[k], plan = _by_pot(spaces[i], spaces[j], options)
-            if keep:
-                plans.append(plan)
+            value, done, steps, plan = solve(spaces[i], spaces[j], options)
+            if options.loss == "kl":
+                other = solve(spaces[j], spaces[i], options)
+                value, done, steps = (value + other[0]) / 2, done and other[1], steps + other[2]
+            results.value[k], results.converged[k], results.iterations[k] = value, done, steps
+            plans += [plan] if keep else []
     return results, plans
 
 
@@ -222,15 +229,14 @@ def solve_gromov_by_pot(
 
     stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}
     c, d, p, q = (np.array(part) for part in (first.distances, second.distances, first.weights, second.weights))
-    loss = f"{options.loss}_loss"
+    given = (c, d, p, q, f"{options.loss}_loss")
+    how = {"symmetric": True, "log": True, "G0": start, **stop}
     if options.alpha is None:
-        coupling, log = ot.gromov.gromov_wasserstein(c, d, p, q, loss, symmetric=True, log=True, G0=start, **stop)
+        coupling, log = ot.gromov.gromov_wasserstein(*given, **how)
         value = log["gw_dist"]
     else:
-        cost = _feature_costs(first, second)
-        coupling, log = ot.gromov.fused_gromov_wasserstein(
-            cost, c, d, p, q, loss, symmetric=True, alpha=options.alpha, log=True, G0=start, **stop
-        )
+        how["alpha"] = options.alpha
+        coupling, log = ot.gromov.fused_gromov_wasserstein(_feature_costs(first, second), *given, **how)
         value = log["fgw_dist"]
     steps = len(log["loss"]) - 1
     return max(float(value), 0.0), steps < options.max_iterations, steps, coupling
@@ -271,23 +277,6 @@ def _proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions
     value = share * float(ot.gromov.gwloss(*fixed, plan)) + (1.0 - share) * float((costs * plan).sum())
     done = 10 * len(log["err"])  # POT looks at every tenth
     return max(value, 0.0), done < steps, min(done, steps), plan
-
-
-def _by_pot(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
-    """One pair as ``options`` ask; of both orders where the loss is not symmetric, with the first one's coupling."""
-    solve = solve_gromov_by_pot if options.solver == "pot" else _proximal_gw
-    value, done, steps, plan = solve(first, second, options)
-    if options.loss == "square":
-        return value, done, steps, plan
-    other = solve(second, first, options)
-    return (value + other[0]) / 2, done and other[1], steps + other[2], plan
-
-
-def _checked(which: np.ndarray, num: int) -> np.ndarray:
-    which = np.asarray(which, dtype=np.int64).reshape(-1, 2)
-    if which.size and (which.min() < 0 or which.max() >= num):
-        raise ValueError(f"pairs name spaces {which.min()} … {which.max()}; allowed: 0 … {num - 1}")
-    return np.sort(which, axis=1)
 
 
 def _fast(

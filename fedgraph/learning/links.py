@@ -368,16 +368,6 @@ def score_links_heuristically(name: str, adjacency: sp.csr_array, pairs: np.ndar
 UNITS, STEPS, RATE = 64, 150, 0.01  # tried on Cora and CiteSeer without privacy; 300 steps and 128 units gain nothing there
 
 
-def _network(model: str, width: int) -> torch.nn.Module:
-    """Two layers, [n, width] → [n, 64]."""
-    from torch_geometric.nn import GCNConv, SAGEConv, Sequential  # not before it is used: every run lists all methods
-
-    layer = SAGEConv if model == "sage" else GCNConv
-    layers = [(layer(width, UNITS), "x, edges -> x"), torch.nn.ReLU(), (layer(UNITS, UNITS), "x, edges -> x")]
-    found: torch.nn.Module = Sequential("x, edges", layers)
-    return found
-
-
 def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
     """Rows whose inner products score pairs, of an encoder that is trained on the graph's own edges. Nothing of it is private.
 
@@ -395,9 +385,13 @@ def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
     edges = torch.tensor(np.ascontiguousarray(both), device=torch_device())
     dense = graph.features.toarray() if graph.num_features else random_link_rows(graph.num_nodes, UNITS, seed)
     x = torch.nn.functional.normalize(torch.tensor(np.asarray(dense, dtype=np.float32), device=torch_device()), dim=1)
+    from torch_geometric.nn import GCNConv, SAGEConv, Sequential  # not before it is used: every run lists all methods
+
+    layer = SAGEConv if model == "sage" else GCNConv
     with torch.random.fork_rng(devices=[]):
         seed_torch(int(rng.integers(2**31)))
-        network = _network(model, x.shape[1]).to(torch_device())
+        layers = [(layer(x.shape[1], UNITS), "x, edges -> x"), torch.nn.ReLU(), (layer(UNITS, UNITS), "x, edges -> x")]
+        network = Sequential("x, edges", layers).to(torch_device())
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE, weight_decay=5e-4)
     for _ in range(STEPS if len(pairs) else 0):
         rows = network(x, edges)

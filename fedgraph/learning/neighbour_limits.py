@@ -209,11 +209,8 @@ def _scale_columns(pi: sp.csr_array, tau: float, columns: Literal["clip", "norma
         return pi
     coo = pi.tocoo()
     row, column = coo.coords
-    counted = np.abs(coo.data) if columns == "normalise" else np.abs(coo.data) * (row != column)
-    mass = np.bincount(column, counted, minlength=pi.shape[1])
-    with np.errstate(divide="ignore"):
-        scale = np.where(mass > 0, tau / np.maximum(mass, 1e-300), 1.0)
-    if columns == "clip":
-        scale = np.where(row == column, 1.0, np.minimum(scale, 1.0)[column])
-        return sp.csr_array(sp.coo_array((coo.data * scale, (row, column)), shape=pi.shape))
-    return sp.csr_array(sp.coo_array((coo.data * scale[column], (row, column)), shape=pi.shape))
+    counted = (row != column) | (columns == "normalise")
+    mass = np.bincount(column, np.abs(coo.data) * counted, minlength=pi.shape[1])
+    scale = np.where(mass > 0, tau / np.maximum(mass, 1e-300), 1.0)
+    scale = np.where(counted, np.minimum(scale, 1.0 if columns == "clip" else np.inf)[column], 1.0)
+    return sp.csr_array(sp.coo_array((coo.data * scale, (row, column)), shape=pi.shape))

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -108,14 +109,12 @@ def fit_own_model_head(given: OwnModelInputs, labels: np.ndarray, rng: np.random
         rng: Chooses what is held out.
     """
     known = rng.permutation(np.flatnonzero(labels >= 0))
-    held = int(_HELD_OUT * known.size)
-    if held < 1 or known.size - held < 1:
-        return _heads(given.at(known), labels[known], 0)[-1]
-    judged, trained = known[:held], known[held:]
-    tried = _heads(given.at(trained), labels[trained], _MOST_STEPS)
-    seen = given.at(judged)
-    losses = [_head_loss(head.scores(seen), labels[judged]) for head in tried]
-    return _heads(given.at(known), labels[known], tried[int(np.argmin(losses))].steps)[-1]
+    judged, trained = np.split(known, [int(_HELD_OUT * known.size)])
+    steps = 0
+    if judged.size and trained.size:
+        tried, seen = _heads(given.at(trained), labels[trained], _MOST_STEPS), given.at(judged)
+        steps = min(tried, key=lambda head: _head_loss(head.scores(seen), labels[judged])).steps
+    return _heads(given.at(known), labels[known], steps)[-1]
 
 
 def _heads(given: OwnModelInputs, labels: np.ndarray, steps: int) -> list[_Head]:
@@ -173,10 +172,7 @@ def tune_own_model(
     Returns:
         float32 [p]; the shared weights where too few labels are known, or where no step helps.
     """
-
-    def descended(fitted: np.ndarray, steps: int) -> list[np.ndarray]:
-        return _descended(layout, shared, x, fitted, steps)
-
+    descended = partial(_descended, layout, shared, x)
     return choose_own_model_steps(descended, lambda vector: layout_logits(layout, vector, x), shared, labels, rng)
 
 

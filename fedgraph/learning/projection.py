@@ -179,6 +179,7 @@ def public_projection_curvature(rows: np.ndarray, bias_scale: float, damping: fl
     return np.linalg.inv(second + damping * np.eye(len(second))).astype(np.float32)
 
 
+_ALPHA, _STEPS = 0.25, 4  # of the smoothing, as in ``public_projection_basis``
 _OFFSET = 0.05  # t: how much single words count beside pairs
 _WORD_DIRECTIONS = 600  # coordinates below the kernel
 _LANDMARKS = 4000  # public rows that are compared with, at most (their kernel is a dense matrix)
@@ -229,9 +230,7 @@ def _similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
-def public_pair_projection(
-    public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 4, rarity: float = 0.0
-) -> PairProjection:
+def public_pair_projection(public: Graph, num_directions: int, rarity: float = 0.0) -> PairProjection:
     """The strongest directions of S K Sᵀ, K the kernel of the public rows and S the smoothing.
 
     It is deterministic (fixed start block and sample), by randomised subspace iteration (Halko, Martinsson & Tropp 2011).
@@ -239,17 +238,15 @@ def public_pair_projection(
     Args:
         public: A graph whose features and edges are public; of more than ``_LANDMARKS`` nodes a fixed sample is compared with.
         num_directions: How many at most; fewer where the rank is lower.
-        alpha: As in ``public_projection_basis``.
-        steps: As in ``public_projection_basis``.
         rarity: As in ``public_projection_basis``.
     """
-    basis = public_projection_basis(public, _WORD_DIRECTIONS, alpha=alpha, steps=steps, rarity=rarity)
-    key = public_cache_key("pairs", public.features, public.adjacency, num_directions, alpha, steps, rarity)
-    landmarks, mixing = make_in_public_cache(key, lambda: _pairs(public, basis, num_directions, alpha, steps))
+    basis = public_projection_basis(public, _WORD_DIRECTIONS, alpha=_ALPHA, steps=_STEPS, rarity=rarity)
+    key = public_cache_key("pairs", public.features, public.adjacency, num_directions, _ALPHA, _STEPS, rarity)
+    landmarks, mixing = make_in_public_cache(key, lambda: _pairs(public, basis, num_directions))
     return PairProjection(basis, landmarks, mixing)
 
 
-def _pairs(public: Graph, basis: np.ndarray, num_directions: int, alpha: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(public: Graph, basis: np.ndarray, num_directions: int) -> tuple[np.ndarray, np.ndarray]:
     """(landmarks, mixing) of ``PairProjection``."""
     rng = np.random.default_rng(0)
     known = public
@@ -261,7 +258,7 @@ def _pairs(public: Graph, basis: np.ndarray, num_directions: int, alpha: float, 
     back = sp.csr_array(walk.T)
 
     def image(block: np.ndarray) -> np.ndarray:
-        return _smoothed(walk, kernel @ _smoothed(back, block, alpha, steps), alpha, steps)
+        return _smoothed(walk, kernel @ _smoothed(back, block, _ALPHA, _STEPS), _ALPHA, _STEPS)
 
     block = rng.standard_normal((len(landmarks), min(num_directions + _OVERSAMPLED, len(landmarks))), dtype=np.float32)
     for _ in range(_PASSES + 1):
@@ -271,5 +268,5 @@ def _pairs(public: Graph, basis: np.ndarray, num_directions: int, alpha: float, 
     strength, turned = strength[::-1], turned[:, ::-1]
     k = max(1, min(num_directions, int((strength > 1e-5 * max(strength[0], 1e-12)).sum())))
     scale = 1 / np.sqrt(np.maximum(strength[:k], 1e-12))
-    mixing = _smoothed(back, block @ (turned[:, :k] * scale).astype(np.float32), alpha, steps)
+    mixing = _smoothed(back, block @ (turned[:, :k] * scale).astype(np.float32), _ALPHA, _STEPS)
     return landmarks, np.ascontiguousarray(mixing, dtype=np.float32)

@@ -20,6 +20,7 @@ code (github.com/sisaman/ProGAP, with one layer per base and per head and its jo
 base_s(x_s), of unit length.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -74,10 +75,7 @@ class _ClassifierNetwork(nn.Module):
 
 def train_gap_network_encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
     """Parameters of the trained encoder, flat float32."""
-
-    def make() -> nn.Module:
-        return _EncoderNetwork(public.num_features, hidden, public.num_classes)
-
+    make = functools.partial(_EncoderNetwork, public.num_features, hidden, public.num_classes)
     seed, chooses = int(rng.integers(2**31)), split_for_gap_network(public.labels, rng)
     return train_best_gap_network(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
 
@@ -116,10 +114,7 @@ def train_gap_network_classifier(
         rng: Draws the initial parameters and the validation nodes.
     """
     widths = tuple(rows.shape[1] for rows in inputs)
-
-    def make() -> nn.Module:
-        return _ClassifierNetwork(widths, hidden, num_classes)
-
+    make = functools.partial(_ClassifierNetwork, widths, hidden, num_classes)
     seed = int(rng.integers(2**31))
     found = train_best_gap_network(make, _side_by_side(inputs), labels, split_for_gap_network(labels, rng), epochs, seed)
     return HopNetworkShape(widths, hidden, num_classes, found)

@@ -73,12 +73,6 @@ def _is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
     return bool(away @ away > away.size + _SURE * np.sqrt(2 * away.size))
 
 
-def _scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
-    """``coupling`` [c, c], scaled down until its largest entry per row is at most ``limit`` on average over rows."""
-    strength = float(coupling.max(axis=1).mean())
-    return coupling * min(1.0, limit / max(strength, 1e-12))
-
-
 def couple_mean_field(
     scores: np.ndarray, adjacency: sp.csr_array, terms: list[tuple[float | np.ndarray, sp.csr_array]], limit: float, passes: int
 ) -> np.ndarray:
@@ -102,7 +96,8 @@ def couple_mean_field(
     spread = own
     for _ in range(passes):
         coupling, errors = _class_agreement(own, spread, adjacency)
-        along = [(_scaled_to(coupling, limit), adjacency)] if _is_sure(coupling, errors) else []
+        weaker = min(1.0, limit / max(float(coupling.max(axis=1).mean()), 1e-12))
+        along = [(coupling * weaker, adjacency)] if _is_sure(coupling, errors) else []
         spread = run_mean_field(scores, [*along, *terms], 2)
     return np.asarray(spread)
 
