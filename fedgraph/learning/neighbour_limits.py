@@ -5,9 +5,6 @@ number. A node keeps its ``degree`` edges of smallest priority, and an edge stay
 depend on other edges, so removing a node can only hand each freed slot to the next edge in line; where no node has more than
 ``degree`` neighbours nothing is cut and nothing can be refilled.
 
-Sampling whose probabilities depend on the neighbours' degrees (as the code of Daigavane et al. 2021 draws them)
-changes far more subgraphs when one node goes.
-
 **Weights that fall** with the larger degree of an edge's two ends (``limit_neighbour_weights``): W_uv = h(max(d_u, d_v)). The
 table h is given (``privacy.neighbour_sums`` states one and proves what one node can change under it). Reading degrees only, a
 weight costs O(1); nothing is sampled, so nothing can be refilled when a node goes.

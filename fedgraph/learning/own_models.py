@@ -14,9 +14,7 @@ labelled rows.
 
 so weights of which its own data say nothing stay as they are shared (L2-SP, Li, Grandvalet & Davoine, ICML 2018).
 
-How many steps are taken is chosen on a fifth of the labelled rows that is held out, none being a choice, and then all of them
-train. The shared model may have seen the held-out rows; where it fits them too well, fewer steps are chosen and the result
-stays closer to it.
+A fifth of the labelled rows is held out and chooses the number of steps, none being a choice; then all of them train.
 """
 
 from __future__ import annotations

@@ -1,20 +1,16 @@
 """A low-dimensional view of the features, learned from public rows only.
 
-Noise added to a gradient grows with the number of parameters; the signal does not. Projecting features
-on the leading right singular vectors of the *public* test features (smoothed over the public test graph)
-keeps most of the signal in few directions, and weighting words by how rare they are among the public rows
-(inverse document frequency, Spärck Jones 1972) keeps those directions from going to words that everybody
-uses. No private row enters any of it, so it is free.
+Features are projected on the leading right singular vectors of the *public* test features, smoothed over the public test graph,
+words weighed by how rare they are among the public rows (inverse document frequency, Spärck Jones 1972). No private row enters
+any of it, so it is free.
 
 **Pairs of words** (``public_pair_projection``), a quadratic kernel on public rows: two words together say more than the sum of
 what each says. The kernel
 
     k(x, z) = ((⟨x, z⟩ + t) / (1 + t))²,   x and z unit rows in public coordinates (``project_features``), t = 0.05
 
-is an inner product over all pairs of coordinates (Schölkopf & Smola 2002, §13.1). Predictions are asked for public rows
-only, so nothing is lost by keeping only its span over them (Nyström: Williams & Seeger 2001): directions are the leading
-ones of the kernel between public rows, smoothed over the public graph as ``public_projection_basis`` smooths words. No private
-row enters any of it, and each row is mapped on its own.
+is an inner product over all pairs of coordinates (Schölkopf & Smola 2002, §13.1). Kept is its span over public rows (Nyström:
+Williams & Seeger 2001): the leading directions of their kernel, smoothed in the same way. Each row is mapped on its own.
 """
 
 from __future__ import annotations
