@@ -12,7 +12,7 @@ labels (a transductive treatment; Chen et al. 2009, section 4).
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -75,22 +75,16 @@ def _kernel(distances: np.ndarray, gamma: float, handling: ClassifyKernelHandlin
     gram = np.exp(-gamma * np.asarray(distances, dtype=np.float64))
     gram = 0.5 * (gram + gram.T)
     gram[gram < _VANISHING] = 0.0
-    values, vectors = _spectrum(gram)
+    try:
+        values, vectors = np.linalg.eigh(gram)  # by divide and conquer; where that fails by QR, slower and surer
+    except np.linalg.LinAlgError:
+        values, vectors = scipy.linalg.eigh(gram, driver="ev")
     lowest = float(values[0])
     if handling == "clip" and lowest < 0:
         gram = (vectors * np.clip(values, 0.0, None)) @ vectors.T
     elif handling == "shift" and lowest < 0:
         gram[np.diag_indices_from(gram)] -= lowest
     return gram, lowest
-
-
-def _spectrum(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ascending eigenvalues, and eigenvectors: by divide and conquer; where that fails by QR, slower and surer."""
-    try:
-        values, vectors = np.linalg.eigh(gram)
-    except np.linalg.LinAlgError:
-        values, vectors = scipy.linalg.eigh(gram, driver="ev")
-    return values, vectors
 
 
 def classify_by_svm(
@@ -116,6 +110,8 @@ def classify_by_svm(
         costs: C that are tried; by default the paper's 10^-7 … 10^7.
         gammas: γ that are tried; by default the paper's 2^-10 … 2^10.
     """
+    from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
+
     labels = np.asarray(labels)
     grams = [_kernel(distances, gamma, handling) for gamma in gammas]
     named, chosen, lowest = [], [], []
@@ -124,8 +120,12 @@ def classify_by_svm(
             inner = [(split.train, split.validation)]
         else:
             fewest = np.bincount(np.unique(labels[split.train], return_inverse=True)[1]).max()
-            parts = _stratified(labels[split.train], max(2, min(_INNER_FOLDS, int(fewest))), rng)
-            inner = [(split.train[part.train], split.train[part.test]) for part in parts]
+            count = max(2, min(_INNER_FOLDS, int(fewest)))
+            folds = StratifiedKFold(count, shuffle=True, random_state=int(rng.integers(2**31)))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+                parts = list(folds.split(np.zeros(split.train.size), labels[split.train]))
+            inner = [(split.train[train], split.train[test]) for train, test in parts]
         table = np.zeros((len(costs), len(grams)))  # rows C, columns γ: argmax takes the first of equals
         for at in np.ndindex(*table.shape):
             named_of = [_svm_names(grams[at[1]][0], labels, train, test, costs[at[0]]) for train, test in inner]
@@ -173,16 +173,6 @@ def _vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
     votes = np.eye(names.size)[index[order]]  # [t, k, classes]
     closeness = np.arange(order.shape[1], 0, -1)[None, :, None] / (2.0 * order.shape[1] * (order.shape[1] + 1))
     return names[(votes.sum(axis=1) + (votes * closeness).max(axis=1)).argmax(axis=1)]
-
-
-def _stratified(labels: np.ndarray, num_folds: int, rng: np.random.Generator) -> Iterator[ClassifySplit]:
-    from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
-
-    model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        for train, test in model.split(np.zeros(labels.size), labels):
-            yield ClassifySplit(train, np.zeros(0, np.int64), test)
 
 
 def _svm_names(gram: np.ndarray, labels: np.ndarray, train: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:

@@ -87,8 +87,10 @@ def cluster_by_gromov(
             nearest = np.minimum(nearest, np.maximum(row, 0.0))
             nearest[chosen] = 0.0
             open_mass = nearest.sum()
-            left = (len(spaces), nearest / open_mass) if open_mass > 0 else (np.setdiff1d(every, chosen), None)
-            chosen.append(int(stream.choice(left[0], p=left[1])))
+            if open_mass > 0:
+                chosen.append(int(stream.choice(len(spaces), p=nearest / open_mass)))
+            else:
+                chosen.append(int(stream.choice(np.setdiff1d(every, chosen))))
         runs.append(_lloyd(spaces, [spaces[i] for i in chosen], options, max_iterations))
     return min(runs, key=lambda run: run.inertia)
 
@@ -194,11 +196,17 @@ def _lloyd(spaces: _Spaces, centroids: list[MetricSpace], options: GromovOptions
 
     Both steps rest on local minima of a non-convex problem, so the inertia may rise; the best is kept.
     """
-    best = Clustering(np.zeros(0, np.int64), np.inf, (), 0, False)
+    best, centroids = Clustering(np.zeros(0, np.int64), np.inf, (), 0, False), list(centroids)
     before = np.zeros(0, np.int64)
     for iteration in range(1, max_iterations + 1):
         table = _nearest(spaces, centroids, options)
-        labels = _filled(table)
+        labels = table.argmin(axis=1).astype(np.int64)
+        served = table[np.arange(labels.size), labels].copy()
+        for k in range(len(centroids)):
+            if not (labels == k).any():  # an empty cluster takes the worst served space of a larger one
+                shared = np.bincount(labels, minlength=len(centroids))[labels] > 1
+                worst = int(np.argmax(np.where(shared, served, -np.inf)))
+                labels[worst], served[worst] = k, -np.inf
         moved = np.flatnonzero(~np.isfinite(table[np.arange(labels.size), labels]))  # they fill an empty cluster
         if moved.size:
             table[moved, labels[moved]] = _values(spaces, centroids, moved, labels[moved], options)
@@ -208,16 +216,12 @@ def _lloyd(spaces: _Spaces, centroids: list[MetricSpace], options: GromovOptions
         if np.array_equal(labels, before):
             return Clustering(best.labels, best.inertia, best.centroids, iteration, True)
         before = labels
-        if iteration < max_iterations:
-            centroids = [_centroid(spaces, np.flatnonzero(labels == k), centroids[k], options) for k in range(len(centroids))]
+        for k, previous in enumerate(centroids if iteration < max_iterations else ()):
+            own = [spaces[i] for i in np.flatnonzero(labels == k).tolist()]
+            size = max(1, round(float(np.mean([space.num_points for space in own]))))
+            start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
+            centroids[k] = find_barycentre(own, size, options, start, _ROUNDS).space
     return Clustering(best.labels, best.inertia, best.centroids, max_iterations, False)
-
-
-def _centroid(spaces: _Spaces, members: np.ndarray, previous: MetricSpace, options: GromovOptions) -> MetricSpace:
-    own = [spaces[i] for i in members]
-    size = max(1, round(float(np.mean([space.num_points for space in own]))))
-    start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
-    return find_barycentre(own, size, options, start, _ROUNDS).space
 
 
 def _values(spaces: _Spaces, centroids: _Spaces, rows: np.ndarray, columns: np.ndarray, options: GromovOptions) -> np.ndarray:
@@ -239,18 +243,6 @@ def _nearest(spaces: _Spaces, centroids: _Spaces, options: GromovOptions) -> np.
     if rows.size:
         table[rows, columns] = _values(spaces, centroids, rows, columns, options)
     return table
-
-
-def _filled(table: np.ndarray) -> np.ndarray:
-    """The nearest centroid of each space; an empty cluster takes the worst served space of a larger one."""
-    labels = table.argmin(axis=1)
-    served = table[np.arange(labels.size), labels].copy()
-    for k in range(table.shape[1]):
-        if not (labels == k).any():
-            shared = np.bincount(labels, minlength=table.shape[1])[labels] > 1
-            worst = int(np.argmax(np.where(shared, served, -np.inf)))
-            labels[worst], served[worst] = k, -np.inf
-    return labels.astype(np.int64)
 
 
 def map_clusters_by_mds(distances: np.ndarray) -> np.ndarray:

@@ -304,16 +304,11 @@ def _fast(
         else:
             how = (alpha, start, restarts, options.kicks, seed, limits)
             solve_by_descent(tuple(packed), local, *how, kept_at, kept, values, steps, done)
-    result = GromovResults(values, done, steps)
-    if not keep:
-        return result, []
-    return result, [_unfold(spaces[i], spaces[j], kept[kept_at[k] : kept_at[k + 1]]) for k, (i, j) in enumerate(which)]
-
-
-def _unfold(first: MetricSpace, second: MetricSpace, flat: np.ndarray) -> np.ndarray:
-    """The solver's coupling as [n, m], with empty rows and columns for points of weight zero."""
-    rows, columns = points_of_metric_space(first), points_of_metric_space(second)
-    small = flat.reshape(rows.size, columns.size) if rows.size <= columns.size else flat.reshape(columns.size, rows.size).T
-    coupling = np.zeros((first.num_points, second.num_points))
-    coupling[np.ix_(rows, columns)] = small
-    return coupling
+    plans = []
+    for k, (i, j) in enumerate(which if keep else ()):  # points of weight zero have empty rows and columns
+        rows, columns = points_of_metric_space(spaces[i]), points_of_metric_space(spaces[j])
+        flat, turned = kept[kept_at[k] : kept_at[k + 1]], rows.size > columns.size
+        plan = np.zeros((spaces[i].num_points, spaces[j].num_points))
+        plan[np.ix_(rows, columns)] = flat.reshape(columns.size, -1).T if turned else flat.reshape(rows.size, -1)
+        plans.append(plan)
+    return GromovResults(values, done, steps), plans

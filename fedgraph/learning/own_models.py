@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -170,7 +169,17 @@ def tune_own_model(
     Returns:
         float32 [p]; the shared weights where too few labels are known, or where no step helps.
     """
-    descended = partial(_descended, layout, shared, x)
+    rate = _RATES[len(layout.shapes) > 1]
+
+    def descended(fitted: np.ndarray, steps: int) -> list[np.ndarray]:
+        target, count = torch.tensor(fitted, device=torch_device()), max(int((fitted >= 0).sum()), 1)
+
+        def slope(weights: np.ndarray) -> np.ndarray:
+            fit = clip_per_sample(layout, weights.astype(np.float32), x, target, None)
+            return fit.astype(np.float64) / count + _PULL * (weights - shared)
+
+        return [found.astype(np.float32) for _, found in _followed(slope, shared.astype(np.float64), rate, steps)]
+
     return choose_own_model_steps(descended, lambda vector: layout_logits(layout, vector, x), shared, labels, rng)
 
 
@@ -202,15 +211,3 @@ def choose_own_model_steps(
     losses = [_head_loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, _MOST_STEPS)]
     steps = OWN_MODEL_EVERY * int(np.argmin(losses))
     return descended(labels, steps)[-1] if steps else shared
-
-
-def _descended(layout: Layout, shared: np.ndarray, x: TorchMatrix, labels: np.ndarray, steps: int) -> list[np.ndarray]:
-    rate = _RATES[len(layout.shapes) > 1]
-    target = torch.tensor(labels, device=torch_device())
-    count = max(int((labels >= 0).sum()), 1)
-
-    def slope(weights: np.ndarray) -> np.ndarray:
-        fit = clip_per_sample(layout, weights.astype(np.float32), x, target, None)
-        return fit.astype(np.float64) / count + _PULL * (weights - shared)
-
-    return [found.astype(np.float32) for _, found in _followed(slope, shared.astype(np.float64), rate, steps)]

@@ -1,7 +1,7 @@
 """Networks that are trained on public data or on released values, so no private data are read here.
 
-``_fit_network`` is full-batch Adam on the mean cross-entropy of the labelled rows. ``_out_of_fold`` gives each labelled
-row the scores of networks that did not see its label: a network that is fed its own training scores learns to
+``_fit_network`` is full-batch Adam on the mean cross-entropy of the labelled rows. Out of fold, a labelled row has the
+scores of a network that did not see its label: a network that is fed its own training scores learns to
 trust them and to ignore the neighbours; out-of-fold scores are as good as those of an unseen row.
 """
 
@@ -56,25 +56,6 @@ def _fit_network(
         return put_layout_on_device(clip_per_sample(layout, vector.cpu().numpy(), x, target, clip=None)) / known
 
     return descend_by_adam(put_layout_on_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
-
-
-def _out_of_fold(
-    layout: Layout,
-    x: TorchMatrix,
-    labels: np.ndarray,
-    how: PublicTrainingSteps,
-    scores: np.ndarray,
-    folds: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """``scores`` [n, c] with every labelled row replaced by what a network trained on the other folds says of it."""
-    fold = rng.integers(folds, size=labels.size)
-    out = scores.copy()
-    for number in range(folds):
-        left_out = (fold == number) & (labels >= 0)
-        found = layout_logits(layout, _fit_network(layout, x, np.where(left_out, -1, labels), how, rng), x)
-        out[left_out] = found[left_out]
-    return out
 
 
 def centre_public_training_probabilities(scores: np.ndarray) -> np.ndarray:
@@ -179,9 +160,14 @@ def _encode(public: Graph, encoder: PublicTrainingEncoder, rng: np.random.Genera
         if encoder.output == "hidden":
             hidden = public_training_hidden_units(layout, trained, x)
             return PublicTrainingEncoded(scale_to_unit_length(hidden), hidden, trained)
-        own = scores = layout_logits(layout, trained, x)
-        if encoder.folds > 1:
-            own = _out_of_fold(layout, x, public.labels, encoder.how, scores, encoder.folds, rng)
+        scores = layout_logits(layout, trained, x)
+        own = scores.copy()
+        if encoder.folds > 1:  # a labelled row has the scores of a network that did not see its fold
+            fold = rng.integers(encoder.folds, size=public.labels.size)
+            for number in range(encoder.folds):
+                left_out = (fold == number) & (public.labels >= 0)
+                others = _fit_network(layout, x, np.where(left_out, -1, public.labels), encoder.how, rng)
+                own[left_out] = layout_logits(layout, others, x)[left_out]
         own, message = centre_public_training_probabilities(own), centre_public_training_probabilities(scores)
         return PublicTrainingEncoded(own, message, trained)
     else:
