@@ -85,13 +85,10 @@ def solve_by_batch_descent(
 
 
 def order_for_batch_descent(sizes: np.ndarray) -> np.ndarray:
-    """The order in which pairs of like sizes follow each other.
+    """The order in which pairs of like sizes follow each other: int64 [k].
 
     Args:
         sizes: int64 [k, 2], points of both spaces.
-
-    Returns:
-        int64 [k].
     """
     kinds = _kinds(np.sort(sizes, axis=1))
     return np.lexsort((kinds[:, 1], kinds[:, 0]))

@@ -271,16 +271,13 @@ def map_clusters_by_mds(distances: np.ndarray) -> np.ndarray:
 
 
 def map_clusters_by_tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008).
+    """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008): float64 [S, 2].
 
     The perplexity of small collections is (S − 1) / 3.
 
     Args:
         distances: [S, S]; fewer than four spaces fall back to ``map_clusters_by_mds``.
         rng: Draws the start.
-
-    Returns:
-        float64 [S, 2].
     """
     from sklearn.manifold import TSNE  # its import takes a second
 

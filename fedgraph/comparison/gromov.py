@@ -62,7 +62,7 @@ class GromovOptions:
         tolerance: It stops when the objective moves by less, absolutely or relatively (POT's two tolerances).
         start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances, ``random`` a random vertex.
         restarts: Further descents from random vertices; the lowest counts.
-        kicks: Descents after those, each from the best end so far after a few random pivots (``restarts``); one costs about a
+        kicks: Descents after those, each from the best end so far after a few random pivots (``descent``); one costs about a
             fifth of a restart.
         seed: Root of the random vertices and pivots.
 
@@ -120,27 +120,21 @@ class GromovResults:
 
 
 def list_gromov_pairs(num: int) -> np.ndarray:
-    """All pairs i < j of spaces, in row order.
+    """All pairs i < j of spaces, in row order: int64 [num (num − 1) / 2, 2].
 
     Args:
         num: How many spaces.
-
-    Returns:
-        int64 [num (num − 1) / 2, 2].
     """
     return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
 
 
 def assemble_gromov_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The symmetric matrix of discrepancies, with a zero diagonal.
+    """The symmetric matrix of discrepancies, with a zero diagonal: float64 [num, num]; NaN for pairs that are not given.
 
     Args:
         num: How many spaces.
         which: int [k, 2], pairs.
         values: float [k].
-
-    Returns:
-        float64 [num, num]; NaN for pairs that are not given.
     """
     distances = np.full((num, num), np.nan)
     np.fill_diagonal(distances, 0.0)

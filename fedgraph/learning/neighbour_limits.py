@@ -170,7 +170,7 @@ def limited_neighbours_matrix(
     tau: float,
     columns: Literal["clip", "normalise", "none"],
 ) -> sp.csr_array:
-    """The matrix Π of chosen rows.
+    """The matrix Π of chosen rows: CSR [n, n]; rows of neither a source nor the tail are empty.
 
     A source whose choices were all cut, or weigh nothing, falls back on its own node.
 
@@ -186,9 +186,6 @@ def limited_neighbours_matrix(
             * ``clip``: their entries off the diagonal are scaled to L1 norm at most tau (DPAR, Algorithm 2, line 3);
             * ``normalise``: all of a column is scaled to exactly tau, as the released code does;
             * ``none``: nothing.
-
-    Returns:
-        CSR [n, n]; rows of neither a source nor the tail are empty.
     """
     rows, ranks = np.nonzero(chosen >= 0)
     entries = (weights[rows, ranks], (sources[rows], chosen[rows, ranks]))

@@ -67,13 +67,7 @@ def stack_own_model_inputs(parts: Sequence[OwnModelInputs]) -> OwnModelInputs:
 
 @dataclass(frozen=True, eq=False)
 class _Head:
-    """A client's own correction of the shared scores.
-
-    Attributes:
-        own: float64 [d, c], W.
-        around: float64 [c, c], V.
-        steps: How many steps were taken.
-    """
+    """A client's own correction of the shared scores: W float64 [d, c], V float64 [c, c], and how many steps were taken."""
 
     own: np.ndarray
     around: np.ndarray

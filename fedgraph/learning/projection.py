@@ -152,7 +152,7 @@ def project_features_sparsely(features: sp.csr_array, basis: np.ndarray) -> sp.c
 
 
 def public_projection_curvature(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
-    """(S + damping·I)⁻¹ with S the second moment of public rows and their bias.
+    """(S + damping·I)⁻¹ with S the second moment of public rows and their bias: float32 [k + 1, k + 1]; the bias comes last.
 
     The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
     (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
@@ -162,9 +162,6 @@ def public_projection_curvature(rows: np.ndarray, bias_scale: float, damping: fl
         rows: float [n, k], public.
         bias_scale: The constant that stands for the bias in every row.
         damping: Above 0.
-
-    Returns:
-        float32 [k + 1, k + 1]; the bias comes last.
     """
     second = np.zeros((rows.shape[1] + 1, rows.shape[1] + 1))
     for first in range(0, len(rows), _ROWS):

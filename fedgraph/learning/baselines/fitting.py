@@ -207,15 +207,12 @@ def take_fitting_step(
 
 
 def score_after_fitting(network: torch.nn.Module, vector: np.ndarray, given: FittingInputs) -> np.ndarray:
-    """Scores without dropout and with the running statistics.
+    """Scores without dropout and with the running statistics: float32 [n, c].
 
     Args:
         network: Overwritten by ``vector``.
         vector: float32 [p], parameters and running statistics.
         given: The graph.
-
-    Returns:
-        float32 [n, c].
     """
     write_fitting_vector(network, vector)
     network.eval()

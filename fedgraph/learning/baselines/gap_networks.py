@@ -135,14 +135,11 @@ def _inputs(x: torch.Tensor) -> fitting.FittingInputs:
 
 
 def split_for_gap_network(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw the labelled nodes that choose the step.
+    """Draw the labelled nodes that choose the step: bool [n].
 
     Args:
         labels: int64 [n], −1 where unknown.
         rng: Draws each with chance ``_VALIDATION``.
-
-    Returns:
-        bool [n].
     """
     return (rng.random(labels.size) < _VALIDATION) & (labels >= 0)
 
@@ -173,14 +170,7 @@ def train_best_gap_network(
 
 
 class _Progressive(nn.Module):
-    """[n, c] scores of the last stage.
-
-    Args:
-        num_features: d.
-        hidden: Units.
-        num_classes: c.
-        sums: x₁ … x_s, [n, hidden] each.
-    """
+    """[n, c] scores of the last stage; sums: x₁ … x_s, [n, hidden] each."""
 
     def __init__(self, num_features: int, hidden: int, num_classes: int, sums: Sequence[torch.Tensor]) -> None:
         super().__init__()
@@ -209,7 +199,7 @@ def train_progressive_stage(
     epochs: int,
     seed: int,
 ) -> np.ndarray:
-    """Parameters of stage s = len(sums).
+    """Parameters of stage s = len(sums): flat float32.
 
     Args:
         before: Those of stage s − 1, flat float32; None at s = 0.
@@ -219,9 +209,6 @@ def train_progressive_stage(
         hidden: Units.
         epochs: Steps of Adam.
         seed: Of what is new in this stage.
-
-    Returns:
-        Flat float32.
     """
 
     def make() -> nn.Module:
@@ -237,16 +224,13 @@ def train_progressive_stage(
 
 
 def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
-    """What is aggregated after stage s = len(sums).
+    """What is aggregated after stage s = len(sums): float32 [n, hidden].
 
     Args:
         parameters: Of the stage.
         public: The graph.
         sums: x₁ … x_s, float [n, hidden] each.
         hidden: Units.
-
-    Returns:
-        float32 [n, hidden].
     """
     network = _progressive(public, sums, hidden)
     fitting.write_fitting_vector(network, parameters)
@@ -256,16 +240,13 @@ def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.nd
 
 
 def score_progressive_stage(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
-    """Scores of stage s = len(sums).
+    """Scores of stage s = len(sums): float32 [n, c].
 
     Args:
         parameters: Of the stage.
         public: The graph.
         sums: x₁ … x_s, float [n, hidden] each.
         hidden: Units.
-
-    Returns:
-        float32 [n, c].
     """
     return fitting.score_after_fitting(_progressive(public, sums, hidden), parameters, _feature_inputs(public))
 

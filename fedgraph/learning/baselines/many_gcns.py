@@ -115,15 +115,12 @@ def _joined(first: np.ndarray, rest: np.ndarray, h: int) -> np.ndarray:
 
 
 def score_many_gcns(shape: NetworkShape, vector: np.ndarray, clients: ManyGcnsClients) -> np.ndarray:
-    """Scores without dropout.
+    """Scores without dropout: float32 [N, c].
 
     Args:
         shape: Of the network.
         vector: [p].
         clients: All clients.
-
-    Returns:
-        float32 [N, c].
     """
     h, c = shape.hidden, shape.num_classes
     first, rest = _split(shape, vector.astype(np.float32, copy=False))

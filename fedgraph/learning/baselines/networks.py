@@ -35,13 +35,7 @@ _SHAPE = {  # what may be asked without making the dense matrix
 
 
 class _SparseRows(torch.Tensor):
-    """float32 [n, d], made by ``sparse_network_rows``.
-
-    Attributes:
-        forwards: CSR of the matrix.
-        backwards: CSR of its transpose.
-        order: int64 [nnz], where each non-zero of ``backwards`` is in ``forwards``.
-    """
+    """float32 [n, d]: CSR of the matrix, of its transpose, and where each non-zero of ``backwards`` is in ``forwards``."""
 
     forwards: torch.Tensor
     backwards: torch.Tensor

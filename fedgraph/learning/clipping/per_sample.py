@@ -179,14 +179,11 @@ def clip_per_sample(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: 
 
 
 def overlap_per_sample(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
-    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``.
+    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``: float32 [m, m].
 
     Args:
         x: Rows [n, d].
         of: int64 [m], numbers of rows.
-
-    Returns:
-        float32 [m, m].
     """
     found = np.zeros((of.size, of.size), dtype=np.float32)
     for first in range(0, of.size, 500):

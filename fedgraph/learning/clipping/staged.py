@@ -55,14 +55,11 @@ class ClippedStage:
         return cut_layout_layers(vector, self.shapes)
 
     def start(self, rng: np.random.Generator, before: np.ndarray | None = None) -> np.ndarray:
-        """Glorot-uniform weights, zero biases and a zero head.
+        """Glorot-uniform weights, zero biases and a zero head: float32 [num_parameters].
 
         Args:
             rng: Draws the weights.
             before: float32 parameters of stage s − 1, whose bases are kept; None: all are drawn.
-
-        Returns:
-            float32 [num_parameters].
         """
         drawn = [np.append(rng.uniform(-1, 1, i * o) * np.sqrt(6 / (i + o)), np.zeros(o)) for i, o in self.shapes[:-1]]
         head = np.zeros((self.shapes[-1][0] + 1) * self.classes)
@@ -73,15 +70,12 @@ class ClippedStage:
 
 
 def staged_rows(stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix]) -> np.ndarray:
-    """z_s, what is aggregated next.
+    """z_s, what is aggregated next: float32 [n, hidden].
 
     Args:
         stage: s.
         vector: [num_parameters].
         xs: x₀ … x_s.
-
-    Returns:
-        float32 [n, hidden].
     """
     weight, bias = stage.parts(put_layout_on_device(vector))[stage.hops]
     return np.asarray(torch.selu(xs[stage.hops] @ weight + bias).cpu().numpy())

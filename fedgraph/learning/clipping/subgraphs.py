@@ -110,7 +110,7 @@ def _gram(rows: sp.csr_array, members: np.ndarray) -> np.ndarray:
 def clip_subgraph_gradients(
     widths: GraphsageWidths, vector: np.ndarray, inputs: SubgraphRoots, labels: torch.Tensor, clip: float
 ) -> np.ndarray:
-    """Σ_roots clip(∇ cross-entropy of the root, C).
+    """Σ_roots clip(∇ cross-entropy of the root, C): flat [num_parameters], float32 up to 4,096 roots and float64 beyond.
 
     Args:
         widths: Of the network; its inputs are d.
@@ -118,9 +118,6 @@ def clip_subgraph_gradients(
         inputs: Of ``prepare_subgraph_roots``.
         labels: int64 [n]; a root labelled −1 contributes nothing.
         clip: C.
-
-    Returns:
-        Flat [num_parameters], float32 up to 4,096 roots and float64 beyond.
 
     Raises:
         DataError: There are more roots than ``per_sample_room`` allows.

@@ -33,11 +33,7 @@ from fedgraph.types import Graph
 
 
 class _Hat:
-    """Â of a graph as a product; only its indices are kept, no edge weights.
-
-    Args:
-        adjacency: CSR [n, n], symmetric, ones, empty diagonal.
-    """
+    """Â of a graph (CSR [n, n], symmetric, ones, empty diagonal) as a product; only its indices are kept, no edge weights."""
 
     def __init__(self, adjacency: sp.csr_array) -> None:
         self.adjacency = adjacency
@@ -119,7 +115,7 @@ def gcn_gradient(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> tor
 def train_gcn_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
-    """Scores of every node after training on the labelled ones.
+    """Scores of every node after training on the labelled ones: float32 [n, c].
 
     Args:
         attributes: Features and labels.
@@ -128,9 +124,6 @@ def train_gcn_scores(
         hidden: Units of the hidden layer.
         how: Steps of Adam.
         rng: Draws the initial parameters.
-
-    Returns:
-        float32 [n, c].
     """
     inputs = _sparse_inputs(attributes, adjacency)
     layout = Layout((attributes.num_features, hidden, attributes.num_classes))

@@ -110,7 +110,7 @@ def _graphsage_gradient(
 def train_graphsage_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
-    """Scores of every node after training on the labelled ones.
+    """Scores of every node after training on the labelled ones: float32 [n, c].
 
     Args:
         attributes: Features and labels.
@@ -118,9 +118,6 @@ def train_graphsage_scores(
         hidden: Units of the hidden layer.
         how: Steps of Adam.
         rng: Draws the initial parameters.
-
-    Returns:
-        float32 [n, c].
     """
     x, mean = FeatureMatrix(unit_matrix_rows(attributes.features)), GraphsageMean(adjacency)
     widths = GraphsageWidths(attributes.num_features, hidden, attributes.num_classes)

@@ -106,7 +106,7 @@ def train_on_noisy_graph(
     rng: np.random.Generator,
     shift: float = 0.0,
 ) -> np.ndarray:
-    """Scores of every node after training on noisy features and labels.
+    """Scores of every node after training on noisy features and labels: float32 [n, c].
 
     Args:
         adjacency: CSR [n, n], public.
@@ -118,9 +118,6 @@ def train_on_noisy_graph(
         how: Steps of Adam.
         rng: Draws the initial parameters.
         shift: What is added to every entry of the features.
-
-    Returns:
-        float32 [n, c].
     """
     layout = Layout((features.shape[1], hidden, channel.num_classes))
     x, average = FeatureMatrix(features), _Average(random_walk_matrix(adjacency), feature_hops)

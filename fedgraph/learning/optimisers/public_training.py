@@ -65,15 +65,12 @@ def centre_public_training_probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def public_training_hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
-    """Activations of the first hidden layer.
+    """Activations of the first hidden layer: float32 [n, hidden].
 
     Args:
         layout: Of the network.
         vector: [num_parameters].
         x: Rows [n, d].
-
-    Returns:
-        float32 [n, hidden].
     """
     weight, bias = layout.layers(put_layout_on_device(vector))[0]
     return torch.relu(x @ weight + bias).cpu().numpy()

@@ -65,16 +65,13 @@ def _only_read(array: np.ndarray) -> np.ndarray:
 
 
 def aggregate_weighted_neighbours(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """W·rows, added in their stored order.
+    """W·rows, added in their stored order: float64 [n, h].
 
     With 0 ≤ W ≤ 1 and rows of norm at most 1, n terms at most, a row of the result is off by less than n²·2⁻⁵² in norm.
 
     Args:
         weights: W, CSR [n, m] of float64.
         rows: [m, h], read as float32.
-
-    Returns:
-        float64 [n, h].
     """
     values = np.ascontiguousarray(weights.data, dtype=np.float64)
     return _aggregate(weights, values, rows.astype(np.float32, copy=False), np.float64)
@@ -124,16 +121,13 @@ def require_simple_aggregation(adjacency: sp.csr_array) -> None:
 
 
 def aggregation_with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """A client's rows over all nodes.
+    """A client's rows over all nodes: CSR [n_i, num_nodes], entries 1, columns global ids.
 
     Args:
         adjacency: Its inner edges, CSR [n_i, n_i].
         nodes: int64 [n_i], global id of each of its rows.
         cut: int64 [m, 2], (own row, global id of a node held elsewhere).
         num_nodes: Of all clients.
-
-    Returns:
-        CSR [n_i, num_nodes], entries 1, columns global ids.
 
     Raises:
         DataError: An edge is given twice, or a cut edge leads to a node of its own.

@@ -14,7 +14,7 @@ _COMPARED = 40_000  # rows up to which each is compared with all; of more, with 
 
 
 def run_mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
-    """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H).
+    """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H): [n, c] probabilities.
 
     The mean-field update of a Potts model in which each edge adds ``coupling`` to the log-probability of equal labels
     (Wainwright & Jordan 2008, §5). Unlike an average over neighbours, a node that is sure of itself stays so, and more
@@ -24,9 +24,6 @@ def run_mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.
         scores: H, [n, c] logits.
         terms: (coupling, A [n, n]) each; a coupling [c, c] adds A Q · coupling instead.
         rounds: How many updates.
-
-    Returns:
-        [n, c] probabilities.
     """
     spread = softmax(scores, axis=1)
     for _ in range(rounds):

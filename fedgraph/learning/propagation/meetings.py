@@ -18,12 +18,8 @@ _KEPT, _SIDE = 1, 0  # name the public coins that keep an edge, and that put a n
 
 
 class _MeetingRules(Protocol):
-    """What ``private_counts.MeetingCounts`` says of the numbers.
-
-    Attributes:
-        num_classes: c.
-        rates: Shares of edges that are kept to count like and unlike ends.
-        class_rates: Shares of edges that are kept to count pairs of classes.
+    """What ``private_counts.MeetingCounts`` says: shares of edges that are kept to count like and unlike ends, and pairs of
+    classes.
     """
 
     @property
@@ -216,7 +212,7 @@ def _square(upper: np.ndarray, classes: int) -> np.ndarray:
 def vote_by_meetings(
     adjacency: sp.csr_array, named: np.ndarray, reading: MeetingReading, by: MeetingAnswers, correlation: float
 ) -> np.ndarray:
-    """Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share.
+    """Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share: [n, c] log-odds.
 
     Args:
         adjacency: CSR [n, n], symmetric, ones.
@@ -225,9 +221,6 @@ def vote_by_meetings(
         by: How answers came about.
         correlation: ρ of the labels of two neighbours, given the class of the node. The sum over m answers is divided by the
             design effect 1 + ρ′(m − 1) (Kish 1965) with ρ′ = ρ·clarity², for the coins of answers are independent.
-
-    Returns:
-        [n, c] log-odds.
     """
     a, b = by.odds
     answered = np.asarray(named.any(axis=1), dtype=np.float64)

@@ -119,7 +119,7 @@ def _num_steps(steps: float, restart: float) -> int:
 def walk_rows(
     walk: sp.csr_array, rows: np.ndarray, steps: Sequence[float], restart: float, inflow: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """(1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}].
+    """(1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}]: float64 [n, s·h].
 
     Args:
         walk: Ã, or Q of an open walk, CSR [n, n].
@@ -127,9 +127,6 @@ def walk_rows(
         steps: m₁ … m_s; ∞ is allowed.
         restart: α.
         inflow: R·X of an open walk, [n, h].
-
-    Returns:
-        float64 [n, s·h].
     """
     start = np.asarray(rows, dtype=np.float64)
     wanted = [_num_steps(m, restart) for m in steps]
@@ -145,7 +142,7 @@ def walk_rows(
 def walk_by_approximate_pagerank(
     adjacency: sp.csr_array, sources: np.ndarray, alpha: float = 0.25, rho: float = 1e-4, gamma: float = 1e-4
 ) -> sp.csr_array:
-    """Rows of approximate personalised PageRank.
+    """Rows of approximate personalised PageRank: float64 CSR [m, n], entries ≥ 0, column indices sorted.
 
     Args:
         adjacency: CSR [n, n], symmetric, unit weights.
@@ -153,9 +150,6 @@ def walk_by_approximate_pagerank(
         alpha: Teleport probability in (0, 1].
         rho: Sparsity, above 0: mass per unit of degree below which a node stays out.
         gamma: Relative slack of the optimality condition, above 0.
-
-    Returns:
-        float64 CSR [m, n], entries ≥ 0, column indices sorted.
 
     Raises:
         DataError: A parameter or a source is out of its range, or the adjacency is not square with unit weights.
