@@ -185,9 +185,9 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
             stage = round_ // plan.params.steps
             if stage >= len(xs):
                 break
-            at = (plan.made.stages[stage], model[_name(stage)], xs, labels, plan.params.clip)
-            products = staged.multiply_staged_gradients(*at, met, coins.rows)
-            coins.add(products, staged.multiply_staged_rest(*at, message, weights[nodes]))
+            each = staged.staged_gradients(plan.made.stages[stage], model[_name(stage)], xs, labels).clipped(plan.params.clip)
+            products = each.products(met[: stage + 1], coins.rows)
+            coins.add(products, each.left_over_products(message, weights[nodes]))
 
     return seen.seen_coins(plan, units, seen.seen_groups(plan), _name(0), plan.params.clip, read)
 

@@ -404,9 +404,6 @@ def event_from_dict(data: Mapping[str, object]) -> Event:
     Args:
         data: a mapping that ``event_to_dict`` made.
 
-    Returns:
-        The event.
-
     Raises:
         UnknownEventError: a type that is not defined here.
         KeyError: a field is missing.

@@ -230,7 +230,7 @@ def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
     scores = run(plan, partition).state.memory.scores
-    inputs = gcn._sparse_inputs(setting.held)
+    inputs = gcn._sparse_inputs(setting.held, setting.held.adjacency.astype(np.float32))
     rows = torch.tensor(np.random.default_rng(0).standard_normal((library.num_nodes, 3)).astype(np.float32))
     assert torch.allclose(gcn._Hat(library.adjacency) @ rows, inputs.hat @ rows, atol=1e-5)
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75

@@ -154,9 +154,9 @@ class SeenRows:
 
     def read(self, layout: Layout, vector: np.ndarray, clip: float, message: np.ndarray) -> None:
         """One message at the parameters ``vector``."""
-        at, rate = (layout, vector, self._x, self._labels, clip), self._rate
-        products = per_sample.multiply_per_sample(*at, self._overlap, self._coins.rows)
-        self._coins.add(rate**2 * products, rate * per_sample.multiply_per_sample_rest(*at, message, self._weights))
+        each, rate = per_sample.per_sample_gradients(layout, vector, self._x, self._labels).clipped(clip), self._rate
+        products = each.products([self._overlap], self._coins.rows)
+        self._coins.add(rate**2 * products, rate * each.left_over_products(message, self._weights))
 
 
 def read_seen_rows(

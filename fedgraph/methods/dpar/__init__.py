@@ -26,7 +26,7 @@ import numpy as np
 
 from fedgraph.learning import own_models
 from fedgraph.learning.clipping.aggregated_rows import AggregatedRows, clip_aggregated_rows
-from fedgraph.learning.clipping.per_sample import multiply_per_sample_rest
+from fedgraph.learning.clipping.per_sample import per_sample_gradients
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import Layout, layout_logits
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
@@ -204,8 +204,8 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
         part = rows_of.scale_dpar_rows(graph.induced(nodes), params.features)
         x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=torch_device())
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            at = (plan.made.layout, model["parameters"], x, labels, params.clip)
-            found[nodes] += multiply_per_sample_rest(*at, message, min(rate, 1.0) * weights[nodes])
+            each = per_sample_gradients(plan.made.layout, model["parameters"], x, labels).clipped(params.clip)
+            found[nodes] += each.left_over_products(message, min(rate, 1.0) * weights[nodes])
     return found[units[:, 0]]
 
 

@@ -192,9 +192,9 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
             if rows is not None:
                 rows.read(network, model["parameters"], clip, message)
                 continue
-            how = (network, model["parameters"], np.concatenate([np.asarray(m) for m in made]), labels, clip, bound)
-            left = neighbour_rows.multiply_neighbour_rows_rest(*how, message, weights[order])
-            coins.add(neighbour_rows.multiply_clipped_neighbour_rows(*how, coins.rows), left)
+            inputs = np.concatenate([np.asarray(m) for m in made])
+            sums = neighbour_rows.neighbour_row_gradients(network, model["parameters"], inputs, labels, clip, bound)
+            coins.add(sums.products(coins.rows), sums.left_over_products(message, weights[order]))
 
     orders = [np.concatenate(parts) for parts in groups]
     return seen.seen_coins(plan, units, orders, plan.schedule.releases[0].path, clip, read)

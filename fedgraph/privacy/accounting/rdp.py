@@ -14,16 +14,12 @@ Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
     a secret sample, once     1/(α−1)·ln(1 − q + q·e^((α−1)·RDP(α))) of all that ran on it, inside of a selection
     fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``pld.pld_batch_distances``, batch revealed
 
-The secret sample is a mixture: with chance 1 − q the unit is not in it and nothing differs, and e^((α−1)D_α) is jointly convex
-in both laws. It holds for coins and zero-out as for a fixed number and replace (``events.SampledOnce``).
-
-Poisson otherwise and fixed size reveal the sample and use E over samples of exp((α−1)D_α): revealing more is never more
-private, and D_α of the joint law is that expectation exactly.
-
 **Guarantee.** As the events state; adaptive composition. Orders are listed below; where the
 series of a Poisson step is too long (order > 256) the order is left out (∞), which is valid.
 dp_accounting's own RDP accountant is used for ADD_OR_REMOVE_ONE only: under REPLACE_ONE it prices
 Gaussian and without-replacement steps at sensitivity 1 instead of 2 (8.08 where the truth is 17.86).
+
+*Proof*: ``docs/proofs.md``.
 
 **Edge cases.** δ = 0 → ∞. Parameters 0 and ∞ are settled in ``accountant.accountant_leaves``.
 """
