@@ -408,6 +408,73 @@ def test_each_secret_stream_alone_decides_who_is_drawn(what: str, library: Graph
         assert any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(one, bounded(name), strict=True)), name
 
 
+class Forced:
+    """A private stream in which the coin of one node falls as is wanted, of as many coins as there are nodes."""
+
+    def __init__(self, rng: np.random.Generator, node: int, coin: float, num_nodes: int) -> None:
+        self._rng, self._node, self._coin, self._num_nodes = rng, node, coin, num_nodes
+
+    def random(self, size: int) -> np.ndarray:
+        found = self._rng.random(size)
+        if size == self._num_nodes:
+            found[self._node] = self._coin
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rng, name)
+
+
+class HeardError(Exception):
+    """What was waited for is there: what follows need not be computed."""
+
+
+class Until(Watched):
+    """A desk that closes once something was released on ``path``."""
+
+    path = ""
+
+    def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
+        released = super().release(path, value)
+        if path == self.path:
+            raise HeardError
+        return released
+
+
+BY_COINS = [what for what in DRAWN if what not in ("link_hops", "sage_node fixed")]  # an edge that is gone has no coin
+
+
+@pytest.mark.parametrize("what", BY_COINS)
+def test_who_is_gone_leaves_the_same_whether_it_is_drawn_or_not(
+    what: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a secret sample hides under zero-out: a node without data is as good as one that was not drawn."""
+    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
+    method, subgraph, honest = method_kinds.load_method(plan.method), partition.subgraphs[0], PlanStreams.generator
+    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    # Of all that one sample feeds, the first release: the coins of later ones are counted along the rows that are left.
+    first = next(r for r in plan.schedule.releases if not isinstance(next(flatten_event(r.event))[0], Gaussian))
+    tossed = 0
+    for node in (int(subgraph.graph.degrees.argmax()), subgraph.nodes.size - 1):
+        gone = dataclasses.replace(subgraph, graph=zeroed(subgraph.graph, node))
+        desks: list[Until] = []
+        for coin in (0.0, 1.0):
+
+            def generator(streams: PlanStreams, name: str, node: int = node, coin: float = coin) -> Any:
+                rng = honest(streams, name)
+                return Forced(rng, node, coin, subgraph.nodes.size) if name in ("batch", "sample") else rng
+
+            monkeypatch.setattr(PlanStreams, "generator", generator)
+            streams = PlanStreams(0, ("c", "client", 0, "round", first.rounds[0]))
+            desks.append(Until(plan, first.rounds[0], streams, desks[0] if desks else None))
+            desks[-1].path = first.path
+            with pytest.raises(HeardError):
+                method.client(plan, method.prepare(plan, gone), model, first.rounds[0], streams, desks[-1])
+        one, two = (desk.seen[first.path] for desk in desks)
+        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True)), f"node {node}, which is gone, was heard"
+        tossed += len(one)
+    assert tossed
+
+
 @pytest.mark.parametrize("what", DRAWN)
 def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A price for half of the rate would be far too small, and moves no value that a test of sensitivities sees."""
