@@ -378,6 +378,19 @@ def test_sampling_once_is_applied_once_to_the_whole():
     assert beside.epsilon == pytest.approx(paid.epsilon + 0.5, rel=1e-6)
 
 
+@pytest.mark.parametrize("rates", [(0.5,), (0.5, 0.5), (0.5, 0.25, 0.1), (0.2,) * 5], ids=str)
+def test_what_sampled_parts_may_miss_adds_up(rates):
+    """Each gives everything away with probability q·δ₀, else nothing: below their sum no ε holds, above it ε = 0 does."""
+    parts = [SampledOnce(ApproxDP(0.0, 1e-5), rate) for rate in rates]
+    each = max(rates) * 1e-5 * len(rates)  # δ is divided evenly
+    missed = math.fsum(rate * 1e-5 for rate in rates)
+    assert price(Composed(tuple(parts)), each * 1.001).epsilon == 0
+    assert price(Composed(tuple(parts)), missed * 0.999).epsilon == math.inf
+    beside = Composed((*parts, ApproxDP(0.0, each)))
+    assert price(beside, 2 * each * 1.001).epsilon == 0
+    assert price(beside, (missed + each) * 0.999).epsilon == math.inf
+
+
 def test_a_secret_sample_inside_a_choice_is_a_mixture():
     """One Gaussian step on a secret sample is a Poisson step, whose moments are known: the bound is never below them."""
     exact, inside = rdp.rdp_of_poisson_row(1.5, 0.1, rdp.RDP_ORDERS), rdp._per_release(SampledOnce(Gaussian(1.5), 0.1))
