@@ -76,6 +76,17 @@ def test_the_generator_decides(name: str, library: Graph) -> None:
     assert all(np.array_equal(a.nodes, b.nodes) for a, b in zip(one.subgraphs, two.subgraphs, strict=True))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_decides_who_holds_a_node_is_said(name: str, library: Graph) -> None:
+    """Other labels, or other edges, and the same coins: where somebody else then holds a node, the partition says so."""
+    order = np.random.default_rng(0).permutation(library.num_nodes)
+    known = split(name, library)
+    labels, edges = replace(library, labels=library.labels[order]), sp.csr_array(library.adjacency[order][:, order])
+    for said, other in ((known.from_labels, labels), (known.from_edges, replace(library, adjacency=edges))):
+        held = zip(known.subgraphs, split(name, other).subgraphs, strict=True)
+        assert said == any(not np.array_equal(one.nodes, two.nodes) for one, two in held)
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("whole", "natural")])
 def test_more_clients_than_nodes_is_an_error_with_both_numbers(name: str) -> None:
     graph = data.load("synthetic/block_model", parameters={"nodes": 5, "edges": 4, "classes": 2})
