@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from fedgraph import data, plugins
 from fedgraph.errors import DataError
+from fedgraph.partition import base
 from fedgraph.types import Graph, Partition
 
 NAMES = plugins.names("partition")
@@ -57,6 +58,20 @@ def test_every_edge_is_held_or_counted_as_cut(name: str, library: Graph) -> None
     partition = split(name, library)
     held = set().union(*(keys(s.graph, s.nodes, library.num_nodes) for s in partition.subgraphs))
     assert partition.num_cut_edges == library.num_edges - len(held)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_cut_edge_is_told_at_both_its_ends_and_counted_once(name: str, library: Graph) -> None:
+    partition = split(name, library)
+    if not partition.disjoint:
+        with pytest.raises(DataError, match="overlaps"):
+            base.partition_with_cut_edges(library, partition)
+        return
+    told = base.partition_with_cut_edges(library, partition)
+    found = [(int(s.nodes[row]), int(other)) for s in told.subgraphs if s.cut is not None for row, other in s.cut]
+    assert len(found) == len(set(found)) == 2 * told.num_cut_edges == 2 * partition.num_cut_edges
+    assert set(found) == {(b, a) for a, b in found}
+    assert all(library.adjacency[one, other] for one, other in found)
 
 
 @pytest.mark.parametrize("name", NAMES)
