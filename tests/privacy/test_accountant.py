@@ -365,6 +365,16 @@ def test_amplification_is_exact_at_any_size(epsilon, rate):
         assert amplified_epsilon(epsilon_before_amplification(epsilon, rate), rate) == pytest.approx(epsilon, rel=1e-9)
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_rate_of_one_costs_what_rates_near_one_approach(rows, replaced):
+    """A row that is replaced moves a sum by two clips, and so do all but the unit's own."""
+    exact = price(Repeated(Gaussian(9.0 / (2 * rows - (not replaced))), 4), 1e-5).epsilon
+    whole = price(Repeated(PoissonGaussian(9.0, 1.0, rows, replaced), 4), 1e-5).epsilon
+    nearly = price(Repeated(PoissonGaussian(9.0, 1 - 1e-6, rows, replaced), 4), 1e-5).epsilon
+    assert whole == exact == pytest.approx(nearly, rel=2e-2)
+
+
 def test_sampling_once_is_applied_once_to_the_whole():
     inner = Composed((Repeated(Gaussian(1.0), 10), PureDP(2.0)))
     paid = price(SampledOnce(inner, 0.09), 1e-4)
