@@ -95,3 +95,9 @@ def test_portable_numbers() -> None:
     assert make_entry_portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {
         "a": ["inf", "-inf", "nan", 1.5, [1]]
     }
+
+
+def test_no_two_budgets_share_a_file_or_a_stream() -> None:
+    budgets = [1.0, 1.0000001, 1.00000011, 0.1, 0.1 + 1e-16 * 3, 1e-9, 1e9, math.inf]
+    made = [replace(CELL, epsilon=epsilon, calibrated_by="provable") for epsilon in budgets]
+    assert len({cell.key for cell in made}) == len({cell.name for cell in made}) == len(set(budgets)) == len(budgets)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from dp_accounting import pld
+from scipy.stats import binom, norm
 
 import fedgraph
 from fedgraph.commands import base as cli
@@ -177,3 +178,15 @@ def test_whoever_has_more_records_pays_more(sampling: Any) -> None:
     paid = [row.cost(row.rounds, row.delta).epsilon for row in rows if row.relation == "zero-out"]
     assert len(paid) == 1 + len(dp_sgd.SEVERAL)
     assert paid == sorted(set(paid))
+
+
+@pytest.mark.parametrize("records", [2, 5])
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_the_coins_of_all_records_of_a_person_are_counted(records: int, rate: float) -> None:
+    """One round by quadrature: each record is in the sum by a coin of its own."""
+    sigma, delta = 2.0, 1e-5
+    epsilon = costs.cost_of_poisson(sigma, rate, records=records)(1, delta).epsilon
+    y = np.linspace(-40, 40, 400_001)
+    there = sum(binom.pmf(j, records, rate) * norm.pdf(y, j, sigma) for j in range(records + 1))
+    missed = float(np.trapezoid(np.maximum(there - math.exp(epsilon) * norm.pdf(y, 0, sigma), 0), y))
+    assert 0.7 * delta < missed <= delta * (1 + 1e-6)
