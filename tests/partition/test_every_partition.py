@@ -61,6 +61,20 @@ def test_every_edge_is_held_or_counted_as_cut(name: str, library: Graph) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_cut_edge_is_told_at_both_its_ends_and_counted_once(name: str, library: Graph) -> None:
+    partition = split(name, library)
+    if not partition.disjoint:
+        with pytest.raises(DataError, match="overlaps"):
+            base.partition_with_cut_edges(library, partition)
+        return
+    told = base.partition_with_cut_edges(library, partition)
+    found = [(int(s.nodes[row]), int(other)) for s in told.subgraphs if s.cut is not None for row, other in s.cut]
+    assert len(found) == len(set(found)) == 2 * told.num_cut_edges == 2 * partition.num_cut_edges
+    assert set(found) == {(b, a) for a, b in found}
+    assert all(library.adjacency[one, other] for one, other in found)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_disjoint_partitions_cover_every_node_once(name: str, library: Graph) -> None:
     partition = split(name, library, **({} if name == "whole" else {"clients": 60}))
     holders = np.asarray(partition.holdings(library.num_nodes).sum(axis=0)).ravel()

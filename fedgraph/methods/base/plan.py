@@ -24,6 +24,7 @@ from fedgraph.privacy.desk import PlannedRelease, Released, declared_at_desk
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
+from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.settle import Guarantee, amplify_before_settling, settle_plan
 from fedgraph.privacy.units import Unit, Viewer
 
@@ -238,6 +239,7 @@ class Plan(Generic[_P, _M]):
         if self.facts.attendance.words:
             facts += (self.facts.attendance.words, self.facts.attendance.least_answers)
         facts += tuple(r.mechanism for r in self.schedule.releases if isinstance(r.mechanism, IntegerShare))
+        facts += tuple((r.client, r.mechanism.share) for r in self.schedule.releases if isinstance(r.mechanism, OwnBudgetNoise))
         return repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
 
     @property
