@@ -4,7 +4,7 @@
 
 Every candidate of ``nonprivate`` (but GAT) is trained once for each fold, 400 steps at most, and judged every ten steps. Both
 ways to choose then read the same trainings: the best of one fold alone, and up to three within a standard error of the best by
-all folds (``methods.nonprivate.candidates``). The chosen ones are trained on all training nodes. Beside them a plain GCN and
+all folds (``methods.nonprivate.phases``). The chosen ones are trained on all training nodes. Beside them a plain GCN and
 one without decay, each for as many steps as its own validation found best, and the larger class. Test labels are read at the
 end. A line for each seed, then means with standard errors. About a minute and a half of one core for a seed of Twitch PTBR.
 """
@@ -23,9 +23,9 @@ import scipy.sparse as sp
 from fedgraph import data, seeds
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
-from fedgraph.methods.nonprivate import candidates, phases
-from fedgraph.methods.nonprivate.candidates import BestCandidate, TriedCandidate
+from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import CEILING_GRID_PARAMS, CandidateParams
+from fedgraph.methods.nonprivate.phases import BestCandidate, TriedCandidate
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 
@@ -121,12 +121,12 @@ def answered(made: protocols.ProtocolSetting, shown: dict[str, dict[int, TriedCa
             while (i, rounds) not in known and course.steps < rounds * EVERY:
                 course.on(made.held.labels)
             known.setdefault((i, rounds), course.scores(made.asked, asked, tested))
-        scores = candidates.candidates_together([known[m] for m in members])
+        scores = phases.candidates_together([known[m] for m in members])
         return float((scores.argmax(axis=1) == made.truth[tested]).mean())
 
     alone, tried = shown["one fold, one network"], shown["folds, members"]
-    best = candidates.candidates_within(alone, 0.0)[0]
-    near = candidates.candidates_within(tried, candidates.NEAR_CANDIDATES)[:3]
+    best = phases.candidates_within(alone, 0.0)[0]
+    near = phases.candidates_within(tried, phases.NEAR_CANDIDATES)[:3]
     gcns = [i for i, c in enumerate(CANDIDATES) if c.model == "gcn"]
     rows = {"one fold, one network": right([(best, alone[best].best.updates)])}
     rows["folds, one network"] = right([(near[0], tried[near[0]].best.updates)])

@@ -66,6 +66,7 @@ def run_scenario(args: argparse.Namespace) -> int:
             raise ScenarioError(f"{option} {str(path)!r}: holds characters that cannot be printed; allowed: a folder's name")
     if args.watch:
         os.environ["FEDGRAPH_DASHBOARD"] = "1"  # ``runtime.ray.cluster``
+    from fedgraph.cells import store
     from fedgraph.runs import experiment
     from fedgraph.runs.console import Console
 
@@ -76,6 +77,10 @@ def run_scenario(args: argparse.Namespace) -> int:
     out = args.resume or args.out or Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     try:
         experiment.run_experiment(ready, out, args.data_root, resume=args.resume is not None, console=console)
+    except (OSError, MemoryError) as error:
+        if (out / "cells" / store.STORE_MARK).exists():
+            error.add_note("finished cells are kept: --resume goes on")
+        raise
     finally:
         console.close()
     return 0

@@ -191,6 +191,21 @@ def test_words_that_are_not_known_are_named(tiny: Any) -> None:
         tiny.best(unit="person", epsilon=1)
     with pytest.raises(ScenarioError, match="is no row of this run"):
         tiny.score("nothing")
+    with pytest.raises(ScenarioError, match=f"dataset is 'cora'; allowed: {tiny.answered.scores[0].dataset}"):
+        tiny.best(epsilon=1, dataset="cora")
+
+
+@pytest.mark.parametrize("epsilon", ["1", 0, -1, float("nan"), None])
+def test_an_epsilon_that_is_no_budget_is_one_error(tiny: Any, epsilon: Any) -> None:
+    with pytest.raises(ScenarioError, match="allowed: a number above 0"):
+        tiny.best(epsilon=epsilon)
+
+
+def test_the_best_row_prints_its_numbers_and_not_its_cells(tiny: Any) -> None:
+    printed = repr(tiny.best(epsilon=1))
+    assert "provable=" in printed
+    assert "ledger" not in printed
+    assert len(printed) < 1000
 
 
 def test_the_module_of_the_command_is_the_function_too() -> None:

@@ -17,7 +17,6 @@ from fedgraph.attacks.base.coin_game import CoinGameRun, CoinWords
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.types import Graph
 
 REFERENCE = "Olatunji, Hizber, Sihlovec & Khosla 2023, arXiv 2306.00644; Fredrikson, Jha & Ristenpart, CCS 2015"
 NEEDS = "the model, the rest of the node's row, its label, and (for the comparison) shadow models"
@@ -40,15 +39,12 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     with_it = scene.game.whole(np.ones(found.coins.size, dtype=bool))
 
     def gain(run: CoinGameRun) -> np.ndarray:
-        return _likely(scene, run, with_it, found) - _likely(scene, run, scene.known, found)
+        """[m]: by how much the log-probabilities of the nodes' own labels are larger with the word."""
+        asked = [scene.alone(run, replace(graph, labels=scene.labels)) for graph in (with_it, scene.known)]
+        one, two = (scene_label_probability(answers, found.nodes, scene.labels[found.nodes]) for answers in asked)
+        return np.asarray(one - two)
 
     score = gain(scene.target)
     if scene.shadows:
         score = score - np.mean([gain(run) for run in scene.shadows], axis=0)
     return SceneFinding(score, scene.target.coins, "rows with one more word from rows without", np.arange(found.coins.size))
-
-
-def _likely(scene: Scene, run: CoinGameRun, graph: Graph, found: CoinWords) -> np.ndarray:
-    """[m] log-probability of the nodes' own labels."""
-    answers = scene.alone(run, replace(graph, labels=scene.labels))
-    return scene_label_probability(answers, found.nodes, scene.labels[found.nodes])

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members, scene_label_probability
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members
 from fedgraph.attacks.base.coin_game import CoinGameRun
 from fedgraph.attacks.base.whole_run import whole_run_log_probabilities
 from fedgraph.attacks.rmia import compute_rmia_ratios
@@ -34,8 +34,6 @@ GAME: coin_game.CoinGameKind = "nodes"
 
 
 class Params(Settings):
-    """Settings."""
-
     graphs: int = Field(0, ge=0, le=32, description="guessed training sets of G-BASE; 0: BASE, which asks without edges")
     hops: int = Field(2, ge=1, le=3, description="how far a node's removal is seen (G-BASE)")
 
@@ -44,25 +42,21 @@ refuses = coin_game.refuse_node_coins
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    found = scene.game.found
-    nodes = found.units[:, 0]
-    runs = (scene.target, *scene.shadows)
+    nodes, runs = scene.game.found.units[:, 0], (scene.target, *scene.shadows)
     if not params.graphs:
-        score = compute_rmia_ratios(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
-    else:
-        total = np.zeros(nodes.size)
-        for _ in range(params.graphs):
-            guessed = scene.game.whole(scene.rng.random(nodes.size) < 0.5)
-            changes = np.stack([_changes(scene, run, guessed, nodes, params.hops) for run in runs])
-            total += 1 / (1 + np.exp(-np.clip(compute_rmia_ratios(changes), -500, 500)))
-        score = total / params.graphs
-    return find_scene_members(score, scene.target.coins)
+        return find_scene_members(compute_rmia_ratios(scene.own_labels()), scene.target.coins)
+    total = np.zeros(nodes.size)
+    for _ in range(params.graphs):
+        guessed = scene.game.whole(scene.rng.random(nodes.size) < 0.5)
+        changes = np.stack([_changes(scene, run, guessed, nodes, params.hops) for run in runs])
+        total += 1 / (1 + np.exp(-np.clip(compute_rmia_ratios(changes), -500, 500)))
+    return find_scene_members(total / params.graphs, scene.target.coins)
 
 
 def _changes(scene: Scene, run: CoinGameRun, guessed: Graph, nodes: np.ndarray, hops: int) -> np.ndarray:
     """[m]: summed log-likelihood around each node with it, less without it, as ``run`` answers with edges."""
     known, labels = scene.known, scene.labels
-    reach = _within(known.adjacency, hops)
+    reach, predict = _within(known.adjacency, hops), method_kinds.load_classifier_method(scene.made.method).predict
     there = guessed.labels >= 0
     found = np.zeros(nodes.size)
     for batch in _batches(reach, nodes):
@@ -71,12 +65,9 @@ def _changes(scene: Scene, run: CoinGameRun, guessed: Graph, nodes: np.ndarray, 
         sums = []
         for keep in (there | chosen, there & ~chosen):
             mask = sp.diags_array(keep.astype(known.adjacency.dtype))
-            graph = replace(
-                known, name="asked", adjacency=sp.csr_array(mask @ known.adjacency @ mask), labels=np.full_like(labels, -1)
-            )
-            answer = whole_run_log_probabilities(
-                np.asarray(method_kinds.load_classifier_method(scene.made.method).predict(scene.made, run.state, graph))
-            )
+            adjacency = sp.csr_array(mask @ known.adjacency @ mask)
+            graph = replace(known, name="asked", adjacency=adjacency, labels=np.full_like(labels, -1))
+            answer = whole_run_log_probabilities(np.asarray(predict(scene.made, run.state, graph)))
             likely = np.where(keep & (labels >= 0), answer[np.arange(labels.size), np.maximum(labels, 0)], 0.0)
             sums.append(reach[nodes[batch]] @ likely)
         found[batch] = sums[0] - sums[1]

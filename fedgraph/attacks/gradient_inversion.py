@@ -28,8 +28,6 @@ _WHAT = "words at a client from words at none of its nodes"
 
 
 class Params(Settings):
-    """Settings."""
-
     clients: int = Field(10, ge=1, description="clients that are read")
 
 
@@ -55,15 +53,9 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
         spread = strength.std()
         scores.append((strength - strength.mean()) / (spread if spread > 0 else 1.0))
         truth.append((rows != 0).any(axis=0))
-        matches.append(_best_match(layer @ back, rows))
+        one, two = (part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in (layer @ back, rows))
+        matches.append(float(np.abs(one @ two.T).max(initial=0.0)))
     if not scores:
         return SceneFinding(np.zeros(0), np.zeros(0, bool), _WHAT)
     cosine = {"cosine": float(np.mean(matches))}
     return SceneFinding(np.concatenate(scores), np.concatenate(truth), _WHAT, None, cosine)
-
-
-def _best_match(found: np.ndarray, rows: np.ndarray) -> float:
-    """Largest |cosine| between a row of ``found`` and one of ``rows``."""
-    a = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
-    b = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return float(np.abs(a @ b.T).max(initial=0.0))

@@ -34,8 +34,6 @@ _START = 0.5  # of every pair
 
 
 class Params(Settings):
-    """Settings."""
-
     steps: int = Field(100, ge=1, description="steps of projected descent")
     rate: float = Field(2.0, gt=0, description="length of all steps together, on gradients scaled to spread 1")
     smoothness: float = Field(1.0, ge=0, description="weight α of differing rows")

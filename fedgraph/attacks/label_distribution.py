@@ -26,8 +26,6 @@ _WHAT = "classes that a client has many of from the others"
 
 
 class Params(Settings):
-    """Settings."""
-
     clients: int = Field(10, ge=1, description="clients that are read")
 
 
@@ -49,20 +47,12 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
         if not labels.size:
             continue
         counts = np.bincount(labels, minlength=scene.known.num_classes)
-        share = _class_shares(reader.last_bias(flat, subgraph.graph.num_nodes))
+        pull = reader.last_bias(flat, subgraph.graph.num_nodes)  # mean over nodes of (p − y) where p = 1/c
+        guess = np.maximum(1 / pull.size - pull, 0.0)
+        share, true = np.asarray(guess / max(float(guess.sum()), 1e-12)), counts / counts.sum()
         scores.append(share)
         truth.append(counts > counts.mean())
-        alike.append(_cosine(share, counts / counts.sum()))
+        alike.append(float(share @ true / max(float(np.linalg.norm(share) * np.linalg.norm(true)), 1e-12)))
     if not scores:
         return SceneFinding(np.zeros(0), np.zeros(0, bool), _WHAT)
     return SceneFinding(np.concatenate(scores), np.concatenate(truth), _WHAT, None, {"cosine": float(np.mean(alike))})
-
-
-def _class_shares(pull: np.ndarray) -> np.ndarray:
-    """[c] shares of the classes, not negative, of sum 1. pull: [c], mean over nodes of (p − y) where p = 1/c."""
-    guess = np.maximum(1 / pull.size - pull, 0.0)
-    return np.asarray(guess / max(float(guess.sum()), 1e-12))
-
-
-def _cosine(one: np.ndarray, other: np.ndarray) -> float:
-    return float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-12))

@@ -25,8 +25,6 @@ GAME: coin_game.CoinGameKind = "edges"
 
 
 class Params(Settings):
-    """Settings."""
-
     references: int = Field(2, ge=0, description="trainings of the attacker's own on all but the pairs in question")
     nearby: bool = Field(True, description="whether scores of pairs that share an end are read, too")
 

@@ -45,8 +45,6 @@ ROWS, _PART, _OTHER = (2, 4, 6, 7), (3, 5, 6, 7), (1, 4, 5, 7)
 
 
 class Params(Settings):
-    """Settings."""
-
     number: Literal[0, 1, 2, 3, 4, 5, 6, 7] = Field(0, description="which of the eight attacks")
     part: float = Field(0.1, gt=0, le=0.5, description="share of the other edges that the attacker knows (A*)")
     shadow: str = Field("embedded/library", description="family/dataset of the other graph (D′)")
@@ -81,7 +79,9 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
 
 def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of another graph, described by the answers of a graph network of its own, and whether they have an edge."""
-    graph = _other_graph(params.shadow)
+    graph = data.load(params.shadow)
+    if not isinstance(graph, Graph):
+        raise DataError(f"{params.shadow} is a collection of graphs; an attacker's shadow needs one graph")
     answers = _answers_of_own(graph, "gcn", int(scene.rng.integers(2**31)))
     described = _Described(answers, graph, params.number in ROWS, scene.rng)
     inside = np.column_stack(graph.adjacency.nonzero())
@@ -93,8 +93,6 @@ def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Described:
-    """Pairs of nodes, described by the answers about them."""
-
     def __init__(self, answers: np.ndarray, graph: Graph, rows: bool, rng: np.random.Generator) -> None:
         self.answers, self.graph, self.rows = answers, graph, rows
         self.reference = _answers_of_own(graph, "mlp", int(rng.integers(2**31))) if rows else None
@@ -130,8 +128,9 @@ def _distances(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     total = size.sum(axis=1)
     bray = np.divide(apart.sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
     centred = (a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True))
+    angles = _angle(a, b), _angle(*centred)
     return np.column_stack(
-        [_angle(a, b), np.sqrt(squared), _angle(*centred), apart.max(axis=1), bray, canberra, apart.sum(axis=1), squared]
+        [angles[0], np.sqrt(squared), angles[1], apart.max(axis=1), bray, canberra, apart.sum(axis=1), squared]
     )
 
 
@@ -149,23 +148,13 @@ def _entropies(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return np.column_stack([(a + b) / 2, a * b, np.abs(a - b), (a - b) ** 2])
 
 
-def _other_graph(name: str) -> Graph:
-    """Another graph with features and labels, by its ``family/dataset``. ``DataError`` for a collection of graphs."""
-    found = data.load(name)
-    if not isinstance(found, Graph):
-        raise DataError(f"{name} is a collection of graphs; an attacker's shadow needs one graph")
-    return found
-
-
 def _answers_of_own(graph: Graph, model: str, seed: int) -> np.ndarray:
     """[n, c] probabilities for the nodes of ``graph`` from a network (``gcn`` or ``mlp``) trained on its known labels."""
     shape = NetworkShape(model, graph.num_features, graph.num_classes, 32)
     given = fitting.prepare_fitting_inputs(graph)
     network = fitting.build_network_for_fitting(shape, seed)
-    how = fitting.FittingSteps(STEPS, 0, RATE, _DECAY)
-    after = fitting.continue_fitting(
-        network, given, graph.labels, fitting.start_fitting(shape, seed), how, lambda step: seed + step
-    )
+    before, how = fitting.start_fitting(shape, seed), fitting.FittingSteps(STEPS, 0, RATE, _DECAY)
+    after = fitting.continue_fitting(network, given, graph.labels, before, how, lambda step: seed + step)
     scores = fitting.score_after_fitting(network, after.vector, given).astype(np.float64)
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(likely / likely.sum(axis=1, keepdims=True))

@@ -33,8 +33,6 @@ _Pairs = Literal["uniform", "by-degree", "two-hops"]
 
 
 class Params(Settings):
-    """Settings."""
-
     pairs: _Pairs = Field("uniform", description="strangers of the published game")
     most: int = Field(100, ge=4, description="pairs of each kind; one question each")
     change: float = Field(1e-3, gt=0, description="relative change of the row, Δ")
@@ -47,19 +45,15 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     pairs = scene.game.found.units[: params.most]
     kept = scene.target.coins[: params.most]
     away = _strangers(params.pairs, scene, len(pairs))
-    asked = _pair_influences(params, scene, np.concatenate([pairs, away]))
-    score, apart = asked[: len(pairs)], asked[len(pairs) :]
-    what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
-    return find_scene_edges(score, kept, apart, what)
-
-
-def _pair_influences(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
-    """[k]: how much the second node's answer moves when the first one's row does, and the other way round, summed."""
 
     def ask(features: sp.csr_array) -> np.ndarray:
         return np.asarray(np.exp(scene.shown(scene.target, graph=replace(scene.known, features=features))))
 
-    return measure_linkteller_influence(pairs, scene.known.features, params.change, ask)
+    every = np.concatenate([pairs, away])
+    asked = measure_linkteller_influence(every, scene.known.features, params.change, ask)
+    score, apart = asked[: len(pairs)], asked[len(pairs) :]
+    what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
+    return find_scene_edges(score, kept, apart, what)
 
 
 def measure_linkteller_influence(
@@ -100,9 +94,11 @@ def _strangers(kind: _Pairs, scene: Scene, count: int) -> np.ndarray:
     rng, adjacency = scene.rng, every.adjacency
     if kind == "by-degree":
         ends = adjacency.indices
-        return coin_game.draw_coin_game_pairs(
-            every, count, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in range(2)])
-        )
+
+        def draw(k: int) -> np.ndarray:
+            return np.column_stack([rng.permutation(np.resize(ends, k)) for _ in range(2)])
+
+        return coin_game.draw_coin_game_pairs(every, count, draw)
     rows, columns = sp.csr_array(adjacency @ adjacency).nonzero()
     apart = np.column_stack([rows, columns]).astype(np.int64)
     return coin_game.draw_coin_game_pairs(every, count, lambda k: apart[rng.integers(len(apart), size=k)])

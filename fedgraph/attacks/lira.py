@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members, scene_label_probability, scene_log_odds
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members, scene_log_odds
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
@@ -22,8 +22,6 @@ _OWN_VARIANCE = 64  # shadows from which on each node has a variance of its own
 
 
 class Params(Settings):
-    """Settings."""
-
     variance: str = Field(
         "auto", pattern="^(auto|one|each)$", description="one for all nodes, of each node, or auto (one below 64 shadows)"
     )
@@ -33,9 +31,7 @@ refuses = coin_game.refuse_node_coins
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    found = scene.game.found
-    nodes = found.units[:, 0]
-    confidence = scene_log_odds(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
+    confidence = scene_log_odds(scene.own_labels())
     coins = scene.coins_of_shadows()
     each = params.variance == "each" or (params.variance == "auto" and len(coins) >= _OWN_VARIANCE)
     score = compute_lira_ratios(confidence[0], confidence[1:], coins, each)

@@ -25,8 +25,6 @@ GAME: coin_game.CoinGameKind = "nodes"
 
 
 class Params(Settings):
-    """Settings."""
-
     hidden: int = Field(64, ge=1, description="hidden units of the attacker's network")
     steps: int = Field(30, ge=1, description="passes over the shadow answers")
     most: int = Field(20_000, ge=10, description="shadow answers learnt from, at most")
@@ -36,19 +34,12 @@ refuses = coin_game.refuse_node_coins
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    found = scene.game.found
-    nodes = found.units[:, 0]
-    answers = scene.every_alone()[:, nodes]
+    answers = scene.every_alone()[:, scene.game.found.units[:, 0]]
     seen = _described(answers[1:]).reshape(-1, 2 * answers.shape[2] + 1)
     truth = scene.coins_of_shadows().reshape(-1)
     chosen = scene.rng.permutation(truth.size)[: params.most]
-    network = MLPClassifier(
-        (params.hidden,),
-        max_iter=params.steps,
-        random_state=int(scene.rng.integers(2**31)),
-        tol=0.0,
-        n_iter_no_change=params.steps,
-    )
+    seed, steps = int(scene.rng.integers(2**31)), params.steps
+    network = MLPClassifier((params.hidden,), max_iter=steps, random_state=seed, tol=0.0, n_iter_no_change=steps)
     classifier = make_pipeline(StandardScaler(), network)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # so many steps are meant

@@ -30,8 +30,6 @@ GAME: coin_game.CoinGameKind = "clients"
 
 
 class Params(Settings):
-    """Settings."""
-
     worlds: int = Field(8, ge=4, description="shadow runs, and as many runs that are attacked")
     thinned: float = Field(0.5, gt=0, lt=1, description="share of the class that loses its labels")
 
@@ -52,13 +50,11 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     classifier = make_pipeline(StandardScaler(), LogisticRegression())
     classifier.fit(np.array(answers)[shadows], truth[shadows])
     score = classifier.decision_function(np.array(answers)[~shadows])
-    return SceneFinding(
-        score, truth[~shadows], f"training sets with {params.thinned:.0%} of class {of_class} unlabelled from others"
-    )
+    what = f"training sets with {params.thinned:.0%} of class {of_class} unlabelled from others"
+    return SceneFinding(score, truth[~shadows], what)
 
 
 def _thinned(scene: Scene, of_class: int, has: bool, share: float) -> Partition:
-    """The clients, with labels taken from one class, or from as many nodes of the others."""
     labels = scene.labels
     own = np.flatnonzero(labels == of_class)
     among = own if has else np.flatnonzero((labels >= 0) & (labels != of_class))

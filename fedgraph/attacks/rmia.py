@@ -20,8 +20,6 @@ GAME: coin_game.CoinGameKind = "nodes"
 
 
 class Params(Settings):
-    """Settings."""
-
     gamma: float = Field(2.0, ge=1, description="by how much another person must be beaten, γ")
 
 
@@ -29,9 +27,7 @@ refuses = coin_game.refuse_node_coins
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    found = scene.game.found
-    nodes = found.units[:, 0]
-    own = compute_rmia_ratios(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
+    own = compute_rmia_ratios(scene.own_labels())
     known = np.flatnonzero(scene.public.labels >= 0)
     others = own
     if known.size and not scene.public_is_held:

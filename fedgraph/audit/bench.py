@@ -15,6 +15,7 @@ it means the same as accusing. A mutant that is not caught means that the bench 
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,13 +25,8 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.audit.lower_bound import (
-    ClosedFormBound,
-    LowerBoundScores,
-    delta_lower_bound,
-    epsilon_lower_bound,
-    lower_bound_ceiling,
-)
+from fedgraph.audit import lower_bound
+from fedgraph.audit.lower_bound import ClosedFormBound, LowerBoundScores
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.events import Event
@@ -158,7 +154,6 @@ class BenchRow:
         return {key: "inf" if isinstance(value, float) and math.isinf(value) else value for key, value in row.items()}
 
     def __str__(self) -> str:
-        """A line of the table under ``_HEADING``."""
         name = self.mechanism if self.mutant is None else f"  ✗ {self.mutant}"
         bound = f"{'ε' if self.measures == 'epsilon' else 'δ'} ≥ {self.lower_bound:.3g}"
         numbers = f"{self.epsilon:>9.3g} {self.delta:>9.3g} {bound:>12} {self.ceiling:>7.2f}"
@@ -242,43 +237,24 @@ def judge_bench_case(case: BenchCase, seed: int, alpha: float) -> BenchRow:
     bounds: dict[str, float] = {}
     if case.counts:
         chosen_on = _runs(case, seed, "chosen", case.runs // 2)
-        by_event, known = (
-            (epsilon_lower_bound, claim.delta) if case.measures == "epsilon" else (delta_lower_bound, claim.epsilon)
-        )
-        bounds["Clopper-Pearson"] = by_event(chosen_on, counted_on, known, each)
+        if case.measures == "epsilon":
+            bounds["Clopper-Pearson"] = lower_bound.epsilon_lower_bound(chosen_on, counted_on, claim.delta, each)
+        else:
+            bounds["Clopper-Pearson"] = lower_bound.delta_lower_bound(chosen_on, counted_on, claim.epsilon, each)
     if closed is not None and case.measures == "epsilon":
         bounds[closed.name] = closed.bound(counted_on, claim.delta, each)
     method = max(bounds, key=lambda name: bounds[name])
-    return BenchRow(
-        mechanism=case.name,
-        mutant=case.mutant,
-        relation=case.relation,
-        epsilon=claim.epsilon,
-        delta=claim.delta,
-        accountant=claim.accountant,
-        measures=case.measures,
-        lower_bound=bounds[method],
-        ceiling=lower_bound_ceiling(case.runs, claim.delta, each),
-        method=method,
-        runs=case.runs,
-    )
+    measured = (case.measures, bounds[method], lower_bound.lower_bound_ceiling(case.runs, claim.delta, each), method)
+    told = (case.name, case.mutant, case.relation, claim.epsilon, claim.delta, claim.accountant)
+    return BenchRow(*told, *measured, case.runs)
 
 
 def show_bench(
     cases: Sequence[BenchCase], seed: int, only: str | None, as_json: bool, error_rate: float = _ERROR_RATE
 ) -> BenchReport:
-    """``run_bench``, printed: one JSON document, or a table line by line, what its numbers mean, and the summary as the last
-    line.
-
-    Args:
-        cases: all of them, sound ones and mutants.
-        seed: root of all random streams, ≥ 0.
-        only: the name of one mechanism; None: all.
-        as_json: one JSON document.
-        error_rate: that any sound case is accused.
+    """``run_bench``, printed: one JSON document (as_json), or a table line by line, what its numbers mean, and the summary as
+    the last line. only: the name of one mechanism; None: all. error_rate: that any sound case is accused.
     """
-    import json
-
     begun = False
 
     def tell(row: BenchRow) -> None:

@@ -141,19 +141,10 @@ def choose_curve_or_counting(gaussian_composition: bool) -> str:
 
 
 def curve_or_counting_bound(counts: list[one_run.OneRunCount], delta: float, by: str, alpha: float = ONE_RUN_ALPHA) -> float:
-    """The best bound of one estimator over several numbers of guesses, each at its share of ``alpha``.
+    """The best lower bound on ε at δ of one estimator over several numbers of guesses, each at its share of ``alpha``.
 
-    Args:
-        counts: for each number of guesses, what was right.
-        delta: δ at which ε is told.
-        by: ``counting``, ``counting-tight`` or ``curve``, chosen before the scores were seen.
-        alpha: with which probability, at most, the bound exceeds the truth.
-
-    Returns:
-        A lower bound on ε; 0 without counts.
-
-    Raises:
-        PrivacyError: an estimator that there is not.
+    by: ``counting``, ``counting-tight`` or ``curve``, chosen before the scores were seen; ``PrivacyError`` for others.
+    Returns 0 without counts.
     """
     found = {"counting": one_run.one_run_epsilon, "counting-tight": curve_epsilon_lower, "curve": refuted_gaussian_curve}
     if by not in found:

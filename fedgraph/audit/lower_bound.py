@@ -80,25 +80,6 @@ class LowerBoundScores:
         return not (self.present.size and self.absent.size)
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """The event {score ≥ threshold} of P against Q, or of the mirrored worlds.
-
-    Attributes:
-        threshold: as said.
-        mirrored: whether scores and worlds are mirrored first.
-    """
-
-    threshold: float
-    mirrored: bool
-
-    def counts(self, worlds: LowerBoundScores) -> tuple[int, int, int, int]:
-        """(k_P, n_P, k_Q, n_Q) in the direction of the event."""
-        seen = worlds.mirrored if self.mirrored else worlds
-        hits = np.count_nonzero(seen.present >= self.threshold), np.count_nonzero(seen.absent >= self.threshold)
-        return int(hits[0]), seen.present.size, int(hits[1]), seen.absent.size
-
-
 _Objective = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -141,12 +122,12 @@ def lower_bound_ceiling(runs: int, delta: float, alpha: float) -> float:
     return max(0.0, math.log(low - delta) - math.log(high)) if low > delta else 0.0
 
 
-def _choose_cut(worlds: LowerBoundScores, counted: tuple[int, int], objective: _Objective, alpha: float) -> _Cut:
-    """The cut whose bound would be largest if the counted runs fell as these did.
+def _choose_cut(worlds: LowerBoundScores, counted: tuple[int, int], objective: _Objective, alpha: float) -> tuple[float, bool]:
+    """(t, whether worlds are mirrored) of the event {score ≥ t} whose bound would be largest if the counted runs fell as these.
 
     counted: (n_P, n_Q) of the runs to come. The choice cannot make a bound false, only loose.
     """
-    best, value = _Cut(math.inf, False), -math.inf
+    best, value = (math.inf, False), -math.inf
     for mirrored in (False, True):
         seen = worlds.mirrored if mirrored else worlds
         n_p, n_q = counted[::-1] if mirrored else counted
@@ -155,7 +136,7 @@ def _choose_cut(worlds: LowerBoundScores, counted: tuple[int, int], objective: _
         bounds = objective(_at_least(share_p * n_p, n_p, alpha / 2), _at_most(share_q * n_q, n_q, alpha / 2))
         top = int(np.argmax(bounds))
         if bounds[top] > value:
-            best, value = _Cut(float(thresholds[top]), mirrored), float(bounds[top])
+            best, value = (float(thresholds[top]), mirrored), float(bounds[top])
     return best
 
 
@@ -163,8 +144,10 @@ def _by_event(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, objecti
     check_one_run_alpha(alpha)
     if chosen_on.empty or counted_on.empty:
         return 0.0
-    cut = _choose_cut(chosen_on, (counted_on.present.size, counted_on.absent.size), objective, alpha)
-    k_p, n_p, k_q, n_q = cut.counts(counted_on)
+    threshold, mirrored = _choose_cut(chosen_on, (counted_on.present.size, counted_on.absent.size), objective, alpha)
+    seen = counted_on.mirrored if mirrored else counted_on
+    k_p, k_q = (int(np.count_nonzero(scores >= threshold)) for scores in (seen.present, seen.absent))
+    n_p, n_q = seen.present.size, seen.absent.size
     return max(0.0, float(objective(_at_least(k_p, n_p, alpha / 2), _at_most(k_q, n_q, alpha / 2))))
 
 
@@ -241,9 +224,8 @@ def laplace_lower_bound() -> ClosedFormBound:
         gap = low_p - high_q
         if not gap > 0:
             return 0.0
-        total = max(_spread(worlds.present, a) for a in (low_p, high_p)) + max(
-            _spread(worlds.absent, a) for a in (low_q, high_q)
-        )
+        total = max(_spread(worlds.present, a) for a in (low_p, high_p))
+        total += max(_spread(worlds.absent, a) for a in (low_q, high_q))
         scale = total / float(gammaincinv(worlds.present.size + worlds.absent.size, alpha / 5))
         return max(0.0, gap / scale + 2 * math.log1p(-delta)) if scale > 0 else math.inf
 

@@ -105,17 +105,12 @@ def one_run_epsilon(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALP
 
 
 def count_one_run(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> OneRunCount:
-    """Guesses version 1 for the highest scores and version 0 for the lowest, in equal parts, and counts. Ties are broken by
-    position.
+    """Guesses version 1 for the highest scores and version 0 for the lowest, in equal parts, and counts; ties by position.
 
-    Args:
-        scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins.
-        coins: bool [m].
-        share: of all coins, which is guessed; in (0, 1]; two coins at least, where there are two.
-        centred: scores are log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign.
-
-    Raises:
-        PrivacyError: a NaN score, or not one score per coin.
+    scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins (bool [m]).
+    share: of all coins, which is guessed; in (0, 1]; two coins at least, where there are two. centred: scores are
+    log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign. ``PrivacyError``: a NaN
+    score, or not one score per coin.
     """
     if np.isnan(scores).any() or scores.shape != coins.shape:
         raise PrivacyError("an attack needs one score per coin, a number or ±∞")

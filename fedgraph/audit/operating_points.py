@@ -45,14 +45,9 @@ class OperatingPoints:
 
 
 def roc_area(scores: np.ndarray, coins: np.ndarray) -> float:
-    """Area under the receiver's curve. It is not an ε and bounds none.
+    """Area under the receiver's curve: P[a score (float [k]) of version 1 is above one of version 0], ties half.
 
-    Args:
-        scores: float [k].
-        coins: bool [k].
-
-    Returns:
-        P[a score of version 1 is above one of version 0], ties half; ½ for one-sided coins.
+    ½ for one-sided coins (bool [k]). It is not an ε and bounds none.
     """
     ones = int(np.count_nonzero(coins))
     zeros = coins.size - ones
@@ -64,17 +59,10 @@ def roc_area(scores: np.ndarray, coins: np.ndarray) -> float:
 
 
 def operating_points(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
-    """What scores are worth to an attacker. Equal scores are called alike.
+    """What scores (float [k]; larger: more likely positive) are worth to an attacker. Equal scores are called alike.
 
-    Args:
-        scores: float [k]; larger: more likely positive.
-        truth: bool [k], who is positive.
-
-    Returns:
-        All points; without a positive or a negative the area is one half, and all others are 0.
-
-    Raises:
-        PrivacyError: NaN, or shapes that differ.
+    Without a positive or a negative in ``truth`` (bool [k]) the area is one half, and all others are 0. ``PrivacyError``: NaN,
+    or shapes that differ.
     """
     if scores.shape != truth.shape or np.isnan(scores).any():
         raise PrivacyError("an attack needs one score per example, a number or ±∞")
@@ -91,11 +79,7 @@ def operating_points(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
 
 
 def most_advantage(epsilon: float, delta: float) -> float:
-    """The largest expected TPR − FPR under (ε, δ)-DP.
-
-    Args:
-        epsilon: ε ≥ 0, or ∞.
-        delta: δ in [0, 1).
+    """The largest expected TPR − FPR under (ε, δ)-DP, ε ≥ 0 or ∞, δ in [0, 1).
 
     >>> round(most_advantage(1.0, 0.0), 3)
     0.462
@@ -106,14 +90,7 @@ def most_advantage(epsilon: float, delta: float) -> float:
 
 
 def gaussian_operating_point(mu: float, delta: float) -> tuple[float, float]:
-    """What a composition of Gaussian releases that is μ-GDP costs and allows.
-
-    Args:
-        mu: μ ≥ 0.
-        delta: δ in [0, 1], at which ε is told.
-
-    Returns:
-        (ε at ``delta``, the largest expected TPR − FPR, 2 Φ(μ/2) − 1)
+    """(ε at ``delta``, the largest expected TPR − FPR, 2 Φ(μ/2) − 1) of a composition of Gaussian releases that is μ-GDP.
 
     >>> [round(x, 3) for x in gaussian_operating_point(1.0, 1e-5)]
     [4.377, 0.383]

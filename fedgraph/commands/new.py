@@ -97,6 +97,11 @@ def run(options: argparse.Namespace) -> int:
     graph = options.graph
     if not graph and not options.federation:
         graph = questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
+    if options.label and options.federation:
+        raise ScenarioError(
+            f"--label is {options.label!r}; allowed with --graph alone, since labels.csv of a federation's client has one "
+            "column of labels: leave --label away"
+        )
     seen = first_look_at_federation(options.federation) if options.federation else first_look_at_data(Path(graph or ""))
     label, links = options.label, options.task == "links"
     if options.owner and not (links and graph and Path(graph).is_dir()):

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
 
     from fedgraph.runs import live
 
-    state, console = live.read_live_state(options.run), Console()
+    state, console = live.read_live_state(options.run), Console(markup=False, emoji=False)
     if options.once or state.status != "running" or not console.is_terminal:
         console.print(live.view_live_state(state, options.run))
         return 0

@@ -58,11 +58,16 @@ def find_barycentre(
     """
     if not spaces or num_points < 1:
         raise ValueError(f"a barycentre needs spaces and at least one point, found {len(spaces)} and {num_points}")
-    current = start if start is not None else _first(spaces, num_points)
     which = np.stack([np.zeros(len(spaces), np.int64), np.arange(1, len(spaces) + 1)], axis=1)
-    best, plans = _assess(current, spaces, which, options, ())
+
+    def assess(current: MetricSpace, history: tuple[float, ...]) -> tuple[Barycentre, list[np.ndarray]]:
+        results, plans = solve_gromov_couplings([current, *spaces], which, options)
+        objective = float(results.value.mean())
+        return Barycentre(current, objective, (*history, objective), results.value), plans
+
+    best, plans = assess(start if start is not None else _first(spaces, num_points), ())
     for _ in range(max_rounds - 1):
-        following, plans = _assess(_update_barycentre(best.space.weights, spaces, plans), spaces, which, options, best.history)
+        following, plans = assess(_update_barycentre(best.space.weights, spaces, plans), best.history)
         if following.objective >= best.objective:
             break
         settled = best.objective - following.objective <= _TOLERANCE * best.objective
@@ -84,14 +89,6 @@ def _update_barycentre(weights: np.ndarray, spaces: Sequence[MetricSpace], plans
         carried = sum(share * (plan @ space.features) for space, plan in zip(spaces, plans, strict=True))
         features = carried / weights[:, None]
     return MetricSpace(0.5 * (structure + structure.T), weights, features)
-
-
-def _assess(
-    current: MetricSpace, spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, history: tuple[float, ...]
-) -> tuple[Barycentre, list[np.ndarray]]:
-    results, plans = solve_gromov_couplings([current, *spaces], which, options)
-    objective = float(results.value.mean())
-    return Barycentre(current, objective, (*history, objective), results.value), plans
 
 
 def _first(spaces: Sequence[MetricSpace], num_points: int) -> MetricSpace:

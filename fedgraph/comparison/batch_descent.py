@@ -5,7 +5,7 @@ per pair. Where optimal vertices are unique it ends where the compiled path ends
 with whole-number distances, its pivots meet others, and a pair may end at another local minimum, on the whole neither better
 nor worse; rounding of matrix products decides ties too: there a number may depend on the device and on the pairs beside it.
 
-Pairs of like sizes are packed together (either side within a factor of 1.5) and padded, as many as ``memory`` bytes hold.
+Pairs of like sizes are packed together (either side within a factor of 1.5) and padded, as many as ``_MEMORY`` bytes hold.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import torch
 
 from fedgraph.comparison import batch_transport as transport
 from fedgraph.comparison.batch_transport import BatchTransportBasis
-from fedgraph.comparison.descent import PRODUCT, RANDOM
+from fedgraph.comparison.descent import PRODUCT, RANDOM, draw_restart_orders
 from fedgraph.comparison.metric_space import PackedMetricSpaces
-from fedgraph.comparison.restarts import draw_restart_orders
 
-_MEMORY = 2**28
+_MEMORY = 2**28  # bytes of a batch on the CPU; on a GPU a sixteenth of it, which several processes may share
 _RATIO = 1.5
 
 
@@ -57,18 +56,14 @@ def solve_by_batch_descent(
     seed: np.uint64,
     limits: tuple[int, float, float],
     device: torch.device | None = None,
-    memory: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As ``descent.solve_by_descent``: (values, iterations, converged) of ``pairs`` int64 [k, 2], without couplings.
 
-    device: by default the CUDA device, else the CPU. memory: bytes of a batch; by default a sixteenth of a GPU, which
-    several processes may share, and ``_MEMORY`` on the CPU. Raises ``ValueError`` for
-    ``BATCH_TRANSPORT_FINE`` / 2 points or more in the smaller space of a pair.
+    device: by default the CUDA device, else the CPU. Raises ``ValueError`` for ``BATCH_TRANSPORT_FINE`` / 2 points or more in
+    the smaller space of a pair.
     """
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if memory is None:
-        on_gpu = device.type == "cuda"
-        memory = torch.cuda.get_device_properties(device).total_memory // 16 if on_gpu else _MEMORY
+    memory = torch.cuda.get_device_properties(device).total_memory // 16 if device.type == "cuda" else _MEMORY
     sizes = np.diff(packed.point_at)
     pairs = np.where((sizes[pairs[:, 0]] > sizes[pairs[:, 1]])[:, None], pairs[:, ::-1], pairs)
     if pairs.size and 2 * sizes[pairs[:, 0]].max() >= transport.BATCH_TRANSPORT_FINE:
@@ -90,13 +85,10 @@ def solve_by_batch_descent(
 
 
 def order_for_batch_descent(sizes: np.ndarray) -> np.ndarray:
-    """The order in which pairs of like sizes follow each other.
+    """The order in which pairs of like sizes follow each other: int64 [k].
 
     Args:
         sizes: int64 [k, 2], points of both spaces.
-
-    Returns:
-        int64 [k].
     """
     kinds = _kinds(np.sort(sizes, axis=1))
     return np.lexsort((kinds[:, 1], kinds[:, 0]))

@@ -85,15 +85,6 @@ def corner_batch_transport(
     )
 
 
-def _cheapest_cells(basis: BatchTransportBasis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The lowest reduced cost of each pair and its cell, [B] each; one pass writes all, one reads them."""
-    (pairs, num_rows, num_columns), one = cost.shape, torch.ones_like(basis.dual)
-    left = torch.stack([-basis.dual[:, :num_rows], one[:, :num_rows]], 2)
-    right = torch.stack([one[:, num_rows:], basis.dual[:, num_rows:]], 1)
-    best, cell = torch.baddbmm(cost, left, right).view(pairs, num_rows * num_columns).min(1)
-    return best, cell
-
-
 def _pivot_bases(
     basis: BatchTransportBasis, cell: torch.Tensor, reduced: torch.Tensor, go: torch.Tensor, num_columns: int
 ) -> None:
@@ -127,8 +118,12 @@ def improve_batch_transport(
     moved = torch.zeros_like(tolerance, dtype=torch.bool)
     left = torch.arange(len(cost), device=cost.device)
     mine, prices, slack = basis, cost, tolerance
+    rows = cost.shape[1]
     for step in range(100 * basis.dual.shape[1] ** 2):
-        best, cell = _cheapest_cells(mine, prices)
+        one = torch.ones_like(mine.dual)  # the lowest reduced cost of each pair: one pass writes all, one reads them
+        left_side = torch.stack([-mine.dual[:, :rows], one[:, :rows]], 2)
+        reduced = torch.baddbmm(prices, left_side, torch.stack([one[:, rows:], mine.dual[:, rows:]], 1))
+        best, cell = reduced.flatten(1).min(1)
         go = best < -slack
         if step % 4 == 0:  # asking costs a wait for the device
             busy = int(go.sum())

@@ -12,7 +12,7 @@ labels (a transductive treatment; Chen et al. 2009, section 4).
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,8 @@ import scipy.linalg
 ClassifyKernelHandling = Literal["as_is", "clip", "shift"]
 _COSTS = tuple(10.0**k for k in range(-7, 8))
 _GAMMAS = tuple(2.0**k for k in range(-10, 11))
+_INNER_FOLDS = 3  # at most
+_MOST_ITERATIONS = 20_000  # of the solver, which may not converge at huge C
 _VANISHING = 1e-30  # beside a diagonal of ones; left in, entries near the end of double precision can stop LAPACK
 
 
@@ -73,25 +75,16 @@ def _kernel(distances: np.ndarray, gamma: float, handling: ClassifyKernelHandlin
     gram = np.exp(-gamma * np.asarray(distances, dtype=np.float64))
     gram = 0.5 * (gram + gram.T)
     gram[gram < _VANISHING] = 0.0
-    if handling == "clip":
-        values, vectors = _spectrum(gram)
-        lowest = float(values[0])
-        if lowest < 0:
-            gram = (vectors * np.clip(values, 0.0, None)) @ vectors.T
-    else:
-        lowest = float(_spectrum(gram)[0][0])
-        if handling == "shift" and lowest < 0:
-            gram[np.diag_indices_from(gram)] -= lowest
-    return gram, lowest
-
-
-def _spectrum(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ascending eigenvalues, and eigenvectors: by divide and conquer; where that fails by QR, slower and surer."""
     try:
-        values, vectors = np.linalg.eigh(gram)
+        values, vectors = np.linalg.eigh(gram)  # by divide and conquer; where that fails by QR, slower and surer
     except np.linalg.LinAlgError:
         values, vectors = scipy.linalg.eigh(gram, driver="ev")
-    return values, vectors
+    lowest = float(values[0])
+    if handling == "clip" and lowest < 0:
+        gram = (vectors * np.clip(values, 0.0, None)) @ vectors.T
+    elif handling == "shift" and lowest < 0:
+        gram[np.diag_indices_from(gram)] -= lowest
+    return gram, lowest
 
 
 def classify_by_svm(
@@ -102,8 +95,6 @@ def classify_by_svm(
     handling: ClassifyKernelHandling = "clip",
     costs: tuple[float, ...] = _COSTS,
     gammas: tuple[float, ...] = _GAMMAS,
-    inner_folds: int = 3,
-    max_iterations: int = 20_000,
 ) -> Classified:
     """Support vector machine with C and γ chosen inside each round (nested: test rows play no part).
 
@@ -118,9 +109,9 @@ def classify_by_svm(
         handling: What is done about negative eigenvalues.
         costs: C that are tried; by default the paper's 10^-7 … 10^7.
         gammas: γ that are tried; by default the paper's 2^-10 … 2^10.
-        inner_folds: How many folds at most.
-        max_iterations: Bounds the solver, which may not converge at huge C.
     """
+    from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
+
     labels = np.asarray(labels)
     grams = [_kernel(distances, gamma, handling) for gamma in gammas]
     named, chosen, lowest = [], [], []
@@ -129,15 +120,20 @@ def classify_by_svm(
             inner = [(split.train, split.validation)]
         else:
             fewest = np.bincount(np.unique(labels[split.train], return_inverse=True)[1]).max()
-            parts = _stratified(labels[split.train], max(2, min(inner_folds, int(fewest))), rng)
-            inner = [(split.train[part.train], split.train[part.test]) for part in parts]
-        table = np.array(
-            [[_mean_accuracy(gram, labels, inner, cost, max_iterations) for gram, _ in grams] for cost in costs]
-        )  # rows C, columns γ: argmax takes the first of equals
+            count = max(2, min(_INNER_FOLDS, int(fewest)))
+            folds = StratifiedKFold(count, shuffle=True, random_state=int(rng.integers(2**31)))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+                parts = list(folds.split(np.zeros(split.train.size), labels[split.train]))
+            inner = [(split.train[train], split.train[test]) for train, test in parts]
+        table = np.zeros((len(costs), len(grams)))  # rows C, columns γ: argmax takes the first of equals
+        for at in np.ndindex(*table.shape):
+            named_of = [_svm_names(grams[at[1]][0], labels, train, test, costs[at[0]]) for train, test in inner]
+            table[at] = np.mean([(found == labels[test]).mean() for found, (_, test) in zip(named_of, inner, strict=True)])
         best = np.unravel_index(int(table.argmax()), table.shape)
         cost, (gram, smallest) = costs[best[0]], grams[best[1]]
         fit_on = np.sort(np.concatenate([split.train, split.validation]))
-        named.append(_svm_names(gram, labels, fit_on, split.test, cost, max_iterations))
+        named.append(_svm_names(gram, labels, fit_on, split.test, cost))
         chosen.append({"C": cost, "gamma": gammas[best[1]], "validation": float(table[best])})
         lowest.append(smallest)
     return Classified(_right(named, labels, splits), tuple(chosen), np.array(lowest), tuple(named))
@@ -179,34 +175,17 @@ def _vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
     return names[(votes.sum(axis=1) + (votes * closeness).max(axis=1)).argmax(axis=1)]
 
 
-def _stratified(labels: np.ndarray, num_folds: int, rng: np.random.Generator) -> Iterator[ClassifySplit]:
-    from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
-
-    model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        for train, test in model.split(np.zeros(labels.size), labels):
-            yield ClassifySplit(train, np.zeros(0, np.int64), test)
-
-
-def _mean_accuracy(
-    gram: np.ndarray, labels: np.ndarray, inner: list[tuple[np.ndarray, np.ndarray]], cost: float, max_iterations: int
-) -> float:
-    named = [_svm_names(gram, labels, train, test, cost, max_iterations) for train, test in inner]
-    return float(np.mean([(found == labels[test]).mean() for found, (_, test) in zip(named, inner, strict=True)]))
-
-
-def _svm_names(
-    gram: np.ndarray, labels: np.ndarray, train: np.ndarray, test: np.ndarray, cost: float, max_iterations: int
-) -> np.ndarray:
+def _svm_names(gram: np.ndarray, labels: np.ndarray, train: np.ndarray, test: np.ndarray, cost: float) -> np.ndarray:
     """The class that each test row is given, [t]."""
     if np.unique(labels[train]).size == 1:
         return np.full(test.size, labels[train[0]])
-    from sklearn.exceptions import ConvergenceWarning  # not before it is used: every run lists all tasks
+    from sklearn import config_context  # not before it is used: every run lists all tasks
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import SVC
 
-    model = SVC(C=cost, kernel="precomputed", max_iter=max_iterations, cache_size=100)
-    with warnings.catch_warnings():
+    model = SVC(C=cost, kernel="precomputed", max_iter=_MOST_ITERATIONS, cache_size=100)
+    # Checks of settings and of finite numbers take longer than a small fit; ``_spectrum`` has seen every number.
+    with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(gram[np.ix_(train, train)], labels[train])
-    return np.asarray(model.predict(gram[np.ix_(test, train)]))
+        return np.asarray(model.predict(gram[np.ix_(test, train)]))

@@ -17,6 +17,7 @@ from fedgraph.comparison.gromov import GromovOptions, solve_gromov_pairs
 from fedgraph.comparison.gromov_bounds import first_gromov_bounds
 from fedgraph.comparison.metric_space import MetricSpace
 
+_Spaces = Sequence[MetricSpace]
 _ROUNDS = 5  # of a barycentre, at most
 _STARTS = 10  # of k-means on points
 _PERPLEXITY = 30.0  # of a map of many spaces
@@ -89,7 +90,7 @@ def cluster_by_gromov(
             if open_mass > 0:
                 chosen.append(int(stream.choice(len(spaces), p=nearest / open_mass)))
             else:
-                chosen.append(int(stream.choice(np.setdiff1d(np.arange(len(spaces)), chosen))))
+                chosen.append(int(stream.choice(np.setdiff1d(every, chosen))))
         runs.append(_lloyd(spaces, [spaces[i] for i in chosen], options, max_iterations))
     return min(runs, key=lambda run: run.inertia)
 
@@ -114,7 +115,7 @@ def cluster_spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.
         from sklearn.cluster import SpectralClustering  # not before it is used: every run lists all tasks
         from sklearn.exceptions import ConvergenceWarning
 
-        model = SpectralClustering(num_clusters, affinity="precomputed", random_state=_legacy_seed(rng), assign_labels="kmeans")
+        model = SpectralClustering(num_clusters, affinity="precomputed", random_state=int(rng.integers(2**31)))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
             warnings.filterwarnings("ignore", message="Graph is not fully connected", category=UserWarning)  # far apart
@@ -133,7 +134,7 @@ def cluster_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Genera
     from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
     from sklearn.exceptions import ConvergenceWarning
 
-    model = KMeans(min(num_clusters, len(points)), n_init=_STARTS, random_state=_legacy_seed(rng))
+    model = KMeans(min(num_clusters, len(points)), n_init=_STARTS, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
         model.fit(np.asarray(points, dtype=np.float64))
@@ -186,24 +187,26 @@ def score_clusters(labels_true: np.ndarray, labels_pred: np.ndarray, distances: 
     }
     if distances is not None:
         defined = 2 <= table.shape[1] < labels_pred.size
-        result["silhouette"] = (
-            float(silhouette_score(distances, labels_pred, metric="precomputed")) if defined else float("nan")
-        )
+        result["silhouette"] = float(silhouette_score(distances, labels_pred, metric="precomputed") if defined else np.nan)
     return result
 
 
-def _lloyd(
-    spaces: Sequence[MetricSpace], centroids: list[MetricSpace], options: GromovOptions, max_iterations: int
-) -> Clustering:
+def _lloyd(spaces: _Spaces, centroids: list[MetricSpace], options: GromovOptions, max_iterations: int) -> Clustering:
     """Assignment and barycentre steps until the labels repeat; the best state seen is returned.
 
     Both steps rest on local minima of a non-convex problem, so the inertia may rise; the best is kept.
     """
-    best = Clustering(np.zeros(0, np.int64), np.inf, (), 0, False)
+    best, centroids = Clustering(np.zeros(0, np.int64), np.inf, (), 0, False), list(centroids)
     before = np.zeros(0, np.int64)
     for iteration in range(1, max_iterations + 1):
         table = _nearest(spaces, centroids, options)
-        labels = _filled(table)
+        labels = table.argmin(axis=1).astype(np.int64)
+        served = table[np.arange(labels.size), labels].copy()
+        for k in range(len(centroids)):
+            if not (labels == k).any():  # an empty cluster takes the worst served space of a larger one
+                shared = np.bincount(labels, minlength=len(centroids))[labels] > 1
+                worst = int(np.argmax(np.where(shared, served, -np.inf)))
+                labels[worst], served[worst] = k, -np.inf
         moved = np.flatnonzero(~np.isfinite(table[np.arange(labels.size), labels]))  # they fill an empty cluster
         if moved.size:
             table[moved, labels[moved]] = _values(spaces, centroids, moved, labels[moved], options)
@@ -213,30 +216,20 @@ def _lloyd(
         if np.array_equal(labels, before):
             return Clustering(best.labels, best.inertia, best.centroids, iteration, True)
         before = labels
-        if iteration < max_iterations:
-            centroids = [_centroid(spaces, np.flatnonzero(labels == k), centroids[k], options) for k in range(len(centroids))]
+        for k, previous in enumerate(centroids if iteration < max_iterations else ()):
+            own = [spaces[i] for i in np.flatnonzero(labels == k).tolist()]
+            size = max(1, round(float(np.mean([space.num_points for space in own]))))
+            start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
+            centroids[k] = find_barycentre(own, size, options, start, _ROUNDS).space
     return Clustering(best.labels, best.inertia, best.centroids, max_iterations, False)
 
 
-def _centroid(spaces: Sequence[MetricSpace], members: np.ndarray, previous: MetricSpace, options: GromovOptions) -> MetricSpace:
-    own = [spaces[i] for i in members]
-    size = max(1, round(float(np.mean([space.num_points for space in own]))))
-    start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
-    return find_barycentre(own, size, options, start, _ROUNDS).space
-
-
-def _values(
-    spaces: Sequence[MetricSpace],
-    centroids: Sequence[MetricSpace],
-    rows: np.ndarray,
-    columns: np.ndarray,
-    options: GromovOptions,
-) -> np.ndarray:
+def _values(spaces: _Spaces, centroids: _Spaces, rows: np.ndarray, columns: np.ndarray, options: GromovOptions) -> np.ndarray:
     """The discrepancy of space ``rows[i]`` to centroid ``columns[i]``."""
     return solve_gromov_pairs([*centroids, *spaces], np.stack([columns, len(centroids) + rows], axis=1), options).value
 
 
-def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
+def _nearest(spaces: _Spaces, centroids: _Spaces, options: GromovOptions) -> np.ndarray:
     """Discrepancies [S, k] to the centroids, ∞ to those that a lower bound shows to be farther than another.
 
     First every space's centroid of the lowest bound is solved; then those whose bound is not above that value.
@@ -250,22 +243,6 @@ def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], op
     if rows.size:
         table[rows, columns] = _values(spaces, centroids, rows, columns, options)
     return table
-
-
-def _filled(table: np.ndarray) -> np.ndarray:
-    """The nearest centroid of each space; an empty cluster takes the worst served space of a larger one."""
-    labels = table.argmin(axis=1)
-    served = table[np.arange(labels.size), labels].copy()
-    for k in range(table.shape[1]):
-        if not (labels == k).any():
-            shared = np.bincount(labels, minlength=table.shape[1])[labels] > 1
-            worst = int(np.argmax(np.where(shared, served, -np.inf)))
-            labels[worst], served[worst] = k, -np.inf
-    return labels.astype(np.int64)
-
-
-def _legacy_seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
 
 
 def map_clusters_by_mds(distances: np.ndarray) -> np.ndarray:
@@ -294,16 +271,13 @@ def map_clusters_by_mds(distances: np.ndarray) -> np.ndarray:
 
 
 def map_clusters_by_tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008).
+    """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008): float64 [S, 2].
 
     The perplexity of small collections is (S − 1) / 3.
 
     Args:
         distances: [S, S]; fewer than four spaces fall back to ``map_clusters_by_mds``.
         rng: Draws the start.
-
-    Returns:
-        float64 [S, 2].
     """
     from sklearn.manifold import TSNE  # its import takes a second
 

@@ -13,18 +13,86 @@ Three facts make it fast. Only W and two scalar products are kept up to date, T 
 needed. The new vertex V has at most n + m − 1 entries, so ⟨·, V⟩ and V D are sparse. And from T = p qᵀ
 the first W is −(C p)(D q)ᵀ, for which the monotone coupling of the sorted C p and D q is optimal: the first
 transport problem costs nothing, and every later one starts from the tree of the one before.
+
+**Restarts** begin at random orders of points, named by a seed and a pair, the same on every path and machine. **Kicks**: random
+pivots lead from where a descent ended to another vertex nearby, and it descends again, from the basis that it had: about a
+fifth of a descent from a random vertex. This is iterated local search (Lourenço, Martin & Stützle, Handbook of Metaheuristics,
+2003), the usual remedy for quadratic assignment, of which Gromov-Wasserstein is the relaxation.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.comparison.restarts import draw_restart_orders, kick_for_restart, seed_restart_kicks
-from fedgraph.comparison.transport import PARENT, improve_transport_tree, plant_transport_tree, wander_transport_tree
+from fedgraph.comparison.transport import (
+    PARENT,
+    improve_transport_tree,
+    pivot_transport_tree,
+    plant_transport_tree,
+    wander_transport_tree,
+)
 from fedgraph.compiled import compiled
 
 _BLAS_FROM = 64
+_LONGEST = 0.6  # most pivots of a kick, in numbers of rows
 PRODUCT, SORTED, RANDOM, _KICKED = 0, 1, 2, 3
+
+
+@compiled(nan=False)
+def _scramble(state):  # type: ignore[no-untyped-def]
+    """One splitmix64 output (Steele, Lea & Flood 2014) of a uint64 state."""
+    z = state + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled(nan=False)
+def _shuffled(order, state):  # type: ignore[no-untyped-def]
+    """A random permutation of 0 … size − 1 into ``order``; returns the state that follows."""
+    for i in range(order.size):
+        order[i] = i
+    for i in range(order.size - 1, 0, -1):
+        state = _scramble(state)
+        j = np.int64(state % np.uint64(i + 1))
+        order[i], order[j] = order[j], order[i]
+    return state
+
+
+@compiled(nan=False)
+def draw_restart_orders(seed, attempt, first, second, rows, columns):  # type: ignore[no-untyped-def]
+    """The random north-west corner of a pair: permutations into ``rows`` and ``columns``, named by (seed, attempt, names)."""
+    state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
+    state = _scramble(state ^ np.uint64(min(first, second)))
+    state = _scramble(state ^ np.uint64(max(first, second)))
+    state = _shuffled(rows, state)
+    _shuffled(columns, state)
+
+
+@compiled(nan=False)
+def _seed_kicks(seed, first, second):  # type: ignore[no-untyped-def]
+    """The random state of a pair's kicks, named by (seed, both names in either order)."""
+    state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(min(first, second))))
+    return _scramble(state ^ np.uint64(max(first, second)))
+
+
+@compiled(nan=False)
+def _kick(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
+    """1 … ``_LONGEST`` · n random edges enter the tree, whatever they cost; returns the state that follows.
+
+    The duals are wrong afterwards: ``improve_transport_tree`` sets them anew. Depths, which a pivot needs, are right.
+    """
+    m = flow.size - n
+    state = _scramble(state)
+    many = 1 + np.int64(state % np.uint64(max(1, int(_LONGEST * n))))
+    for _ in range(many):
+        state = _scramble(state)
+        row = np.int64(state % np.uint64(n))
+        state = _scramble(state)
+        column = np.int64(state % np.uint64(m))
+        if tree[PARENT, row] != n + column and tree[PARENT, n + column] != row:
+            pivot_transport_tree(tree, flow, dual, row, n + column, n, 0.0)
+    return state
 
 
 @compiled(nan=False)
@@ -39,9 +107,7 @@ def _dot(x, y):  # type: ignore[no-untyped-def]
 def _times_vertex(c, d, tree, flow, scale, half, out):  # type: ignore[no-untyped-def]
     """out = C V D for the vertex V that the tree carries (entries flow · scale)."""
     n, m = out.shape
-    for i in range(n):
-        for k in range(m):
-            half[i, k] = 0.0
+    half[:] = 0.0
     for v in range(n + m):
         amount = flow[v] * scale
         if tree[PARENT, v] < 0 or amount == 0.0:
@@ -54,9 +120,8 @@ def _times_vertex(c, d, tree, flow, scale, half, out):  # type: ignore[no-untype
         np.dot(c, half, out)
         return
     whole = n - n % 4
+    out[:] = 0.0
     for i in range(n):
-        for k in range(m):
-            out[i, k] = 0.0
         for r in range(0, whole, 4):
             c0 = c[i, r]
             c1 = c[i, r + 1]
@@ -101,18 +166,16 @@ def _mix_vertex(coupling, tree, flow, scale, step):  # type: ignore[no-untyped-d
 @compiled(nan=False)
 def _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, half, w, keep, kept):  # type: ignore[no-untyped-def]
     """Fill W (and ``kept``) for the first plan: p qᵀ or the tree's vertex; returns (its quadratic part, its linear part)."""
-    n, m = w.shape
+    n = w.shape[0]
     linear_t = 0.0
     if start == PRODUCT:
         for i in range(n):
-            for j in range(m):
-                w[i, j] = -cp[i] * dq[j]
+            w[i] = -cp[i] * dq
         quadratic_t = -_dot(p, cp) * _dot(q, dq)
         for i in range(n if fused else 0):
             linear_t += p[i] * _dot(linear[i], q)
         for i in range(n if keep else 0):
-            for j in range(m):
-                kept[i, j] = p[i] * q[j]
+            kept[i] = p[i] * q
     else:
         _times_vertex(c, d, tree, flow, -scale, half, w)
         quadratic_t = _on_vertex(w, tree, flow, scale)
@@ -188,19 +251,15 @@ def _descend(  # type: ignore[no-untyped-def]
 @compiled(nan=False)
 def _weigh(packed, a, b, supply, demand, alpha, linear):  # type: ignore[no-untyped-def]
     """Fill supply [n], demand [m] and, where alpha < 1, linear [n, m] of spaces a and b; returns the largest of linear."""
-    point_at = packed[1]
-    whole = packed[6]
-    even = packed[7]
-    features = packed[11]
-    n = supply.size
-    m = demand.size
-    a0 = point_at[a]
-    b0 = point_at[b]
-    both_even = even[a] and even[b]
-    for i in range(n):
-        supply[i] = float(m) if both_even else whole[a0 + i]
-    for j in range(m):
-        demand[j] = float(n) if both_even else whole[b0 + j]
+    point_at, whole, even, features = packed[1], packed[6], packed[7], packed[11]
+    n, m = supply.size, demand.size
+    a0, b0 = point_at[a], point_at[b]
+    if even[a] and even[b]:
+        supply[:] = m
+        demand[:] = n
+    else:
+        supply[:] = whole[a0 : a0 + n]
+        demand[:] = whole[b0 : b0 + m]
     largest = 0.0
     for i in range(n if alpha < 1.0 else 0):
         for j in range(m):
@@ -249,13 +308,13 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
     cp, dq = products[a0 : a0 + n], products[b0 : b0 + m]
     start, restarts, kicks = tries
     best = (np.inf, 0, False)
-    state = seed_restart_kicks(seed, names[a], names[b])
+    state = _seed_kicks(seed, names[a], names[b])
     for attempt in range(1 + restarts + kicks):
         mode = start if attempt == 0 else RANDOM if attempt <= restarts else _KICKED
         if mode == _KICKED:
             tree[:] = best_tree[:, : n + m]
             flow[:] = best_flow[: n + m]
-            state = kick_for_restart(tree, flow, dual, n, state)
+            state = _kick(tree, flow, dual, n, state)
         elif mode == RANDOM:
             draw_restart_orders(seed, attempt, names[a], names[b], row_order, column_order)
         else:
@@ -282,7 +341,7 @@ def solve_by_descent(packed, pairs, alpha, start, restarts, kicks, seed, limits,
 
     packed: the fields of ``metric_space.PackedMetricSpaces``. The best of 1 + restarts descents counts: the first from
     ``start``, the others from a random north-west corner named by (seed, name of a, name of b, attempt). Then the best one is
-    kicked ``kicks`` times (``restarts``), and where a descent ends no higher the next kick begins.
+    kicked ``kicks`` times (``_kick``), and where a descent ends no higher the next kick begins.
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
     smaller space's points as rows (the first one's, if equal).
     """

@@ -62,7 +62,7 @@ class GromovOptions:
         tolerance: It stops when the objective moves by less, absolutely or relatively (POT's two tolerances).
         start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances, ``random`` a random vertex.
         restarts: Further descents from random vertices; the lowest counts.
-        kicks: Descents after those, each from the best end so far after a few random pivots (``restarts``); one costs about a
+        kicks: Descents after those, each from the best end so far after a few random pivots (``descent``); one costs about a
             fifth of a restart.
         seed: Root of the random vertices and pivots.
 
@@ -120,27 +120,21 @@ class GromovResults:
 
 
 def list_gromov_pairs(num: int) -> np.ndarray:
-    """All pairs i < j of spaces, in row order.
+    """All pairs i < j of spaces, in row order: int64 [num (num − 1) / 2, 2].
 
     Args:
         num: How many spaces.
-
-    Returns:
-        int64 [num (num − 1) / 2, 2].
     """
     return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
 
 
 def assemble_gromov_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The symmetric matrix of discrepancies, with a zero diagonal.
+    """The symmetric matrix of discrepancies, with a zero diagonal: float64 [num, num]; NaN for pairs that are not given.
 
     Args:
         num: How many spaces.
         which: int [k, 2], pairs.
         values: float [k].
-
-    Returns:
-        float64 [num, num]; NaN for pairs that are not given.
     """
     distances = np.full((num, num), np.nan)
     np.fill_diagonal(distances, 0.0)
@@ -199,18 +193,25 @@ def solve_gromov_couplings(
 def _solve(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
 ) -> tuple[GromovResults, list[np.ndarray]]:
-    """The results, and with ``keep`` the couplings of the pairs, smaller number first."""
-    which = _checked(which, len(spaces))
+    """The results, and with ``keep`` the couplings of the pairs, smaller number first. Where the loss is not symmetric, a
+    result is that of both orders, with the first one's coupling.
+    """
+    which = np.sort(np.asarray(which, dtype=np.int64).reshape(-1, 2), axis=1)
+    if which.size and (which.min() < 0 or which.max() >= len(spaces)):
+        raise ValueError(f"pairs name spaces {which.min()} … {which.max()}; allowed: 0 … {len(spaces) - 1}")
     with gromov_on_one_thread():
         if not options.by_pot:
             return _fast(spaces, which, options, keep)
-        count = len(which)
-        results = GromovResults(np.zeros(count), np.zeros(count, bool), np.zeros(count, np.int64))
+        solve = solve_gromov_by_pot if options.solver == "pot" else _proximal_gw
+        results = GromovResults(np.zeros(len(which)), np.zeros(len(which), bool), np.zeros(len(which), np.int64))
         plans = []
         for k, (i, j) in enumerate(which):
-            results.value[k], results.converged[k], results.iterations[k], plan = _by_pot(spaces[i], spaces[j], options)
-            if keep:
-                plans.append(plan)
+            value, done, steps, plan = solve(spaces[i], spaces[j], options)
+            if options.loss == "kl":
+                other = solve(spaces[j], spaces[i], options)
+                value, done, steps = (value + other[0]) / 2, done and other[1], steps + other[2]
+            results.value[k], results.converged[k], results.iterations[k] = value, done, steps
+            plans += [plan] if keep else []
     return results, plans
 
 
@@ -222,15 +223,14 @@ def solve_gromov_by_pot(
 
     stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}
     c, d, p, q = (np.array(part) for part in (first.distances, second.distances, first.weights, second.weights))
-    loss = f"{options.loss}_loss"
+    given = (c, d, p, q, f"{options.loss}_loss")
+    how = {"symmetric": True, "log": True, "G0": start, **stop}
     if options.alpha is None:
-        coupling, log = ot.gromov.gromov_wasserstein(c, d, p, q, loss, symmetric=True, log=True, G0=start, **stop)
+        coupling, log = ot.gromov.gromov_wasserstein(*given, **how)
         value = log["gw_dist"]
     else:
-        cost = _feature_costs(first, second)
-        coupling, log = ot.gromov.fused_gromov_wasserstein(
-            cost, c, d, p, q, loss, symmetric=True, alpha=options.alpha, log=True, G0=start, **stop
-        )
+        how["alpha"] = options.alpha
+        coupling, log = ot.gromov.fused_gromov_wasserstein(_feature_costs(first, second), *given, **how)
         value = log["fgw_dist"]
     steps = len(log["loss"]) - 1
     return max(float(value), 0.0), steps < options.max_iterations, steps, coupling
@@ -273,23 +273,6 @@ def _proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions
     return max(value, 0.0), done < steps, min(done, steps), plan
 
 
-def _by_pot(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
-    """One pair as ``options`` ask; of both orders where the loss is not symmetric, with the first one's coupling."""
-    solve = solve_gromov_by_pot if options.solver == "pot" else _proximal_gw
-    value, done, steps, plan = solve(first, second, options)
-    if options.loss == "square":
-        return value, done, steps, plan
-    other = solve(second, first, options)
-    return (value + other[0]) / 2, done and other[1], steps + other[2], plan
-
-
-def _checked(which: np.ndarray, num: int) -> np.ndarray:
-    which = np.asarray(which, dtype=np.int64).reshape(-1, 2)
-    if which.size and (which.min() < 0 or which.max() >= num):
-        raise ValueError(f"pairs name spaces {which.min()} … {which.max()}; allowed: 0 … {num - 1}")
-    return np.sort(which, axis=1)
-
-
 def _fast(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
 ) -> tuple[GromovResults, list[np.ndarray]]:
@@ -315,16 +298,11 @@ def _fast(
         else:
             how = (alpha, start, restarts, options.kicks, seed, limits)
             solve_by_descent(tuple(packed), local, *how, kept_at, kept, values, steps, done)
-    result = GromovResults(values, done, steps)
-    if not keep:
-        return result, []
-    return result, [_unfold(spaces[i], spaces[j], kept[kept_at[k] : kept_at[k + 1]]) for k, (i, j) in enumerate(which)]
-
-
-def _unfold(first: MetricSpace, second: MetricSpace, flat: np.ndarray) -> np.ndarray:
-    """The solver's coupling as [n, m], with empty rows and columns for points of weight zero."""
-    rows, columns = points_of_metric_space(first), points_of_metric_space(second)
-    small = flat.reshape(rows.size, columns.size) if rows.size <= columns.size else flat.reshape(columns.size, rows.size).T
-    coupling = np.zeros((first.num_points, second.num_points))
-    coupling[np.ix_(rows, columns)] = small
-    return coupling
+    plans = []
+    for k, (i, j) in enumerate(which if keep else ()):  # points of weight zero have empty rows and columns
+        rows, columns = points_of_metric_space(spaces[i]), points_of_metric_space(spaces[j])
+        flat, turned = kept[kept_at[k] : kept_at[k + 1]], rows.size > columns.size
+        plan = np.zeros((spaces[i].num_points, spaces[j].num_points))
+        plan[np.ix_(rows, columns)] = flat.reshape(columns.size, -1).T if turned else flat.reshape(rows.size, -1)
+        plans.append(plan)
+    return GromovResults(values, done, steps), plans

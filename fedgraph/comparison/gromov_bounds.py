@@ -19,19 +19,17 @@ import numpy as np
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.compiled import compiled
 
+_Histogram = tuple[np.ndarray, np.ndarray]
+
 
 def first_gromov_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
     """float64 [len(first), len(second)], each at most the discrepancy of its pair, up to rounding (about 1e-15 relatively)."""
-    found = np.empty((len(first), len(second)))
-    _on_lines(*_lines(first), *_lines(second), found)
-    return found
+    return _bounds(first, second, _eccentricities)
 
 
 def _second_gromov_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
     """As ``first_gromov_bounds``, from all distances of a space: mostly higher, and dearer where they are all distinct."""
-    found = np.empty((len(first), len(second)))
-    _on_lines(*_pairs_on_lines(first), *_pairs_on_lines(second), found)
-    return found
+    return _bounds(first, second, _distances)
 
 
 def _best_gromov_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace], alpha: float | None = None) -> np.ndarray:
@@ -43,30 +41,28 @@ def _best_gromov_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpa
     return alpha * found + (1.0 - alpha) * np.square(means[:, None, :] - others[None, :, :]).sum(axis=2)
 
 
-def _pairs_on_lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per space its distances, ascending and each once, with the weight p_i p_k of the pairs that have it."""
-    values, weights = [], []
-    for space in spaces:
-        value, index = np.unique(space.distances, return_inverse=True)
-        values.append(value)
-        weights.append(np.bincount(index.ravel(), np.outer(space.weights, space.weights).ravel()))
-    return _laid_out(values, weights)
+def _distances(space: MetricSpace) -> _Histogram:
+    """Its distances, ascending and each once, with the weight p_i p_k of the pairs that have it."""
+    value, index = np.unique(space.distances, return_inverse=True)
+    return value, np.bincount(index.ravel(), np.outer(space.weights, space.weights).ravel())
 
 
-def _lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per space its points' eccentricities, ascending, with their weights: (where each space ends, [N], [N])."""
-    values, weights = [], []
-    for space in spaces:
-        spread = np.sqrt(np.square(space.distances) @ space.weights)
-        order = np.argsort(spread, kind="stable")
-        values.append(spread[order])
-        weights.append(space.weights[order])
-    return _laid_out(values, weights)
+def _eccentricities(space: MetricSpace) -> _Histogram:
+    """Its points' eccentricities, ascending, with their weights."""
+    spread = np.sqrt(np.square(space.distances) @ space.weights)
+    order = np.argsort(spread, kind="stable")
+    return spread[order], space.weights[order]
 
 
-def _laid_out(values: list[np.ndarray], weights: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(where each space ends, the values of all spaces one after another, their weights)."""
-    return np.cumsum([v.size for v in values]), np.concatenate(values), np.concatenate(weights)
+def _bounds(
+    first: Sequence[MetricSpace], second: Sequence[MetricSpace], on_line: Callable[[MetricSpace], _Histogram]
+) -> np.ndarray:
+    found, given = np.empty((len(first), len(second))), []
+    for spaces in (first, second):  # where each space ends, the values of all spaces one after another, their weights
+        values, weights = zip(*map(on_line, spaces), strict=True)
+        given += [np.cumsum([v.size for v in values]), np.concatenate(values), np.concatenate(weights)]
+    _on_lines(*given, found)
+    return found
 
 
 @compiled(nan=False)

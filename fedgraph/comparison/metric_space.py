@@ -47,9 +47,6 @@ class MetricSpace:
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
         if self.features is not None:
             object.__setattr__(self, "features", np.asarray(self.features, dtype=np.float64))
-        self._check()
-
-    def _check(self) -> None:
         n = self.weights.size
         if n == 0:
             raise DataError("a metric space needs at least one point, found none")

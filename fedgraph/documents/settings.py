@@ -60,9 +60,7 @@ class SettingNotes:
 
 
 InfiniteSetting = SettingNotes(infinite=True)  # ∞ is a value here
-PerDatasetSetting = SettingNotes(
-    per_dataset=True
-)  # where the value is a mapping, its keys are names of the scenario's data sets
+PerDatasetSetting = SettingNotes(per_dataset=True)  # the keys of the mapping are names of the scenario's data sets
 
 
 def renamed_setting(words: Mapping[str, str]) -> BeforeValidator:
@@ -191,10 +189,8 @@ def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetail
         earlier = {nearest.says(name).formerly: name for name in allowed} if issubclass(nearest, Settings) else {}
         if now := earlier.get(str(where[-1])):
             return f"the key {shorten_source_value(key)} is called {now!r} now: write {now}: …"
-        return (
-            f"unknown key {shorten_source_value(key)}{plugins.suggest_plugin_name(str(where[-1]), allowed)}; allowed: "
-            f"{', '.join(allowed)}"
-        )
+        hint = plugins.suggest_plugin_name(str(where[-1]), allowed)
+        return f"unknown key {shorten_source_value(key)}{hint}; allowed: {', '.join(allowed)}"
     if problem["type"] == "missing" and isinstance(where[-1], int):
         return f"{'.'.join(str(p) for p in where[:-1])}: entry {where[-1] + 1} of the list is missing"
     if problem["type"] == "missing":
@@ -227,7 +223,4 @@ def _nearest(model: type[BaseModel], where: SourceLocation) -> type[BaseModel]:
 def _model_inside(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for argument in typing.get_args(annotation):
-        if (inner := _model_inside(argument)) is not None:
-            return inner
-    return None
+    return next((m for each in typing.get_args(annotation) if (m := _model_inside(each)) is not None), None)

@@ -9,6 +9,7 @@ A place in a document is a ``SourceLocation``: the keys and list positions on th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,9 +108,8 @@ class YamlSource:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             line = event.start_mark.line + 1 if event.start_mark else 1
             if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-                raise self._at(
-                    line, f"tag {shorten_source_value(event.tag)}: tags would run code or build objects; allowed: plain values"
-                )
+                tag = shorten_source_value(event.tag)
+                raise self._at(line, f"tag {tag}: tags would run code or build objects; allowed: plain values")
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > _MOST_SOURCE_DEPTH:
@@ -133,17 +133,13 @@ class YamlSource:
             return self._mapping(node, at, inside)
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(value, (*at, index), inside) for index, value in enumerate(node.value)]
+        shown = shorten_source_value(node.value)
         if node.tag == _WHOLE and ":" in node.value and not self._foreign:
-            raise self._at(
-                line, f"{shorten_source_value(node.value)} is a number to base 60 in YAML; write it in quotes to mean text"
-            )
+            raise self._at(line, f"{shown} is a number to base 60 in YAML; write it in quotes to mean text")
         try:
             return self._scalars.construct_object(node)
         except (ValueError, OverflowError, yaml.YAMLError) as error:
-            said = (
-                f"{shorten_source_value(node.value)} cannot be read as the value it looks like: {shorten_source_value(error)}"
-            )
-            raise self._at(line, said) from error
+            raise self._at(line, f"{shown} cannot be read as the value it looks like: {shorten_source_value(error)}") from error
 
     def _mapping(self, node: yaml.MappingNode, at: SourceLocation, inside: tuple[yaml.Node, ...]) -> dict[str, object]:
         own: dict[str, object] = {}
@@ -162,9 +158,8 @@ class YamlSource:
         for key, value in merges:
             for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                 if not isinstance(part, yaml.MappingNode):
-                    raise self._at(
-                        key.start_mark.line + 1, "'<<' merges mappings; allowed: an alias of a mapping, or a list of them"
-                    )
+                    allowed = "'<<' merges mappings; allowed: an alias of a mapping, or a list of them"
+                    raise self._at(key.start_mark.line + 1, allowed)
                 if isinstance(given := self._plain(part, at, inside), dict):
                     merged = {**given, **merged}
         return {**merged, **own}
@@ -192,9 +187,8 @@ def read_source_text(path: Path, allowed: str) -> str:
         said = error.strerror if isinstance(error, OSError) else None
         raise ScenarioError(f"{path}: cannot be read: {said or error}") from error
     if len(content) > _MOST_BYTES:
-        raise ScenarioError(
-            f"{path}:1: larger than {_MOST_BYTES:,} bytes; allowed: {allowed}, at most {_MOST_BYTES:,} are read"
-        )
+        most = f"{_MOST_BYTES:,}"
+        raise ScenarioError(f"{path}:1: larger than {most} bytes; allowed: {allowed}, at most {most} are read")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -226,26 +220,19 @@ def assign_source_key(data: object, key: str, value: object, error: Callable[[st
     *path, last = key.split(".")
     if not all((*path, last)) or len(path) > _MOST_SOURCE_DEPTH:
         raise error(f"{shorten_source_value(key)} is not a dotted key such as tasks.0.epsilons")
-    at = data
-    where: SourceLocation = ()
-    for part in path:
-        where = (*where, int(part) if isinstance(at, list) and _is_index(part) else part)
-        if isinstance(at, list) and _is_index(part) and int(part) < len(at):
-            at = at[int(part)]
-        elif isinstance(at, dict):
-            at = at.setdefault(part, {})
-        else:
+    at, where = data, list[str | int]()
+    for place, part in enumerate((*path, last)):
+        if isinstance(at, dict):
+            where.append(part)
+            at[part] = held = value if place == len(path) else at.get(part, {})
+        elif isinstance(at, list) and re.fullmatch("[0-9]{1,6}", part) and int(part) < len(at):
+            where.append(int(part))
+            at[int(part)] = held = value if place == len(path) else at[int(part)]
+        elif place < len(path):
             raise error(f"there is no {part!r} in {key!r}")
-    if isinstance(at, list):
-        if not _is_index(last) or int(last) >= len(at):
+        elif isinstance(at, list):
             raise error(f"{last!r} is not a position in {'.'.join(path)!r}, which has {len(at)} entries")
-        at[int(last)] = value
-        return (*where, int(last))
-    if isinstance(at, dict):
-        at[last] = value
-        return (*where, last)
-    raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
-
-
-def _is_index(part: str) -> bool:
-    return part.isascii() and part.isdigit() and len(part) < 7
+        else:
+            raise error(f"{'.'.join(path)!r} is a single value and has no key {last!r}")
+        at = held
+    return tuple(where)

@@ -33,76 +33,42 @@ _FEDERATED = (Viewer.SERVER_SECURE_AGGREGATION, Viewer.SERVER, Viewer.ACTIVE_SER
 
 @dataclass(frozen=True)
 class _PlannedSum:
-    """The numbers of one path.
+    """The numbers of one path."""
 
-    Attributes:
-        kind: ``gaussian``, or ``answers`` (randomised by each record).
-        bound: what bounds one client's value, by the name of its class.
-        clip: the norm of one unit's contribution, where the bound has one.
-        sensitivity: Δ₂ under the relation; of answers their ε.
-        share: standard deviation of one client's noise, in data units.
-        steps: the share is so many steps.
-        largest: the norm that no client's value exceeds.
-        dimension: entries of one value.
-        first: the first round.
-        rounds: how many follow one another.
-    """
-
-    kind: str
-    bound: str
-    clip: float | None
-    sensitivity: float
-    share: float
-    steps: int
-    largest: float
-    dimension: int
-    first: int
-    rounds: int
+    kind: str  # ``gaussian``, or ``answers`` (randomised by each record)
+    bound: str  # what bounds one client's value, by the name of its class
+    clip: float | None  # the norm of one unit's contribution, where the bound has one
+    sensitivity: float  # Δ₂ under the relation; of answers their ε
+    share: float  # standard deviation of one client's noise, in data units
+    steps: int  # the share is so many steps
+    largest: float  # the norm that no client's value exceeds
+    dimension: int  # entries of one value
+    first: int  # the first round
+    rounds: int  # how many follow one another
 
 
 @dataclass(frozen=True)
 class DeployableManifest:
-    """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release.
+    """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release."""
 
-    Attributes:
-        framework: ``flower`` or ``nvflare``.
-        row: names of the run, the row, its method, data and trust.
-        protection: unit, relation, viewer and assumptions.
-        delta: δ.
-        epsilon: of all that is deployed.
-        clients: how many there are.
-        least_survivors: answers that a round needs.
-        colluders: clients that may tell the server their noise.
-        masked: sums are hidden behind masks.
-        rounds: how many there are.
-        releases: path → its numbers.
-        ledger_sha256: of the ledger of the row.
-        plan_sha256: of the file of the plan.
-        cohorts: the clients of each round; empty where all of them answer in every round.
-        sampling: who is asked, in words.
-        weights: of each client's message in a sum.
-        number_format: how numbers travel, in words.
-        fedgraph_export: version of this format.
-    """
-
-    framework: str
-    row: Mapping[str, str]
-    protection: Mapping[str, object]
-    delta: float
-    epsilon: float
-    clients: int
-    least_survivors: int
-    colluders: int
-    masked: bool
-    rounds: int
-    releases: Mapping[str, _PlannedSum]
-    ledger_sha256: str
-    plan_sha256: str
-    cohorts: list[list[int]]
-    sampling: str
-    weights: int = 1
-    number_format: str = _WORDS
-    fedgraph_export: int = 1
+    framework: str  # ``flower`` or ``nvflare``
+    row: Mapping[str, str]  # names of the run, the row, its method, data and trust
+    protection: Mapping[str, object]  # unit, relation, viewer and assumptions
+    delta: float  # δ
+    epsilon: float  # of all that is deployed
+    clients: int  # how many there are
+    least_survivors: int  # answers that a round needs
+    colluders: int  # clients that may tell the server their noise
+    masked: bool  # sums are hidden behind masks
+    rounds: int  # how many there are
+    releases: Mapping[str, _PlannedSum]  # path → its numbers
+    ledger_sha256: str  # of the ledger of the row
+    plan_sha256: str  # of the file of the plan
+    cohorts: list[list[int]]  # the clients of each round; empty where all of them answer in every round
+    sampling: str  # who is asked, in words
+    weights: int = 1  # of each client's message in a sum
+    number_format: str = _WORDS  # how numbers travel, in words
+    fedgraph_export: int = 1  # version of this format
 
 
 def deployable_training(plan: Plan) -> Plan:
@@ -113,11 +79,8 @@ def deployable_training(plan: Plan) -> Plan:
     releases, clients = plan.schedule.releases, plan.facts.sizes.num_clients
     own = [r for r in releases if r.path == DEPLOYABLE_PATH and r.client is not None]
     alike = {(type(r.bound), r.mechanism, r.event, tuple(r.rounds), r.per_round) for r in own}
-    if (
-        len(own) != clients
-        or len(alike) > 1
-        or any(r.path != DEPLOYABLE_PATH and r.rounds[0] <= own[0].rounds[-1] for r in releases)
-    ):
+    early = any(r.path != DEPLOYABLE_PATH and r.rounds[0] <= own[0].rounds[-1] for r in releases if own)
+    if len(own) != clients or len(alike) > 1 or early:
         return plan
     largest = max(own, key=lambda r: _largest(r.bound))
     rounds, least = range(own[0].rounds[-1] + 1), dict(plan.sums.paths).get(DEPLOYABLE_PATH)
@@ -129,9 +92,8 @@ def deployable_training(plan: Plan) -> Plan:
         protection = replace(protection, viewer=seen, assumptions=(*others, *summed))
         facts = replace(facts, viewer=seen)
     schedule = PlanSchedule(len(rounds), (replace(largest, client=None, rounds=rounds),), least or 1)
-    return replace(
-        plan, facts=facts, guarantee=replace(plan.guarantee, protection=protection), schedule=schedule, sums=PlanSums()
-    )
+    guarantee = replace(plan.guarantee, protection=protection)
+    return replace(plan, facts=facts, guarantee=guarantee, schedule=schedule, sums=PlanSums())
 
 
 def require_deployable_plan(plan: Plan) -> None:
@@ -161,9 +123,8 @@ def _refusal(release: PlannedRelease) -> str:
     if release.client is not None or release.per_round != 1 or list(release.rounds) != list(_span(release)):
         return f"{said}, not by all clients alike in rounds that follow one another"
     if isinstance(release.event, PartOf):
-        return (
-            f"{said}: what is released is chosen on the way; settle it in advance (of label_hop: give label_epsilon a number)"
-        )
+        settled = "settle it in advance (of label_hop: give label_epsilon a number)"
+        return f"{said}: what is released is chosen on the way; {settled}"
     if isinstance(release.mechanism, MaskedResponse) and isinstance(release.event, PureDP):
         return ""
     if not (isinstance(release.mechanism, GaussianNoise) and isinstance(release.event, Gaussian)):
@@ -193,8 +154,7 @@ def list_deployable_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str,
 
 def _num_honest(plan: Plan) -> int:
     """How many clients' noise hides one unit in what the viewer sees: all but the colluders'; one where messages are seen."""
-    secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return plan.schedule.min_clients - plan.facts.colluders if secure else 1
+    return plan.schedule.min_clients - plan.facts.colluders if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
 
 
 def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> _PlannedSum:

@@ -15,29 +15,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
 import numpy as np
+from jinja2 import Environment, StrictUndefined
 
 from fedgraph import data as datasets
 from fedgraph import pricing, runtime, seeds
 from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.cells.entry import EntryRowKey
 from fedgraph.errors import ScenarioError
-from fedgraph.export import site
-from fedgraph.export.deployable import (
-    DEPLOYABLE_PATH,
-    DeployableManifest,
-    deployable_training,
-    list_deployable_sums,
-    require_deployable_plan,
-)
+from fedgraph.export import deployable, site
+from fedgraph.export.deployable import DEPLOYABLE_PATH, DeployableManifest
 from fedgraph.export.site import Site
 from fedgraph.federation.round_attendance import Participation
 from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.pricing.readers.exported import exported_layouts, exported_template
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.settle import settle
-from fedgraph.privacy.units import Assumption, Protection, Viewer
+from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.saved_run import SavedRun, load_saved_run
 from fedgraph.report.scores import name_score_anchor
@@ -107,16 +101,15 @@ def open_project_row(folder: Path, name: str, data_root: Path | None = None) -> 
             whole = experiment.plan_experiment_cell(ready, stage, cell)
             if whole is None or clients is None:
                 raise ScenarioError(f"{folder}: rows of {stage.task.kind} train no model together; there is nothing to deploy")
-            plan, partition = deployable_training(whole), clients(params, cell, stage.context)
-            require_deployable_plan(plan)
+            plan, partition = deployable.deployable_training(whole), clients(params, cell, stage.context)
+            deployable.require_deployable_plan(plan)
             cohorts = _round_cohorts(params.federation, plan, cell, stage.context) if isinstance(params, Params) else []
             again = settle(plan.guarantee, _attended(plan, cohorts)).epsilon
             said = head.epsilon_provable if plan is whole else head.paths[DEPLOYABLE_PATH]
             if not math.isclose(again, said, abs_tol=_AGREES / 10):
-                raise ScenarioError(
-                    f"{folder}: made again, the plan costs ε = {again:.6g}; the ledger of the run says {said:.6g}: its data or "
-                    "this version of fedgraph are others; run it again"
-                )
+                why = "its data or this version of fedgraph are others; run it again"
+                both = f"made again, the plan costs ε = {again:.6g}; the ledger of the run says {said:.6g}"
+                raise ScenarioError(f"{folder}: {both}: {why}")
             return ProjectSource(saved, row, said, plan, partition, cohorts)
     raise ScenarioError(f"{folder}: its scenario.yaml has no row {name_score_anchor(row)} any more; run it again")
 
@@ -174,9 +167,8 @@ def _price_project(folder: Path, expected: float) -> float:
     total = pricing.price(folder).headline.total
     if total is None or not abs(total.epsilon - expected) <= _AGREES:
         said = "no ε" if total is None else f"ε = {total.epsilon:.6g}"
-        raise ScenarioError(
-            f"{folder.name}: the files are worth {said}, and the ledger says {expected:.6g}; nothing is exported"
-        )
+        says = f"the ledger says {expected:.6g}"
+        raise ScenarioError(f"{folder.name}: the files are worth {said}, and {says}; nothing is exported")
     return total.epsilon
 
 
@@ -185,16 +177,16 @@ def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     layout = exported_layouts()[framework]
     home = folder / Path(layout["shared/planned.py.j2"]).parent
     home.mkdir(parents=True)
-    site.write_site_file(home / _PLAN, _public(found.plan))
+    public = found.plan.facts.public  # without the answers of public test nodes, which nobody needs who deploys it
+    graph = None if public.graph is None else graph_without_labels(public.graph)
+    facts = dataclasses.replace(found.plan.facts, public=dataclasses.replace(public, graph=graph))
+    site.write_site_file(home / _PLAN, dataclasses.replace(found.plan, facts=facts))
     if (size := (home / _PLAN).stat().st_size) > _MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {_MOST_BYTES:,}")
     manifest = _make_manifest(found, framework, hashlib.sha256((home / _PLAN).read_bytes()).hexdigest())
-    (folder / _MANIFEST).write_text(
-        json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False) + "\n", encoding="utf-8"
-    )
-    writer = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
+    text = json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False)
+    (folder / _MANIFEST).write_text(f"{text}\n", encoding="utf-8")
+    writer = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     for template, place in layout.items():
         text = exported_template(template)
         if template.endswith(".j2"):
@@ -210,12 +202,14 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
     clients = plan.facts.sizes.num_clients
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
     named = {"run": found.run.title, "row": name_score_anchor(found.row), "method": head.method, "variant": head.variant}
-    whole = math.isclose(found.epsilon, head.epsilon_provable)
+    whole, protection = math.isclose(found.epsilon, head.epsilon_provable), plan.guarantee.protection
+    ideal, masked = Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION  # sums are not simulated here
+    assumed = tuple(masked if a is ideal else a for a in protection.assumptions)
     named |= {"dataset": head.dataset, "trust": head.world.words, "part": "all of it" if whole else "training, on its path"}
     return DeployableManifest(
         framework=framework,
         row=named,
-        protection=_carried_out(plan.guarantee.protection).to_dict(),
+        protection=dataclasses.replace(protection, assumptions=assumed).to_dict(),
         delta=plan.guarantee.delta,
         epsilon=found.epsilon,
         clients=clients,
@@ -223,18 +217,12 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
         colluders=plan.facts.colluders if secure else 0,
         masked=secure,
         rounds=plan.schedule.rounds,
-        releases=list_deployable_sums(plan, _dimensions(found)),
+        releases=deployable.list_deployable_sums(plan, _dimensions(found)),
         ledger_sha256=hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
         plan_sha256=plan_sha256,
         cohorts=found.cohorts,
         sampling=f"{asked} in every round; nothing is amplified",
     )
-
-
-def _carried_out(protection: Protection) -> Protection:
-    """The same, where sums are not simulated but taken behind masks."""
-    ideal, masked = Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION
-    return dataclasses.replace(protection, assumptions=tuple(masked if a is ideal else a for a in protection.assumptions))
 
 
 def _dimensions(found: ProjectSource) -> dict[str, int]:
@@ -244,13 +232,6 @@ def _dimensions(found: ProjectSource) -> dict[str, int]:
     model = method_kinds.load_method(plan.method).start(plan, np.random.default_rng(0)).model
     rounds = {r.rounds[0] for r in plan.schedule.releases}
     return {path: int(np.size(v)) for k in sorted(rounds) for path, v in site.bounded(model, k).values()}
-
-
-def _public(plan: Plan) -> Plan:
-    """The plan without the answers of public test nodes, which nobody needs who deploys it."""
-    public = plan.facts.public
-    graph = None if public.graph is None else graph_without_labels(public.graph)
-    return dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=dataclasses.replace(public, graph=graph)))
 
 
 def write_project_clients(found: ProjectSource, folder: Path) -> list[Path]:

@@ -89,9 +89,7 @@ class Site:
 
 def _in_clear(release: PlannedRelease) -> PlannedRelease:
     """The same bound and rounds; Gaussian noise is added outside."""
-    if not isinstance(release.mechanism, GaussianNoise):
-        return release
-    return dataclasses.replace(release, mechanism=_OUTSIDE)
+    return release if not isinstance(release.mechanism, GaussianNoise) else dataclasses.replace(release, mechanism=_OUTSIDE)
 
 
 @lru_cache(maxsize=4)

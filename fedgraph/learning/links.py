@@ -29,13 +29,10 @@ _RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogb
 
 
 def list_links(adjacency: sp.csr_array) -> np.ndarray:
-    """Every undirected edge once.
+    """Every undirected edge once: int64 [m, 2], u < v in each row, in ascending order.
 
     Args:
         adjacency: CSR [n, n], symmetric; its values are not read.
-
-    Returns:
-        int64 [m, 2], u < v in each row, in ascending order.
     """
     upper = sp.triu(adjacency, 1).tocoo()
     pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
@@ -58,14 +55,11 @@ def list_known_links(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
 
 
 def link_adjacency(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """The symmetric matrix of pairs.
+    """The symmetric matrix of pairs: CSR [n, n] of float32 ones.
 
     Args:
         pairs: int64 [m, 2]; a pair may be there more than once.
         num_nodes: n.
-
-    Returns:
-        CSR [n, n] of float32 ones.
     """
     ends = np.concatenate([pairs, pairs[:, ::-1]])
     found = sp.csr_array((np.ones(len(ends), dtype=np.float32), (ends[:, 0], ends[:, 1])), shape=(num_nodes, num_nodes))
@@ -120,16 +114,13 @@ def require_unlinked_pair(num_nodes: int, without: sp.csr_array | None = None) -
 def draw_possible_links(
     num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None
 ) -> np.ndarray:
-    """Pairs of different nodes, drawn uniformly with replacement.
+    """Pairs of different nodes, drawn uniformly with replacement: int64 [count, 2], u < v in each row.
 
     Args:
         num_nodes: n.
         count: How many; 0 is allowed.
         rng: Draws them.
         without: CSR [n, n], symmetric, edges that are never drawn; None: every pair may be.
-
-    Returns:
-        int64 [count, 2], u < v in each row.
 
     Raises:
         DataError: There is no such pair.
@@ -316,15 +307,12 @@ class LinkScale:
 
 
 def fit_link_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.ndarray:
-    """Fisher's direction between edges and random pairs.
+    """Fisher's direction between edges and random pairs: float64 [d].
 
     Args:
         known: float64 [q, d], scaled similarities of random pairs (``LinkScale``).
         sums: [1 + d], noisy: how many edges there are, and the sum of their scaled rows.
         std: Of the noise in each sum; a difference is drawn towards zero by its share of noise (James & Stein 1961).
-
-    Returns:
-        float64 [d].
     """
     own = LinkScale.of_random(known)
     rows = (known - own.centre) / own.spread
@@ -337,15 +325,12 @@ def fit_link_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) ->
 
 
 def score_links_heuristically(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
-    """Scores of pairs in clear, by a heuristic that reads the graph.
+    """Scores of pairs in clear, by a heuristic that reads the graph: float64 [m].
 
     Args:
         name: ``common`` neighbours, ``adamic-adar``, ``resource`` allocation, or ``preferential`` attachment.
         adjacency: CSR [n, n], symmetric, ones.
         pairs: int64 [m, 2].
-
-    Returns:
-        float64 [m].
 
     Reference: Liben-Nowell & Kleinberg 2007, section 3; Zhou, Lü & Zhang 2009 (resource allocation).
     """
@@ -368,16 +353,6 @@ def score_links_heuristically(name: str, adjacency: sp.csr_array, pairs: np.ndar
 UNITS, STEPS, RATE = 64, 150, 0.01  # tried on Cora and CiteSeer without privacy; 300 steps and 128 units gain nothing there
 
 
-def _network(model: str, width: int) -> torch.nn.Module:
-    """Two layers, [n, width] → [n, 64]."""
-    from torch_geometric.nn import GCNConv, SAGEConv, Sequential  # not before it is used: every run lists all methods
-
-    layer = SAGEConv if model == "sage" else GCNConv
-    layers = [(layer(width, UNITS), "x, edges -> x"), torch.nn.ReLU(), (layer(UNITS, UNITS), "x, edges -> x")]
-    found: torch.nn.Module = Sequential("x, edges", layers)
-    return found
-
-
 def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
     """Rows whose inner products score pairs, of an encoder that is trained on the graph's own edges. Nothing of it is private.
 
@@ -395,9 +370,13 @@ def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
     edges = torch.tensor(np.ascontiguousarray(both), device=torch_device())
     dense = graph.features.toarray() if graph.num_features else random_link_rows(graph.num_nodes, UNITS, seed)
     x = torch.nn.functional.normalize(torch.tensor(np.asarray(dense, dtype=np.float32), device=torch_device()), dim=1)
+    from torch_geometric.nn import GCNConv, SAGEConv, Sequential  # not before it is used: every run lists all methods
+
+    layer = SAGEConv if model == "sage" else GCNConv
     with torch.random.fork_rng(devices=[]):
         seed_torch(int(rng.integers(2**31)))
-        network = _network(model, x.shape[1]).to(torch_device())
+        layers = [(layer(x.shape[1], UNITS), "x, edges -> x"), torch.nn.ReLU(), (layer(UNITS, UNITS), "x, edges -> x")]
+        network = Sequential("x, edges", layers).to(torch_device())
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE, weight_decay=5e-4)
     for _ in range(STEPS if len(pairs) else 0):
         rows = network(x, edges)

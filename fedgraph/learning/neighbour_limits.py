@@ -5,9 +5,6 @@ number. A node keeps its ``degree`` edges of smallest priority, and an edge stay
 depend on other edges, so removing a node can only hand each freed slot to the next edge in line; where no node has more than
 ``degree`` neighbours nothing is cut and nothing can be refilled.
 
-Sampling whose probabilities depend on the neighbours' degrees (as the code of Daigavane et al. 2021 draws them)
-changes far more subgraphs when one node goes.
-
 **Weights that fall** with the larger degree of an edge's two ends (``limit_neighbour_weights``): W_uv = h(max(d_u, d_v)). The
 table h is given (``privacy.neighbour_sums`` states one and proves what one node can change under it). Reading degrees only, a
 weight costs O(1); nothing is sampled, so nothing can be refilled when a node goes.
@@ -173,7 +170,7 @@ def limited_neighbours_matrix(
     tau: float,
     columns: Literal["clip", "normalise", "none"],
 ) -> sp.csr_array:
-    """The matrix Π of chosen rows.
+    """The matrix Π of chosen rows: CSR [n, n]; rows of neither a source nor the tail are empty.
 
     A source whose choices were all cut, or weigh nothing, falls back on its own node.
 
@@ -189,9 +186,6 @@ def limited_neighbours_matrix(
             * ``clip``: their entries off the diagonal are scaled to L1 norm at most tau (DPAR, Algorithm 2, line 3);
             * ``normalise``: all of a column is scaled to exactly tau, as the released code does;
             * ``none``: nothing.
-
-    Returns:
-        CSR [n, n]; rows of neither a source nor the tail are empty.
     """
     rows, ranks = np.nonzero(chosen >= 0)
     entries = (weights[rows, ranks], (sources[rows], chosen[rows, ranks]))
@@ -209,11 +203,8 @@ def _scale_columns(pi: sp.csr_array, tau: float, columns: Literal["clip", "norma
         return pi
     coo = pi.tocoo()
     row, column = coo.coords
-    counted = np.abs(coo.data) if columns == "normalise" else np.abs(coo.data) * (row != column)
-    mass = np.bincount(column, counted, minlength=pi.shape[1])
-    with np.errstate(divide="ignore"):
-        scale = np.where(mass > 0, tau / np.maximum(mass, 1e-300), 1.0)
-    if columns == "clip":
-        scale = np.where(row == column, 1.0, np.minimum(scale, 1.0)[column])
-        return sp.csr_array(sp.coo_array((coo.data * scale, (row, column)), shape=pi.shape))
-    return sp.csr_array(sp.coo_array((coo.data * scale[column], (row, column)), shape=pi.shape))
+    counted = (row != column) | (columns == "normalise")
+    mass = np.bincount(column, np.abs(coo.data) * counted, minlength=pi.shape[1])
+    scale = np.where(mass > 0, tau / np.maximum(mass, 1e-300), 1.0)
+    scale = np.where(counted, np.minimum(scale, 1.0 if columns == "clip" else np.inf)[column], 1.0)
+    return sp.csr_array(sp.coo_array((coo.data * scale, (row, column)), shape=pi.shape))

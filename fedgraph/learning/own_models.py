@@ -14,9 +14,7 @@ labelled rows.
 
 so weights of which its own data say nothing stay as they are shared (L2-SP, Li, Grandvalet & Davoine, ICML 2018).
 
-How many steps are taken is chosen on a fifth of the labelled rows that is held out, none being a choice, and then all of them
-train. The shared model may have seen the held-out rows; where it fits them too well, fewer steps are chosen and the result
-stays closer to it.
+A fifth of the labelled rows is held out and chooses the number of steps, none being a choice; then all of them train.
 """
 
 from __future__ import annotations
@@ -69,13 +67,7 @@ def stack_own_model_inputs(parts: Sequence[OwnModelInputs]) -> OwnModelInputs:
 
 @dataclass(frozen=True, eq=False)
 class _Head:
-    """A client's own correction of the shared scores.
-
-    Attributes:
-        own: float64 [d, c], W.
-        around: float64 [c, c], V.
-        steps: How many steps were taken.
-    """
+    """A client's own correction of the shared scores: W float64 [d, c], V float64 [c, c], and how many steps were taken."""
 
     own: np.ndarray
     around: np.ndarray
@@ -108,14 +100,12 @@ def fit_own_model_head(given: OwnModelInputs, labels: np.ndarray, rng: np.random
         rng: Chooses what is held out.
     """
     known = rng.permutation(np.flatnonzero(labels >= 0))
-    held = int(_HELD_OUT * known.size)
-    if held < 1 or known.size - held < 1:
-        return _heads(given.at(known), labels[known], 0)[-1]
-    judged, trained = known[:held], known[held:]
-    tried = _heads(given.at(trained), labels[trained], _MOST_STEPS)
-    seen = given.at(judged)
-    losses = [_head_loss(head.scores(seen), labels[judged]) for head in tried]
-    return _heads(given.at(known), labels[known], tried[int(np.argmin(losses))].steps)[-1]
+    judged, trained = np.split(known, [int(_HELD_OUT * known.size)])
+    steps = 0
+    if judged.size and trained.size:
+        tried, seen = _heads(given.at(trained), labels[trained], _MOST_STEPS), given.at(judged)
+        steps = min(tried, key=lambda head: _head_loss(head.scores(seen), labels[judged])).steps
+    return _heads(given.at(known), labels[known], steps)[-1]
 
 
 def _heads(given: OwnModelInputs, labels: np.ndarray, steps: int) -> list[_Head]:
@@ -173,9 +163,16 @@ def tune_own_model(
     Returns:
         float32 [p]; the shared weights where too few labels are known, or where no step helps.
     """
+    rate = _RATES[len(layout.shapes) > 1]
 
     def descended(fitted: np.ndarray, steps: int) -> list[np.ndarray]:
-        return _descended(layout, shared, x, fitted, steps)
+        target, count = torch.tensor(fitted, device=torch_device()), max(int((fitted >= 0).sum()), 1)
+
+        def slope(weights: np.ndarray) -> np.ndarray:
+            fit = clip_per_sample(layout, weights.astype(np.float32), x, target, None)
+            return fit.astype(np.float64) / count + _PULL * (weights - shared)
+
+        return [found.astype(np.float32) for _, found in _followed(slope, shared.astype(np.float64), rate, steps)]
 
     return choose_own_model_steps(descended, lambda vector: layout_logits(layout, vector, x), shared, labels, rng)
 
@@ -208,15 +205,3 @@ def choose_own_model_steps(
     losses = [_head_loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, _MOST_STEPS)]
     steps = OWN_MODEL_EVERY * int(np.argmin(losses))
     return descended(labels, steps)[-1] if steps else shared
-
-
-def _descended(layout: Layout, shared: np.ndarray, x: TorchMatrix, labels: np.ndarray, steps: int) -> list[np.ndarray]:
-    rate = _RATES[len(layout.shapes) > 1]
-    target = torch.tensor(labels, device=torch_device())
-    count = max(int((labels >= 0).sum()), 1)
-
-    def slope(weights: np.ndarray) -> np.ndarray:
-        fit = clip_per_sample(layout, weights.astype(np.float32), x, target, None)
-        return fit.astype(np.float64) / count + _PULL * (weights - shared)
-
-    return [found.astype(np.float32) for _, found in _followed(slope, shared.astype(np.float64), rate, steps)]

@@ -41,22 +41,19 @@ def start_pair_scorer(blocks: int, width: int) -> np.ndarray:
 
 
 def score_by_pair_scorer(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """The score s of each pair.
+    """The score s of each pair: float64 [m].
 
     Args:
         vector: [p], W and b.
         rows: [n, w].
         pairs: int64 [m, 2].
-
-    Returns:
-        float64 [m].
     """
     found = rows.astype(np.float64) @ _weights(vector, rows).T
     return np.asarray(_SHARPNESS * np.einsum("ij,ij->i", found[pairs[:, 0]], found[pairs[:, 1]]) - float(vector[-1]))
 
 
 def clip_pair_scorer_gradients(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray, wanted: float) -> np.ndarray:
-    """Σ over ``pairs`` of (COUNTED, gradient of the pair clipped to √(1 − COUNTED²)).
+    """Σ over ``pairs`` of (COUNTED, gradient of the pair clipped to √(1 − COUNTED²)): float64 [1 + p].
 
     **Guarantee.** One pair more or less changes it by at most 1 in L2 norm, whatever vector and rows are, as long as they are
     finite.
@@ -66,9 +63,6 @@ def clip_pair_scorer_gradients(vector: np.ndarray, rows: np.ndarray, pairs: np.n
         rows: [n, w], read by everybody.
         pairs: int64 [m, 2].
         wanted: 1 for edges, 0 for random pairs.
-
-    Returns:
-        float64 [1 + p].
     """
     weights, many = _weights(vector, rows), rows.astype(np.float64)
     one, two = many[pairs[:, 0]], many[pairs[:, 1]]

@@ -1,20 +1,16 @@
 """A low-dimensional view of the features, learned from public rows only.
 
-Noise added to a gradient grows with the number of parameters; the signal does not. Projecting features
-on the leading right singular vectors of the *public* test features (smoothed over the public test graph)
-keeps most of the signal in few directions, and weighting words by how rare they are among the public rows
-(inverse document frequency, Spärck Jones 1972) keeps those directions from going to words that everybody
-uses. No private row enters any of it, so it is free.
+Features are projected on the leading right singular vectors of the *public* test features, smoothed over the public test graph,
+words weighed by how rare they are among the public rows (inverse document frequency, Spärck Jones 1972). No private row enters
+any of it, so it is free.
 
 **Pairs of words** (``public_pair_projection``), a quadratic kernel on public rows: two words together say more than the sum of
 what each says. The kernel
 
     k(x, z) = ((⟨x, z⟩ + t) / (1 + t))²,   x and z unit rows in public coordinates (``project_features``), t = 0.05
 
-is an inner product over all pairs of coordinates (Schölkopf & Smola 2002, §13.1). Predictions are asked for public rows
-only, so nothing is lost by keeping only its span over them (Nyström: Williams & Seeger 2001): directions are the leading
-ones of the kernel between public rows, smoothed over the public graph as ``public_projection_basis`` smooths words. No private
-row enters any of it, and each row is mapped on its own.
+is an inner product over all pairs of coordinates (Schölkopf & Smola 2002, §13.1). Kept is its span over public rows (Nyström:
+Williams & Seeger 2001): the leading directions of their kernel, smoothed in the same way. Each row is mapped on its own.
 """
 
 from __future__ import annotations
@@ -156,7 +152,7 @@ def project_features_sparsely(features: sp.csr_array, basis: np.ndarray) -> sp.c
 
 
 def public_projection_curvature(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
-    """(S + damping·I)⁻¹ with S the second moment of public rows and their bias.
+    """(S + damping·I)⁻¹ with S the second moment of public rows and their bias: float32 [k + 1, k + 1]; the bias comes last.
 
     The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
     (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
@@ -166,9 +162,6 @@ def public_projection_curvature(rows: np.ndarray, bias_scale: float, damping: fl
         rows: float [n, k], public.
         bias_scale: The constant that stands for the bias in every row.
         damping: Above 0.
-
-    Returns:
-        float32 [k + 1, k + 1]; the bias comes last.
     """
     second = np.zeros((rows.shape[1] + 1, rows.shape[1] + 1))
     for first in range(0, len(rows), _ROWS):
@@ -179,6 +172,7 @@ def public_projection_curvature(rows: np.ndarray, bias_scale: float, damping: fl
     return np.linalg.inv(second + damping * np.eye(len(second))).astype(np.float32)
 
 
+_ALPHA, _STEPS = 0.25, 4  # of the smoothing, as in ``public_projection_basis``
 _OFFSET = 0.05  # t: how much single words count beside pairs
 _WORD_DIRECTIONS = 600  # coordinates below the kernel
 _LANDMARKS = 4000  # public rows that are compared with, at most (their kernel is a dense matrix)
@@ -229,9 +223,7 @@ def _similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
-def public_pair_projection(
-    public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 4, rarity: float = 0.0
-) -> PairProjection:
+def public_pair_projection(public: Graph, num_directions: int, rarity: float = 0.0) -> PairProjection:
     """The strongest directions of S K Sᵀ, K the kernel of the public rows and S the smoothing.
 
     It is deterministic (fixed start block and sample), by randomised subspace iteration (Halko, Martinsson & Tropp 2011).
@@ -239,17 +231,15 @@ def public_pair_projection(
     Args:
         public: A graph whose features and edges are public; of more than ``_LANDMARKS`` nodes a fixed sample is compared with.
         num_directions: How many at most; fewer where the rank is lower.
-        alpha: As in ``public_projection_basis``.
-        steps: As in ``public_projection_basis``.
         rarity: As in ``public_projection_basis``.
     """
-    basis = public_projection_basis(public, _WORD_DIRECTIONS, alpha=alpha, steps=steps, rarity=rarity)
-    key = public_cache_key("pairs", public.features, public.adjacency, num_directions, alpha, steps, rarity)
-    landmarks, mixing = make_in_public_cache(key, lambda: _pairs(public, basis, num_directions, alpha, steps))
+    basis = public_projection_basis(public, _WORD_DIRECTIONS, alpha=_ALPHA, steps=_STEPS, rarity=rarity)
+    key = public_cache_key("pairs", public.features, public.adjacency, num_directions, _ALPHA, _STEPS, rarity)
+    landmarks, mixing = make_in_public_cache(key, lambda: _pairs(public, basis, num_directions))
     return PairProjection(basis, landmarks, mixing)
 
 
-def _pairs(public: Graph, basis: np.ndarray, num_directions: int, alpha: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(public: Graph, basis: np.ndarray, num_directions: int) -> tuple[np.ndarray, np.ndarray]:
     """(landmarks, mixing) of ``PairProjection``."""
     rng = np.random.default_rng(0)
     known = public
@@ -261,7 +251,7 @@ def _pairs(public: Graph, basis: np.ndarray, num_directions: int, alpha: float, 
     back = sp.csr_array(walk.T)
 
     def image(block: np.ndarray) -> np.ndarray:
-        return _smoothed(walk, kernel @ _smoothed(back, block, alpha, steps), alpha, steps)
+        return _smoothed(walk, kernel @ _smoothed(back, block, _ALPHA, _STEPS), _ALPHA, _STEPS)
 
     block = rng.standard_normal((len(landmarks), min(num_directions + _OVERSAMPLED, len(landmarks))), dtype=np.float32)
     for _ in range(_PASSES + 1):
@@ -271,5 +261,5 @@ def _pairs(public: Graph, basis: np.ndarray, num_directions: int, alpha: float, 
     strength, turned = strength[::-1], turned[:, ::-1]
     k = max(1, min(num_directions, int((strength > 1e-5 * max(strength[0], 1e-12)).sum())))
     scale = 1 / np.sqrt(np.maximum(strength[:k], 1e-12))
-    mixing = _smoothed(back, block @ (turned[:, :k] * scale).astype(np.float32), alpha, steps)
+    mixing = _smoothed(back, block @ (turned[:, :k] * scale).astype(np.float32), _ALPHA, _STEPS)
     return landmarks, np.ascontiguousarray(mixing, dtype=np.float32)

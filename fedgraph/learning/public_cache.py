@@ -48,7 +48,11 @@ def open_public_cache() -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            _remove_left_over()
+            for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):  # of this user, and its owner's lock is free
+                with contextlib.suppress(OSError), contextlib.ExitStack() as lock:
+                    own = left.lstat().st_uid == os.getuid() and (left / _OWNER).is_file()
+                    if own and _locked(lock, left / _OWNER, wait=False):
+                        shutil.rmtree(left)
             made = stack.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True))
             set_public_cache_folder(made)
             _locked(stack, Path(made) / _OWNER)
@@ -56,15 +60,6 @@ def open_public_cache() -> Iterator[None]:
             yield
         finally:
             set_public_cache_folder(None)
-
-
-def _remove_left_over() -> None:
-    """Folders of this user whose runs were killed: nobody holds the lock of their owner any more."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            own = folder.lstat().st_uid == os.getuid() and (folder / _OWNER).is_file()
-            if own and _locked(stack, folder / _OWNER, wait=False):
-                shutil.rmtree(folder)
 
 
 def _locked(stack: contextlib.ExitStack, file: Path, wait: bool = True) -> bool:

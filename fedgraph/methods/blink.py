@@ -43,16 +43,13 @@ from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("zhu2023blink", "chatterjee2011random")
 
-_LITTLE = (
-    4.0  # ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the
-)
-_DEGREES_BELOW, _DEGREES_ABOVE = 0.9, 0.1  # released code found best for a GCN on Cora (scripts/output/best_hp.json)
+# ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the released code
+# found best for a GCN on Cora (scripts/output/best_hp.json)
+_LITTLE, _DEGREES_BELOW, _DEGREES_ABOVE = 4.0, 0.9, 0.1
 _ENDS = 2  # lists and degrees that hold an undirected edge
 
 
 class Params(Settings):
-    """Settings."""
-
     links: Literal["hard", "hybrid", "soft", "none"] = Field(
         "hard", description="pairs above ½; the likeliest, or all, with their probabilities as weights; or no edge (ε = 0)"
     )
@@ -69,34 +66,23 @@ class Params(Settings):
     memory_gb: float = Field(2.0, gt=0, description="memory that all pairs of nodes may take, in GB")
 
 
-@dataclass(frozen=True)
-class _Split:
-    """How the budget is divided.
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What the plan made of public facts, and how the budget is divided.
 
     Attributes:
+        attributes: every node's public features and labels.
         answers: r, how many answers are given about each pair: 1 or 2.
         answer: ε of one answer; ∞: in clear.
         degree: ε of one degree; ∞: none is sent.
         of_list: ε of one node's whole list, its degree included.
     """
 
+    attributes: Graph
     answers: int
     answer: float
     degree: float
     of_list: float
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """What the plan made of public facts.
-
-    Attributes:
-        attributes: every node's public features and labels.
-        split: how the budget is divided.
-    """
-
-    attributes: Graph
-    split: _Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,37 +117,33 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             f"blink looks at all pairs of {max(facts.sizes.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "
             f"{params.memory_gb:g}); use method: gap_edge, which does not, or raise memory_gb"
         )
-    split = _split(params, budget)
-    relation = Relation.EDGE_UNDIRECTED
-    several = facts.sizes.num_clients > 1
-    assumed = (
-        *base.FACTS_ATTRIBUTES_PUBLIC,
-        *base.assume_setting_facts(replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED), relation),
-    )
-    made = Made(attributes, split)
+    split = _split(params, budget, attributes)
+    relation, several = Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
+    seen_by = replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED)
+    assumed = (*base.FACTS_ATTRIBUTES_PUBLIC, *base.assume_setting_facts(seen_by, relation))
     published = (split.of_list if params.links != "none" else 0.0) if budget.private else None
     guarantee = Guarantee(Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False)
-    schedule = base.PlanSchedule(
-        1, tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client)), 1
-    )
-    return base.Plan("blink", params, facts, guarantee, schedule, made, published)
+    releases = tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client))
+    schedule = base.PlanSchedule(1, releases, 1)
+    return base.Plan("blink", params, facts, guarantee, schedule, split, published)
 
 
-def _split(params: Params, budget: base.Budget) -> _Split:
+def _split(params: Params, budget: base.Budget, attributes: Graph) -> Made:
     """An edge costs r·ε_a + 2ε_d, provably; published: one list, ε_a + ε_d."""
     answers = _ENDS if params.reports == "both" else 1
     if not budget.private:
-        return _Split(answers, np.inf, np.inf, np.inf)
+        return Made(attributes, answers, np.inf, np.inf, np.inf)
     published = budget.calibrated_by == "published"
     of_list = budget.epsilon if published else budget.epsilon / _ENDS
-    share = params.degree_share
-    if share == "auto":
-        share = _DEGREES_BELOW if of_list < _LITTLE else _DEGREES_ABOVE
-    degree = share * of_list
-    return _Split(answers, of_list - degree if published else (budget.epsilon - _ENDS * degree) / answers, degree, of_list)
+    degree = of_list * (_DEGREES_BELOW if of_list < _LITTLE else _DEGREES_ABOVE)
+    if params.degree_share != "auto":
+        degree = of_list * params.degree_share
+    return Made(
+        attributes, answers, of_list - degree if published else (budget.epsilon - _ENDS * degree) / answers, degree, of_list
+    )
 
 
-def _releases(params: Params, facts: base.PublicFacts, split: _Split, client: int) -> tuple[PlannedRelease, ...]:
+def _releases(params: Params, facts: base.PublicFacts, split: Made, client: int) -> tuple[PlannedRelease, ...]:
     if params.links == "none":
         return ()
     n, now = facts.sizes.clients[client], range(1)
@@ -197,21 +179,19 @@ def client(
     if plan.params.links == "none":
         return {}
     edges = np.column_stack(sp.triu(work, k=1, format="coo").coords).astype(np.int32)
-    sent = {f"answers {number}": desk.release("answers", edges) for number in range(plan.made.split.answers)}
-    if np.isfinite(plan.made.split.degree):
+    sent = {f"answers {number}": desk.release("answers", edges) for number in range(plan.made.answers)}
+    if np.isfinite(plan.made.degree):
         sent["degrees"] = desk.release("degrees", np.diff(work.indptr).astype(np.float64))
     return sent
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Guess the graph of every client, put them together, and train on them."""
-    split, links = plan.made.split, plan.params.links
+    split, links = plan.made, plan.params.links
     if links == "none":
         return state
     members, n = plan.facts.membership.nodes, plan.facts.sizes.num_nodes
-    parts = []
-    guessed = []
-    degrees = np.zeros(n)
+    parts, guessed, degrees = [], [], np.zeros(n)
     for place, nodes in enumerate(members):
         said = np.concatenate([inbox.each[f"answers {number}"][place] for number in range(split.answers)])
         ends = np.concatenate([said, said[:, ::-1]])
@@ -228,7 +208,6 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 
 def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_nodes: int) -> sp.csr_array:
-    """Graphs of clients over the numbers of all nodes."""
     joint = sp.csr_array(sp.block_diag(parts, format="csr"))
     order = np.empty(num_nodes, dtype=np.int64)
     order[np.concatenate(members)] = np.arange(num_nodes)
@@ -236,7 +215,6 @@ def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_node
 
 
 def _learnt(plan: Planned, adjacency: sp.csr_array, seed: int) -> np.ndarray:
-    """[n, c], scores of a GCN that was trained on the guessed graph."""
     how = PublicTrainingSteps(plan.params.epochs, plan.params.training_rate, plan.params.weight_decay)
     return gcn.train_gcn_scores(plan.made.attributes, adjacency, plan.params.hidden, how, np.random.default_rng(seed))
 
@@ -252,7 +230,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
     graph: what is known, without the pairs. Other pairs of a node are as likely there as not, so a degree is held against the
     known one and half of its other pairs. Without noise only the sign means something. None where nothing was released.
     """
-    memory, split = state.memory, plan.made.split
+    memory, split = state.memory, plan.made
     if memory.yeses is None or memory.degrees is None:
         return None
     yes = np.asarray(memory.yeses[pairs[:, 0], pairs[:, 1]]).ravel().astype(np.float64)

@@ -60,8 +60,6 @@ _K_EDGES = (
 
 
 class Params(Settings):
-    """Settings."""
-
     neighbours: int = Field(1, ge=1, description="edges of one node that are protected together at ε: k-neighbour level")
     steps: int = Field(40, ge=0, description="gradient steps of the network on adjacency rows T; 0: no edge is read (ε = 0)")
     rows_share: float = Field(0.5, gt=0, lt=1, description="share of the squared loss for the released rows")
@@ -131,43 +129,32 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
     bounds = (EndsClippedSum(params.clip, n, sensitivity_kernel_name(clip_per_sample)), EndsSimplexRows(n))
     noised: tuple[tuple[NoiseMechanism, Event], ...] = (base.PLAN_WITHOUT_NOISE,) * 2
-    published, min_clients = None, 1
+    published, min_clients, notes = 0.0 if budget.private else None, 1, tuple[str, ...]()
     if budget.private and steps:
         whole = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
         wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
         true = tuple(sensitivity_l2(bound, relation) for bound in bounds)
         claimed = (_CLAIMED_GRADIENT * params.clip, _CLAIMED_ROWS)
         rows = (1 + params.neighbours) / _ENDS  # so many times those that one edge turns
-        of = [
-            c * f
-            for c, f in zip(claimed if budget.calibrated_by == "published" else true, (rows, math.sqrt(rows)), strict=True)
-        ]
-        stds = [multiplier * change for multiplier, change in zip(wanted, of, strict=True)]
+        priced = claimed if budget.calibrated_by == "published" else true
+        stds = (wanted[0] * (priced[0] * rows), wanted[1] * (priced[1] * math.sqrt(rows)))
         shares = [base.plan_gradient_std(1.0, std, facts) for std in stds]
         min_clients = shares[0][1]
-        priced = zip(shares, stds, true, strict=True)
-        noised = tuple((GaussianNoise(share), Gaussian(std / change)) for (share, _), std, change in priced)
+        events = [Gaussian(std / change) for std, change in zip(stds, true, strict=True)]
+        noised = tuple((GaussianNoise(share), event) for (share, _), event in zip(shares, events, strict=True))
         published = gaussian.epsilon(math.hypot(math.sqrt(steps) * claimed[0] / stds[0], claimed[1] / stds[1]), budget.delta)
+        if params.neighbours > 1:
+            one, two = (event.noise_multiplier for event in events)
+            together = gaussian.epsilon(math.hypot(math.sqrt(steps) * rows / one, math.sqrt(rows) / two), budget.delta)
+            notes = (_K_EDGES.format(k=params.neighbours, epsilon=together, rows=1 + params.neighbours),)
     releases = (
         PlannedRelease("gradient", bounds[0], *noised[0], range(steps)),
         PlannedRelease("rows", bounds[1], *noised[1], range(steps, steps + 1)),
     )
     made = Made(attributes, Layout((n, facts.sizes.num_classes)))
-    if budget.private and not steps:
-        published = 0.0
     guarantee = base.guarantee_from_facts(facts, relation, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
     schedule = base.PlanSchedule(steps + 1 if steps else 0, releases if steps else (), min_clients)
-    return base.Plan("dpdgc", params, facts, guarantee, schedule, made, published, notes=_notes(params, noised, budget))
-
-
-def _notes(params: Params, noised: tuple[tuple[NoiseMechanism, Event], ...], budget: base.Budget) -> tuple[str, ...]:
-    """What k edges of one node cost together."""
-    one, two = (event for _, event in noised)
-    if params.neighbours == 1 or not isinstance(one, Gaussian) or not isinstance(two, Gaussian):
-        return ()
-    rows = (1 + params.neighbours) / _ENDS
-    mu = math.hypot(math.sqrt(params.steps) * rows / one.noise_multiplier, math.sqrt(rows) / two.noise_multiplier)
-    return (_K_EDGES.format(k=params.neighbours, epsilon=gaussian.epsilon(mu, budget.delta), rows=1 + params.neighbours),)
+    return base.Plan("dpdgc", params, facts, guarantee, schedule, made, published, notes=notes)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -223,9 +210,8 @@ def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
         inputs.append((memory.released - 1 / classes).astype(np.float32))
     widths = (*((p.classifier,) if p.classifier else ()), classes)
     how = public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3)
-    return public.classify_by_public_training(inputs, labels, widths, how, True, np.random.default_rng(memory.seed)).scores(
-        inputs
-    )
+    rng = np.random.default_rng(memory.seed)
+    return public.classify_by_public_training(inputs, labels, widths, how, True, rng).scores(inputs)
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:

@@ -8,11 +8,9 @@ what. After round K the server trains the classifier on [H⁰ … Hᴷ].
   it; of the private graph only the noisy hops have been used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -29,8 +27,6 @@ from fedgraph.types import Graph
 
 
 class Params(NoisyHopSettings):
-    """Settings of ``gap_edge``."""
-
     encoder: Literal["classes", "published", "hidden", "none"] = Field(
         "classes",
         description="what is aggregated; published: networks and training of GAP's released code (16 units, depth: all)",
@@ -48,7 +44,7 @@ class Params(NoisyHopSettings):
     )
 
     @model_validator(mode="after")
-    def _published_reads_all(self) -> Params:
+    def _published_reads_all(self) -> Self:
         if self.encoder == "published" and self.depth != "all":
             raise ValueError("encoder: published trains on every hop, as the released code does; write depth: all with it")
         return self
@@ -108,9 +104,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _encoder(params: Params) -> public.PublicTrainingEncoder:
-    return public.PublicTrainingEncoder(
-        params.encoder, params.hidden, params.folds, public.PublicTrainingSteps(params.epochs, 0.01, 5e-4)
-    )
+    how = public.PublicTrainingSteps(params.epochs, 0.01, 5e-4)
+    return public.PublicTrainingEncoder(params.encoder, params.hidden, params.folds, how)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -146,24 +141,22 @@ def _after_hop(plan: Planned, memory: Memory, rows: np.ndarray) -> base.State[Me
     p, inputs = plan.params, list(memory.inputs)
     if len(inputs) <= p.hops:
         return base.State({"rows": rows}, memory)
-    labels, rng = plan.made.attributes.labels, np.random.default_rng(memory.seed)
+    labels, rng, classes = plan.made.attributes.labels, np.random.default_rng(memory.seed), plan.facts.sizes.num_classes
     chosen: HopNetworkShape | public.PublicTrainingClassifier
     if p.encoder == "published":
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
-        chosen = gap_networks.train_gap_network_classifier(
-            inputs, labels, p.hidden, plan.facts.sizes.num_classes, p.epochs, rng
-        )
+        chosen = gap_networks.train_gap_network_classifier(inputs, labels, p.hidden, classes, p.epochs, rng)
     else:
-        widths = (*((p.classifier,) if p.classifier else ()), plan.facts.sizes.num_classes)
-        chosen = public.classify_by_public_training(
-            inputs, labels, widths, public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3), p.chooses, rng
+        widths, how = (
+            (*((p.classifier,) if p.classifier else ()), classes),
+            public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3),
         )
+        chosen = public.classify_by_public_training(inputs, labels, widths, how, p.chooses, rng)
     return base.State({}, replace(memory, classifier=chosen, scores=_scores(chosen, inputs)))
 
 
 def _scores(chosen: HopNetworkShape | public.PublicTrainingClassifier, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """[n, c]."""
     if isinstance(chosen, public.PublicTrainingClassifier):
         return chosen.scores(inputs)
     from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
@@ -171,6 +164,7 @@ def _scores(chosen: HopNetworkShape | public.PublicTrainingClassifier, inputs: S
     return gap_networks.score_with_gap_network(chosen, inputs)
 
 
+_QUICK, _FEATURES_ALONE = {"epochs": 30}, {"label": "no edges", "hops": 0, "folds": 2}
 _NO_EDGES = "reads no edge: a private method has to be better than this"
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
@@ -180,12 +174,8 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     drafts=(
         base.MethodDraft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
         base.MethodDraft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),
-        base.MethodDraft(
-            "federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick={"epochs": 30}
-        ),
-        base.MethodDraft(
-            "federation", "edge", {"label": "no edges", "hops": 0, "folds": 2}, _NO_EDGES, compared=True, quick={"epochs": 30}
-        ),
+        base.MethodDraft("federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick=_QUICK),
+        base.MethodDraft("federation", "edge", _FEATURES_ALONE, _NO_EDGES, compared=True, quick=_QUICK),
     ),
     evidence=noisy_hops.evidence,
 )

@@ -7,42 +7,23 @@ degrees (``node_caps``); as published it is √D, which only holds if no node ha
 restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.per_sample import (
-    clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
-    overlap_per_sample,
-)
-from fedgraph.learning.late import torch
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.layers.layouts import Layout, layout_logits
-from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device
+from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix
 from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
 from fedgraph.learning.optimisers.public_training import centre_public_training_probabilities, public_training_hidden_units
 from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
-from fedgraph.methods.base.node_caps import (
-    NodeCapHops,
-    NodeCaps,
-    NodeCapSettings,
-    Work,
-    aggregate_capped_rows,
-    node_caps_descent,
-    node_caps_directions,
-    node_caps_key,
-    node_caps_rows,
-    plan_node_caps,
-    release_node_caps_hop,
-)
+from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work, node_caps_descent
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.sensitivity import sensitivity_kernel_name
 from fedgraph.privacy.units import Unit
@@ -60,8 +41,6 @@ _Stage = Literal["encoder", "classifier"]
 
 
 class Params(NodeCapSettings):
-    """Settings of ``gap_node``."""
-
     encoder: Literal["classes", "hidden", "none"] = Field("classes", description="what is aggregated")
     hidden: int = Field(64, ge=1, description="hidden units of the encoder")
     steps: int = Field(60, ge=1, description="gradient steps of the encoder, and again of the classifier")
@@ -78,64 +57,43 @@ class Made:
         first: T, the rounds of the encoder; 0 where there is none.
         caps: how much of each neighbour a hop hears.
         basis: public directions [d, k] that features are projected on, or None.
-        encoder: layout of its parameters.
-        classifier: layout of its parameters.
+        layouts: of the parameters of each stage.
     """
 
     first: int
     caps: NodeCaps
     basis: np.ndarray | None
-    encoder: Layout
-    classifier: Layout
+    layouts: Mapping[_Stage, Layout]
 
-    def layout(self, stage: _Stage) -> Layout:
-        return self.encoder if stage == "encoder" else self.classifier
-
-
-@dataclass(frozen=True, eq=False)
-class Memory:
-    """What the server remembers.
-
-    Attributes:
-        encoder: how far its descent is.
-        classifier: how far its descent is.
-    """
-
-    encoder: Descended
-    classifier: Descended
+    def stage(self, round_: int) -> _Stage:
+        return "encoder" if round_ < self.first else "classifier"
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
+_Memory: TypeAlias = Mapping[_Stage, Descended]  # how far the descent of each stage is
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise multipliers of both stages and of the hops, and every release."""
     first = 0 if params.encoder == "none" else params.steps
-    return plan_node_caps(
-        "gap_node",
-        params,
-        facts,
-        budget,
-        {"classifier": range(first, first + params.steps), "encoder": range(first)},
-        (NodeCapHops("aggregate", first, params.hops),),
-        sensitivity_kernel_name(clip_per_sample),
-        lambda capped: _made(params, facts, first, capped),
-        _DISPUTED,
-    )
+
+    def make(capped: NodeCaps) -> Made:
+        basis, inputs = node_caps.node_caps_directions(params.projection, facts)
+        classes = facts.sizes.num_classes
+        widths = (inputs, params.hidden, classes) if params.encoder == "hidden" else (inputs, classes)
+        sent = {"none": inputs, "hidden": params.hidden, "classes": classes}[params.encoder]
+        layouts: dict[_Stage, Layout] = {"encoder": Layout(widths), "classifier": Layout((sent * (params.hops + 1), classes))}
+        return Made(first, capped, basis, layouts)
+
+    gradients = {"classifier": range(first, first + params.steps), "encoder": range(first)}
+    hops, kernel = (("aggregate", first, params.hops),), sensitivity_kernel_name(clip_per_sample)
+    return node_caps.plan_node_caps("gap_node", params, facts, budget, gradients, hops, kernel, make, _DISPUTED)
 
 
-def _made(params: Params, facts: base.PublicFacts, first: int, capped: NodeCaps) -> Made:
-    basis, inputs = node_caps_directions(params.projection, facts)
-    classes = facts.sizes.num_classes
-    widths = (inputs, params.hidden, classes) if params.encoder == "hidden" else (inputs, classes)
-    sent = {"none": inputs, "hidden": params.hidden, "classes": classes}[params.encoder]
-    return Made(first, capped, basis, Layout(widths), Layout((sent * (params.hops + 1), classes)))
-
-
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
     descent = node_caps_descent(plan.params)
-    memory = Memory(descent.start(plan.made.encoder.start(rng)), descent.start(plan.made.classifier.start(rng)))
-    return base.State({"encoder": memory.encoder.parameters, "classifier": memory.classifier.parameters}, memory)
+    memory = {stage: descent.start(layout.start(rng)) for stage, layout in plan.made.layouts.items()}
+    return base.State({stage: descended.parameters for stage, descended in memory.items()}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
@@ -144,45 +102,28 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
-    stage: _Stage = "encoder" if round_ < plan.made.first else "classifier"
-    hops: dict[str, Released] = {}
-    shown = hops if plan.watch.opened else None
-    x = work.x if stage == "encoder" else _noisy_rows(plan, work, model, round_, streams, desk, shown)
+    stage, shown = plan.made.stage(round_), dict[str, Released]()
+    x: TorchMatrix = work.x
+    if stage == "classifier":  # [H⁰ … Hᴷ] with the noise of round T, from the cache where it is there
+        key, first = node_caps.node_caps_key(streams, model["encoder"]), plan.made.first
+        if key not in work.hops or round_ == first:
+            rows = [scale_to_unit_length(_sent(plan, model["encoder"], work.x))]
+            for number in range(plan.params.hops):
+                sums = node_caps.aggregate_capped_rows(work.adjacency, rows[-1])
+                rows.append(node_caps.release_node_caps_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
+            work.hops.clear()
+            work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
+        x = work.hops[key]
 
     def gradient() -> np.ndarray:
         mask = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        return clip_per_sample(
-            plan.made.layout(stage), model[stage], x, mask_descent_labels(work.labels, mask), plan.params.clip
-        )
+        known = mask_descent_labels(work.labels, mask)
+        return clip_per_sample(plan.made.layouts[stage], model[stage], x, known, plan.params.clip)
 
-    return {"gradient": desk.release(stage, gradient), **hops}
-
-
-def _noisy_rows(
-    plan: Planned,
-    work: Work,
-    model: base.Model,
-    round_: int,
-    streams: base.PlanStreams,
-    desk: Desk,
-    shown: dict[str, Released] | None = None,
-) -> DenseMatrix:
-    """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there. shown: takes the noisy hops of round T, for an
-    attack that reads all that is priced (``plan.watch.opened``).
-    """
-    key, first = node_caps_key(streams, model["encoder"]), plan.made.first
-    if key not in work.hops or round_ == first:
-        rows = [scale_to_unit_length(_sent(plan, model["encoder"], work.x))]
-        for number in range(plan.params.hops):
-            sums = aggregate_capped_rows(work.adjacency, rows[-1])
-            rows.append(release_node_caps_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
-        work.hops.clear()
-        work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
-    return work.hops[key]
+    return {"gradient": desk.release(stage, gradient), **(shown if plan.watch.opened else {})}
 
 
 def _hop_name(number: int) -> str:
-    """Of a hop in a message, where an attack reads it."""
     return f"hop {number}"
 
 
@@ -191,46 +132,44 @@ def _sent(plan: Planned, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()
     if plan.params.encoder == "hidden":
-        return public_training_hidden_units(plan.made.encoder, encoder, x)
-    return centre_public_training_probabilities(layout_logits(plan.made.encoder, encoder, x))
+        return public_training_hidden_units(plan.made.layouts["encoder"], encoder, x)
+    return centre_public_training_probabilities(layout_logits(plan.made.layouts["encoder"], encoder, x))
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """One step on the mean over the public number of nodes; the encoder is frozen at its averaged iterate."""
-    first, before = plan.made.first, state.memory
-    number = inbox.round if inbox.round < first else inbox.round - first
+    stage, number = plan.made.stage(inbox.round), inbox.round % plan.params.steps
     mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * plan.params.sampling_rate)
-    stage: _Stage = "encoder" if inbox.round < first else "classifier"
-    after = node_caps_descent(plan.params).step(before.encoder if stage == "encoder" else before.classifier, mean, number)
-    memory = Memory(after, before.classifier) if stage == "encoder" else Memory(before.encoder, after)
+    after = node_caps_descent(plan.params).step(state.memory[stage], mean, number)
     shown = after.average if number == plan.params.steps - 1 else after.parameters
-    return base.State({**state.model, stage: shown}, memory)
+    return base.State({**state.model, stage: shown}, {**state.memory, stage: after})
 
 
-def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[_Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
-    return layout_logits(plan.made.classifier, state.model["classifier"], _in_clear(plan, state, graph))
+    return layout_logits(plan.made.layouts["classifier"], state.model["classifier"], _in_clear(plan, state, graph))
 
 
-def _in_clear(plan: Planned, state: base.State[Memory], graph: Graph) -> DenseMatrix:
+def _in_clear(plan: Planned, state: base.State[_Memory], graph: Graph) -> DenseMatrix:
     """[H⁰ … Hᴷ] of ``graph`` without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
-    rows = [scale_to_unit_length(_sent(plan, state.model["encoder"], node_caps_rows(graph, plan.made.basis)))]
+    own = node_caps.node_caps_rows(graph, plan.made.basis)
+    rows = [scale_to_unit_length(_sent(plan, state.model["encoder"], own))]
     for _ in range(plan.params.hops):
-        rows.append(scale_to_unit_length(aggregate_capped_rows(adjacency, rows[-1])))
+        rows.append(scale_to_unit_length(node_caps.aggregate_capped_rows(adjacency, rows[-1])))
     return DenseMatrix(np.concatenate(rows, axis=1))
 
 
-def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
+def tuned(plan: Planned, state: base.State[_Memory], graph: Graph, rng: np.random.Generator) -> base.State[_Memory]:
     """With the classifier after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     x = _in_clear(plan, state, graph)
-    own = own_models.tune_own_model(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
+    own = own_models.tune_own_model(plan.made.layouts["classifier"], state.model["classifier"], x, graph.labels, rng)
     return replace(state, model={**state.model, "classifier": own})
 
 
 def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: some message is a sum over rows that somebody who sees it knows."""
-    size = max(plan.made.encoder.num_parameters, plan.made.classifier.num_parameters)
+    size = max(layout.num_parameters for layout in plan.made.layouts.values())
     readable = plan.made.first > 0 or plan.watch.opened
     return readable and plan.params.sampling_rate == 1 and seen.seen_rounds_worth_keeping(plan, size)
 
@@ -251,26 +190,26 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
     weights = seen.seen_known_shares(plan, state, units)
     if weights is None:
         return None
-    found = np.zeros(weights.size)
-    hops = _hops(plan, state)
-    for number, nodes in enumerate(seen.seen_groups(plan)):
-        part, coins = graph.induced(nodes), seen.SeenCoins.of(nodes, units[:, 0])
-        x, labels = node_caps_rows(part, plan.made.basis), torch.tensor(part.labels, device=torch_device())
-        of_stage: dict[_Stage, tuple[Any, np.ndarray]] = {"encoder": (x, overlap_per_sample(x, coins.rows))}
+    hops = _shown_hops(plan, state)
+
+    def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
+        part = graph.induced(nodes)
+        x = node_caps.node_caps_rows(part, plan.made.basis)
+        rows = {"encoder": seen.SeenRows(coins, x, part.labels, weights[nodes])}
         for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            stage: _Stage = "encoder" if round_ < plan.made.first else "classifier"
-            if stage == "classifier" and stage not in of_stage:
+            stage = plan.made.stage(round_)
+            if stage not in rows:
                 if not hops:
                     break
-                of_stage[stage] = _joined(plan, model, x, [hop[number] for hop in hops], coins.rows)
-            rows, overlap = of_stage[stage]
-            at = (plan.made.layout(stage), model[stage], rows, labels, plan.params.clip)
-            coins.add(multiply_per_sample(*at, overlap, coins.rows), multiply_per_sample_rest(*at, message, weights[nodes]))
-        found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, "classifier", plan.params.clip))
-    return found[units[:, 0]]
+                every = [scale_to_unit_length(h) for h in (_sent(plan, model["encoder"], x), *(hop[number] for hop in hops))]
+                joined = DenseMatrix(np.concatenate(every, axis=1))
+                rows[stage] = seen.SeenRows(coins, joined, part.labels, weights[nodes])
+            rows[stage].read(plan.made.layouts[stage], model[stage], plan.params.clip, message)
+
+    return seen.seen_coins(plan, units, seen.seen_groups(plan), "classifier", plan.params.clip, read)
 
 
-def _hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:
+def _shown_hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:
     """The noisy hops as they were released, each a list over clients; none where they stayed with their client."""
     for _, inbox in state.seen:
         if inbox.round == plan.made.first:
@@ -278,14 +217,7 @@ def _hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:
     return []
 
 
-def _joined(plan: Planned, model: base.Model, x: Any, hops: list[np.ndarray], of: np.ndarray) -> tuple[DenseMatrix, np.ndarray]:
-    """(the classifier's rows of one client, products of those ``of``)."""
-    parts = [scale_to_unit_length(_sent(plan, model["encoder"], x)), *(scale_to_unit_length(hop) for hop in hops)]
-    rows = DenseMatrix(np.concatenate(parts, axis=1))
-    return rows, overlap_per_sample(rows, of)
-
-
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, Made, Work, _Memory] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(base.MethodSituation("inductive", settings={"steps": 4, "projection": 16}),),

@@ -20,8 +20,8 @@ all of it. It is also the dispute about GAP: there a node's own embedding is rel
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -29,12 +29,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.clipping.per_sample import (
-    clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
-    overlap_per_sample,
-)
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.clipping.subgraphs import join_subgraph_inputs
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import Layout, layout_logits
@@ -57,8 +52,6 @@ REFERENCE = base.method_bibtex("xiang2024preserving")
 
 
 class Params(Settings):
-    """Settings."""
-
     cap: Literal["all", "limit", "promised"] = Field("all", description="what bounds a node's neighbours m")
     degree: int = Field(10, ge=1, description="m of cap: limit and cap: promised")
     mentions: float = Field(1.0, ge=0, description="M, neighbours that mention a node on average where it has all m of them")
@@ -116,10 +109,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     events = [free] * len(others)
     claimed, min_clients = None, 1
     if budget.private:
-        multiplier = _multiplier(params, tuple(zip(rates, others, strict=True)), max(facts.sizes.clients), budget)
-        claimed = published.epsilon(
-            multiplier, params.sampling_rate, params.mentions, max(facts.sizes.clients), params.steps, budget.delta
-        )
+        largest = max(facts.sizes.clients)
+        multiplier = _multiplier(params, set(zip(rates, others, strict=True)), largest, budget)
+        asked = (params.sampling_rate, params.mentions, largest, params.steps, budget.delta)
+        claimed = published.epsilon(multiplier, *asked)
         events = [_event(params, multiplier, p, m) for p, m in zip(rates, others, strict=True)]
         std, min_clients = base.plan_gradient_std(multiplier, params.clip, facts)
         heavy = params.noise == "laplace"
@@ -143,19 +136,17 @@ def _event(params: Params, multiplier: float, rate: float, others: int) -> Event
     return MentionedGaussian(multiplier, params.sampling_rate, rate, others, params.noise == "laplace")
 
 
-def _multiplier(params: Params, sizes: tuple[tuple[float, int], ...], units: int, budget: base.Budget) -> float:
+def _multiplier(params: Params, sizes: set[tuple[float, int]], units: int, budget: base.Budget) -> float:
     """σ / clip; published: Theorem 2."""
     if budget.calibrated_by == "published":
         how = (params.sampling_rate, params.mentions, units, params.steps, budget.delta)
         return calibrate.calibrate_published(lambda m: published.epsilon(m, *how), budget.epsilon)
-    return max(
-        calibrate.calibrate_noise(
-            lambda s, rate=rate, others=others: Repeated(_event(params, s, rate, others), params.steps),  # type: ignore[misc]
-            budget.epsilon,
-            budget.delta,
-        )
-        for rate, others in set(sizes)
-    )
+
+    def steps(multiplier: float, rate: float, others: int) -> Event:
+        return Repeated(_event(params, multiplier, rate, others), params.steps)
+
+    at = (budget.epsilon, budget.delta)
+    return max(calibrate.calibrate_noise(partial(steps, rate=p, others=m), *at) for p, m in sizes)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
@@ -169,12 +160,8 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
         adjacency = limit_neighbours(adjacency, plan.params.degree, subgraph.nodes, NODE_CAP_COIN)
     elif plan.params.cap == "limit":
         require_neighbour_limit(adjacency, plan.params.degree, subgraph.nodes)
-    return Work(
-        node_caps_sparse_rows(graph, plan.made.basis),
-        adjacency,
-        torch.tensor(graph.labels, device=torch_device()),
-        subgraph.client,
-    )
+    labels = torch.tensor(graph.labels, device=torch_device())
+    return Work(node_caps_sparse_rows(graph, plan.made.basis), adjacency, labels, subgraph.client)
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
@@ -184,9 +171,8 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         drawn = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
         kept = _mentioned(work.adjacency, drawn, plan.made.rates[work.number], streams.generator("mentions"))
         x = FeatureMatrix(join_subgraph_inputs(work.features, kept))
-        return clip_per_sample(
-            plan.made.layout, model["parameters"], x, mask_descent_labels(work.labels, drawn), plan.params.clip
-        )
+        labels = mask_descent_labels(work.labels, drawn)
+        return clip_per_sample(plan.made.layout, model["parameters"], x, labels, plan.params.clip)
 
     return {"gradient": desk.release("model", gradient)}
 
@@ -208,15 +194,12 @@ def server(plan: Planned, state: base.State[Descended], inbox: base.PlanInbox) -
 
 def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph; every neighbour is mentioned."""
-    rows = FeatureMatrix(
-        join_subgraph_inputs(node_caps_sparse_rows(graph, plan.made.basis), sp.csr_array(graph.adjacency.astype(np.float32)))
-    )
+    rows = _rows(plan, graph, sp.csr_array(graph.adjacency.astype(np.float32)))
     return layout_logits(plan.made.layout, state.memory.average, rows)
 
 
-def reads_rounds(plan: Planned) -> bool:
-    """Whether the rounds of a run should be kept: for a viewer who sees them."""
-    return seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters)
+def _rows(plan: Planned, graph: Graph, mentioned: sp.csr_array) -> FeatureMatrix:
+    return FeatureMatrix(join_subgraph_inputs(node_caps_sparse_rows(graph, plan.made.basis), mentioned))
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -227,37 +210,24 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     """
     if not state.seen:
         return None
-    p, found = plan.params, np.zeros(plan.facts.sizes.num_nodes)
-    weights = np.full(found.size, p.sampling_rate)
+    weights = np.full(plan.facts.sizes.num_nodes, plan.params.sampling_rate)
     weights[units[:, 0]] /= 2
-    for number, order in enumerate(seen.seen_groups(plan)):
-        part = graph.induced(order)
-        x = FeatureMatrix(
-            join_subgraph_inputs(
-                node_caps_sparse_rows(part, plan.made.basis), sp.csr_array(part.adjacency.shape, dtype=np.float32)
-            )
-        )
-        labels = torch.tensor(part.labels, device=torch_device())
-        coins = seen.SeenCoins.of(order, units[:, 0])
-        overlap = overlap_per_sample(x, coins.rows)
-        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            one = (plan.made.layout, model["parameters"], x, labels, p.clip)
-            left = multiply_per_sample_rest(*one, message, weights[order])
-            coins.add(p.sampling_rate**2 * multiply_per_sample(*one, overlap, coins.rows), p.sampling_rate * left)
-        found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, "model", p.clip))
-    return found[units[:, 0]]
 
+    def alone(part: Graph) -> FeatureMatrix:
+        return _rows(plan, part, sp.csr_array(part.adjacency.shape, dtype=np.float32))
 
-_SMALL: Mapping[str, object] = {"steps": 5, "projection": 16}
+    at = (plan.made.layout, plan.params.clip, alone, weights, plan.params.sampling_rate)
+    return seen.read_seen_rows(plan, state, graph, units, *at)
+
 
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
-        base.MethodSituation("inductive", settings=_SMALL),
-        base.MethodSituation("inductive", settings={**_SMALL, "cap": "promised", "noise": "laplace", "steps": 2}),
+        base.MethodSituation("inductive", settings={"steps": 5, "projection": 16}),
+        base.MethodSituation("inductive", settings={"steps": 2, "projection": 16, "cap": "promised", "noise": "laplace"}),
     ),
     answers_every_round=True,
-    reads_rounds=reads_rounds,
+    reads_rounds=lambda plan: seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters),
     evidence=evidence,
 )

@@ -27,22 +27,9 @@ REFERENCE = base.method_bibtex("liben2007link")
 
 
 class Params(Settings):
-    """Settings of ``link_clear``."""
-
     model: Literal["adamic-adar", "common", "resource", "preferential", "gcn", "sage"] = Field(
         "adamic-adar", description="shared neighbours weighed by 1/log degree, by 1, by 1/degree; degrees; or a trained encoder"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """What the plan made of public facts.
-
-    Attributes:
-        attributes: every node's public features.
-    """
-
-    attributes: Graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +47,7 @@ class Memory:
     rows: np.ndarray | None = None
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public features
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -69,10 +56,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC)
     shown = PlannedRelease("edges", Unbounded(), Disclose("no privacy was asked for"), Unprotected("edges in clear"), range(1))
-    made = Made(facts.public.attributes)
     guarantee = base.guarantee_from_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False)
-    schedule = base.PlanSchedule(1, (shown,), 1)
-    return base.Plan("link_clear", params, facts, guarantee, schedule, made)
+    return base.Plan("link_clear", params, facts, guarantee, base.PlanSchedule(1, (shown,), 1), facts.public.attributes)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -93,7 +78,7 @@ def client(
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The union of all edges, and the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
-    graph = replace(plan.made.attributes, adjacency=links.link_adjacency(every, plan.facts.sizes.num_nodes))
+    graph = replace(plan.made, adjacency=links.link_adjacency(every, plan.facts.sizes.num_nodes))
     rows = links.fit_link_encoder(graph, state.memory.seed, plan.params.model) if plan.params.model in {"gcn", "sage"} else None
     return base.State({}, replace(state.memory, graph=graph, rows=rows))
 
@@ -108,7 +93,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
     return links.score_links_heuristically(plan.params.model, memory.graph.adjacency, pairs)
 
 
-OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
+OFFERS: base.Offers[Params, Graph, np.ndarray, Memory] = base.Offers(
     kind="linker",
     reads=lambda plan: base.MethodReads.PRIVATE_EDGES,
     units=(Unit.EDGE,),

@@ -26,6 +26,7 @@ them. A score is computed from released values, so any pair may be asked, and an
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -56,8 +57,6 @@ _RANDOM = 20_000  # random pairs that stand for pairs without an edge
 
 
 class Params(Settings):
-    """Settings of ``link_hops``."""
-
     hops: int = Field(1, ge=0, le=4, description="sums over neighbours K; 0: features alone")
     rows: Literal["auto", "features", "random", "both"] = Field(
         "auto", description="what is summed: features, random signs, or both; auto: features where there are any, else random"
@@ -219,8 +218,8 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or what teaches."""
     if round_ >= plan.params.hops:
         if plan.params.decoder == "sum":
-            return {"supervision": desk.release("supervision", lambda: _supervised(plan, work, model))}
-        return {"supervision": desk.release("supervision", lambda: _gradient(plan, work, model, streams))}
+            return {"supervision": desk.release("supervision", partial(_supervised, plan, work, model))}
+        return {"supervision": desk.release("supervision", partial(_gradient, plan, work, model, streams))}
     rows = model["rows"][:, -plan.made.public.shape[1] :]
     return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_noisy_hop(plan, work.adjacency, work.nodes, rows))}
 
@@ -278,8 +277,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         sums = noisy_hops.receive_noisy_hops(plan, inbox)
         rows = np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32)
         return _broadcast(plan, rows, inbox.round + 1)
-    each, before = inbox.each.get("supervision"), state.memory.learnt
-    total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["supervision"])
+    total, before = inbox.sums["supervision"], state.memory.learnt
     if before is None:
         return base.State(state.model, Memory(links.fit_link_direction(_known(plan, state.model, _random(plan)), total)))
     learnt = _learner(plan).step(before, _read(plan, state.model), total, inbox.round - plan.params.hops)

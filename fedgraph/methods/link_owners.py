@@ -46,8 +46,6 @@ _SPREADS = 2.0  # of random pairs, to either side, is what a column tells apart
 
 
 class Params(Settings):
-    """Settings of ``link_owners``."""
-
     unit: Literal["node", "entity"] = Field("node", description="whose edges are private together: a node's, or an owner's")
     limit: int = Field(10, ge=1, description="D: edges that one person counts for at most; a public guess of twice the usual")
     learns: bool = Field(True, description="whether edges are read at all; false: public features alone, which costs nothing")
@@ -87,18 +85,8 @@ class Made:
         return self.said_of(_random(len(self.rows), self.key))
 
 
-@dataclass(frozen=True, eq=False)
-class Memory:
-    """What the server remembers.
-
-    Attributes:
-        direction: float64 [d], of the discriminant, once it is there.
-    """
-
-    direction: np.ndarray | None = None
-
-
 Planned: TypeAlias = base.Plan[Params, Made]
+_Memory: TypeAlias = np.ndarray | None  # float64 [d], the direction of the discriminant, once it is there
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -113,8 +101,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             "person would be at several clients, which nobody has priced. Write cut_edges: dropped, or method: link_hops"
         )
     rows = links.public_link_rows(attributes.features, _COSINE, n)
-    few = links.public_link_rows(attributes.features, params.width, n) if params.width else rows[:, :0]
-    few = few[:, : params.width]
+    few = links.public_link_rows(attributes.features, params.width, n)[:, : params.width] if params.width else rows[:, :0]
     scale = links.LinkScale.of_random(_raw(rows, few, _random(n, n)))
     bound = OwnedRows(params.limit, 1 + scale.centre.size)
     owned = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
@@ -123,7 +110,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     min_clients, whole = 1, 0.0
     if budget.private:
         multiplier = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
-        change = bound.sensitivity_l2(owned) * (_holders(facts) if entity else 1.0)
+        # by what more clients that hold edges of one owner move what the viewer sees, in units of one client's noise
+        summed, clients = facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, facts.sizes.num_clients
+        holders = (float(clients) if summed else math.sqrt(clients)) if entity else 1.0
+        change = bound.sensitivity_l2(owned) * holders
         std, min_clients = base.plan_gradient_std(multiplier, change, facts)
         noise = (GaussianNoise(std), Gaussian(multiplier))
         whole = std * math.sqrt(facts.sizes.num_clients)
@@ -133,12 +123,6 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False)
     schedule = base.PlanSchedule(1, releases, min_clients=min_clients)
     return base.Plan("link_owners", params, facts, guarantee, schedule, made)
-
-
-def _holders(facts: base.PublicFacts) -> float:
-    """By what more clients that hold edges of one owner move what the viewer sees, in units of one client's noise."""
-    clients = facts.sizes.num_clients
-    return float(clients) if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else math.sqrt(clients)
 
 
 def _raw(rows: np.ndarray, few: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -152,9 +136,9 @@ def _random(num_nodes: int, key: int) -> np.ndarray:
     return links.draw_possible_links(num_nodes, _RANDOM, np.random.default_rng(key))
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
     cosine = np.eye(1, plan.made.centre.size).ravel()
-    return base.State({}, Memory(None if plan.params.learns else cosine))
+    return base.State({}, None if plan.params.learns else cosine)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
@@ -175,21 +159,19 @@ def client(
     return {"sum": desk.release("sum", work)} if plan.params.learns else {}
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """The discriminant of all clients' sums against random pairs."""
     if not plan.params.learns:
         return state
-    each = inbox.each.get("sum")
-    total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["sum"])
-    return base.State({}, Memory(links.fit_link_direction(plan.made.random(), total, plan.made.std)))
+    return base.State({}, links.fit_link_direction(plan.made.random(), inbox.sums["sum"], plan.made.std))
 
 
-def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
+def scores(plan: Planned, state: base.State[_Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], the discriminant of each pair, tails drawn in (arsinh): from the released sum and public features."""
-    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_plan_received(plan, state.memory.direction))
+    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_plan_received(plan, state.memory))
 
 
-OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
+OFFERS: base.Offers[Params, Made, np.ndarray, _Memory] = base.Offers(
     kind="linker",
     reads=lambda plan: base.MethodReads.NOTHING,
     units=(Unit.NODE, Unit.ENTITY),

@@ -45,8 +45,6 @@ _RANDOM_WIDTH = 64  # invented features of the ablation
 
 
 class Params(Settings):
-    """Settings."""
-
     feature_share: float = Field(0.5, gt=0, lt=1, description="share of ε for the features, ε_x/ε; the rest is the label's")
     features: Literal["encoded", "random", "random-bits"] = Field(
         "encoded", description="random, random-bits: ablations without any feature"
@@ -124,7 +122,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         share = params.feature_share if params.features == "encoded" else 0.0
         for_features, for_labels = share * budget.epsilon, (1 - share) * budget.epsilon
         if for_features:
-            m = _num_bits(params, for_features, facts.sizes.num_features)
+            wanted = math.floor(for_features / 2.18) if params.bits == "auto" else params.bits  # Proposition 3.3
+            m = max(1, min(facts.sizes.num_features, wanted))
             encoder = SampledBits(for_features / m, m, params.low, params.high)
             of_features = PlannedRelease("features", bound, encoder, MultiBit(for_features / m, m), range(1))
         response = KaryResponse(for_labels, facts.sizes.num_classes)
@@ -141,17 +140,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     made = Made(facts.public.attributes, keep)
     published = budget.epsilon if budget.private else None
     notes = ("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",)
-    guarantee = Guarantee(
-        Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
-    )
+    protection = Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed)
+    guarantee = Guarantee(protection, budget.delta, facts.membership.holdings, per_end=False)
     schedule = base.PlanSchedule(1, (of_features, of_labels) if params.features == "encoded" else (of_labels,), 1)
     return base.Plan("lpgnn", params, facts, guarantee, schedule, made, published, notes=notes)
-
-
-def _num_bits(params: Params, epsilon: float, num_features: int) -> int:
-    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Proposition 3.3), or the number asked for."""
-    wanted = math.floor(epsilon / 2.18) if params.bits == "auto" else params.bits
-    return max(1, min(num_features, wanted))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -178,16 +170,13 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     features = None
     if "features" in inbox.each:
         order = np.argsort(np.concatenate(facts.membership.nodes))
-        rows = sp.vstack([_signed(plan, part) for part in inbox.each["features"]], format="csr")
-        features = sp.csr_array(rows[order])
+        bits = isinstance(plan.schedule.releases[0].mechanism, SampledBits)
+        rows = [
+            _unit_square(signs_of_bits(part, facts.sizes.num_features)) if bits else sp.csr_array(part.astype(np.float32))
+            for part in inbox.each["features"]
+        ]
+        features = sp.csr_array(sp.vstack(rows, format="csr")[order])
     return base.State({}, Memory(state.memory.seed, labels, features))
-
-
-def _signed(plan: Planned, received: np.ndarray) -> sp.csr_array:
-    """The received features as sparse rows, around the middle of their range; bits have unit mean square."""
-    if isinstance(plan.schedule.releases[0].mechanism, SampledBits):
-        return _unit_square(signs_of_bits(received, plan.facts.sizes.num_features))
-    return sp.csr_array(received.astype(np.float32))
 
 
 def _unit_square(bits: sp.csr_array) -> sp.csr_array:
@@ -199,9 +188,7 @@ def _unit_square(bits: sp.csr_array) -> sp.csr_array:
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
     params, memory = plan.params, state.memory
-    rng = np.random.default_rng(memory.seed)
-    features = memory.features
-    shift = 0.0
+    rng, features, shift = np.random.default_rng(memory.seed), memory.features, 0.0
     mechanism = plan.schedule.releases[0].mechanism
     if params.rows == "rectified" and features is not None and isinstance(mechanism, SampledBits):
         factor, shift = mechanism.rectifier(graph.num_features)
@@ -213,18 +200,8 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         features = _unit_square(signs_of_bits(sent, graph.num_features))
     channel = NoisyGraphChannel(plan.facts.sizes.num_classes, plan.made.keep, params.correction, params.label_hops)
     how = PublicTrainingSteps(params.epochs, params.learning_rate, params.weight_decay)
-    hops = params.feature_hops
-    return train_on_noisy_graph(
-        graph.adjacency,
-        features,
-        base.require_plan_received(plan, memory.labels),
-        channel,
-        params.hidden,
-        hops,
-        how,
-        rng,
-        shift,
-    )
+    labels, hops = base.require_plan_received(plan, memory.labels), params.feature_hops
+    return train_on_noisy_graph(graph.adjacency, features, labels, channel, params.hidden, hops, how, rng, shift)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:

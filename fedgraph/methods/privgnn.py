@@ -16,8 +16,7 @@ the Gaussian noise here, Δ = 1, by Rényi accounting. The released code draws s
 another relation.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -46,8 +45,6 @@ _ONE_ANSWER = SimplexRows(1)
 
 
 class Params(Settings):
-    """Settings."""
-
     queries: int = Field(60, ge=1, description="public nodes that are asked; each is paid for")
     sampling_rate: float = Field(0.3, gt=0, le=1, description="γ, probability that a private node takes part in an answer")
     neighbours: int = Field(100, ge=1, description="K, private nodes of most similar features that a teacher is trained on")
@@ -105,9 +102,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
     relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(_ONE_ANSWER, Relation.NODE_ZERO_OUT)
     mechanism, event = base.PLAN_WITHOUT_NOISE
-    queries = min(params.queries, public.num_nodes)
-    published = None
-    min_clients = 1
+    queries, published, min_clients = min(params.queries, public.num_nodes), None, 1
     if budget.private:
         pipeline = aggregation_noise.NodeAggregation(queries, params.sampling_rate, hops=0, replaced=False)
         reading = budget.calibrated_by
@@ -119,9 +114,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.assume_public_facts(facts))
     made = Made(public, unit_matrix_rows(public.features))
     guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False)
-    schedule = base.PlanSchedule(
-        queries, (PlannedRelease("answer", _ONE_ANSWER, mechanism, event, range(queries)),), min_clients
-    )
+    release = PlannedRelease("answer", _ONE_ANSWER, mechanism, event, range(queries))
+    schedule = base.PlanSchedule(queries, (release,), min_clients)
     return base.Plan("privgnn", params, facts, guarantee, schedule, made, published)
 
 
@@ -153,17 +147,20 @@ def _posterior(plan: Planned, graph: Graph, nodes: np.ndarray, query: int) -> np
     """float [c]: what a network trained on the subgraph of ``nodes`` says of the query; uniform where there is no node."""
     if nodes.size == 0:
         return np.full(graph.num_classes, 1 / graph.num_classes)
-    shape = _shape(plan)
     part = graph.induced(np.sort(nodes))
-    before, how = fitting.start_fitting(shape, 0), fitting.FittingSteps(plan.params.teacher_epochs, 0, 0.01, 5e-4)
-    network = fitting.build_network_for_fitting(shape, 0)
-    after = fitting.continue_fitting(network, fitting.prepare_fitting_inputs(part), part.labels, before, how, lambda step: step)
-    scores = fitting.score_after_fitting(network, after.vector, fitting.prepare_fitting_inputs(plan.made.public))
+    scores = _scores(plan, part, part.labels, plan.params.teacher_epochs, 0, lambda step: step, plan.made.public)
     return torch.softmax(torch.tensor(scores, dtype=torch.float64), dim=1).numpy()[query]
 
 
-def _shape(plan: Planned) -> NetworkShape:
-    return NetworkShape("gcn", plan.facts.sizes.num_features, plan.facts.sizes.num_classes, plan.params.hidden)
+def _scores(
+    plan: Planned, graph: Graph, labels: np.ndarray, epochs: int, seed: int, of_step: Callable[[int], int], asked: Graph
+) -> np.ndarray:
+    """[n, c] for ``asked``, of a network that is trained on ``graph``."""
+    shape = NetworkShape("gcn", plan.facts.sizes.num_features, plan.facts.sizes.num_classes, plan.params.hidden)
+    network, before = fitting.build_network_for_fitting(shape, seed), fitting.start_fitting(shape, seed)
+    inputs, how = fitting.prepare_fitting_inputs(graph), fitting.FittingSteps(epochs, 0, 0.01, 5e-4)
+    after = fitting.continue_fitting(network, inputs, labels, before, how, of_step)
+    return fitting.score_after_fitting(network, after.vector, fitting.prepare_fitting_inputs(asked))
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
@@ -174,24 +171,12 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores of the student, which learns on the public graph."""
-    answers = state.memory.answers
-    public = plan.made.public
-    shape = _shape(plan)
+    answers, public, seed = state.memory.answers, plan.made.public, state.memory.seed
     if len(answers) < plan.schedule.rounds:
         raise RuntimeFailure("privgnn was asked for predictions before its last answer")
     labels = np.full(public.num_nodes, -1, dtype=np.int64)
     labels[state.model["queries"][:, 0]] = np.array(answers).argmax(axis=1)
-    seed, how = state.memory.seed, fitting.FittingSteps(plan.params.student_epochs, 0, 0.01, 5e-4)
-    network = fitting.build_network_for_fitting(shape, seed)
-    after = fitting.continue_fitting(
-        network,
-        fitting.prepare_fitting_inputs(public),
-        labels,
-        fitting.start_fitting(shape, seed),
-        how,
-        lambda step: seed + step,
-    )
-    return fitting.score_after_fitting(network, after.vector, fitting.prepare_fitting_inputs(graph))
+    return _scores(plan, public, labels, plan.params.student_epochs, seed, lambda step: seed + step, graph)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

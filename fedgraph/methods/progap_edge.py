@@ -2,7 +2,7 @@
 
 Stage 0 is trained on public features and labels. Round k: clients sum the unit rows that stage k − 1 makes of what is known,
 with noise (``methods.base.noisy_hops`` says who sees what), and the server trains stage k on features and all sums so far
-(``learning.baselines.progressive``). So later sums are of rows that have learnt from earlier ones, where GAP sums the rows of
+(``learning.baselines.gap_networks``). So later sums are of rows that have learnt from earlier ones, where GAP sums the rows of
 one encoder K times; what is paid is the same.
 
 **Guarantee.** One undirected edge changes two rows of a hop, Δ₂ = √2, and K hops are Gaussians of one composition. Published
@@ -31,8 +31,6 @@ prepare, client = noisy_hops.prepare, noisy_hops.client
 
 
 class Params(NoisyHopSettings):
-    """Settings."""
-
     hidden: int = Field(16, ge=1, description="hidden units of a stage")
     epochs: int = Field(100, ge=1, description="Adam steps of each stage")
 
@@ -71,32 +69,32 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
     """The state with the next stage, and with the rows that it makes where another hop follows."""
-    from fedgraph.learning.baselines import gap_networks, progressive  # not before it is used: it imports torch
+    from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
     p = plan.params
     public = plan.made.attributes
     number = len(memory.stages)
     chooses = gap_networks.split_for_gap_network(public.labels, np.random.default_rng(memory.seed))
     before = memory.stages[-1] if number else None
-    stage = progressive.train_progressive_stage(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
+    stage = gap_networks.train_progressive_stage(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
     memory = replace(memory, stages=(*memory.stages, stage))
     if number == p.hops:
         return base.State({}, memory)
-    rows = progressive.progressive_rows(stage, public, memory.sums, p.hidden)
+    rows = gap_networks.progressive_rows(stage, public, memory.sums, p.hidden)
     return base.State({"rows": rows}, replace(memory, sent=(*memory.sent, rows)))
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the kept sums (``graph`` is not read), or of the new nodes of a public ``graph``."""
-    from fedgraph.learning.baselines import progressive  # not before it is used: it imports torch
+    from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
     memory, hidden = state.memory, plan.params.hidden
     if not plan.made.new_nodes:
-        return progressive.score_progressive_stage(memory.stages[-1], plan.made.attributes, memory.sums, hidden)
+        return gap_networks.score_progressive_stage(memory.stages[-1], plan.made.attributes, memory.sums, hidden)
     sums: list[np.ndarray] = []
     for stage in memory.stages[:-1]:
-        sums.append(aggregate_hop(graph.adjacency, progressive.progressive_rows(stage, graph, sums, hidden)))
-    return progressive.score_progressive_stage(memory.stages[-1], graph, sums, hidden)
+        sums.append(aggregate_hop(graph.adjacency, gap_networks.progressive_rows(stage, graph, sums, hidden)))
+    return gap_networks.score_progressive_stage(memory.stages[-1], graph, sums, hidden)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -10,8 +10,6 @@ has more than D neighbours. By default the sums are bounded for every graph (log
 neighbours and puts a group norm behind each base, in whose place sums have unit length here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -26,19 +24,7 @@ from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descen
 from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
-from fedgraph.methods.base.node_caps import (
-    NodeCapHops,
-    NodeCaps,
-    NodeCapSettings,
-    Work,
-    aggregate_capped_rows,
-    node_caps_descent,
-    node_caps_directions,
-    node_caps_key,
-    node_caps_rows,
-    plan_node_caps,
-    release_node_caps_hop,
-)
+from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work, node_caps_descent
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.sensitivity import sensitivity_kernel_name
 from fedgraph.privacy.units import Unit
@@ -53,8 +39,6 @@ _DISPUTED = (
 
 
 class Params(NodeCapSettings):
-    """Settings."""
-
     hidden: int = Field(16, ge=1, description="hidden units of a stage")
     steps: int = Field(40, ge=1, description="gradient steps of each stage")
     learning_rate: float = Field(4.0, gt=0, description="step size on the mean clipped gradient")
@@ -95,18 +79,17 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise multipliers of gradients and hops, and every release."""
-    steps = params.steps
-    return plan_node_caps(
-        "progap_node",
-        params,
-        facts,
-        budget,
-        {_name(s): range(s * steps, (s + 1) * steps) for s in range(params.hops + 1)},
-        tuple(NodeCapHops(_hop(s), s * steps, 1) for s in range(1, params.hops + 1)),
-        sensitivity_kernel_name(staged.clip_staged_gradients),
-        lambda capped: _made(params, facts, capped),
-        _DISPUTED,
-    )
+    steps, stages = params.steps, range(params.hops + 1)
+
+    def make(capped: NodeCaps) -> Made:
+        basis, inputs = node_caps.node_caps_directions(params.projection, facts)
+        widths = (inputs, params.hidden, facts.sizes.num_classes)
+        return Made(capped, basis, tuple(staged.ClippedStage(*widths, s) for s in stages))
+
+    gradients = {_name(s): range(s * steps, (s + 1) * steps) for s in stages}
+    hops = tuple((_hop(s), s * steps, 1) for s in stages[1:])
+    kernel = sensitivity_kernel_name(staged.clip_staged_gradients)
+    return node_caps.plan_node_caps("progap_node", params, facts, budget, gradients, hops, kernel, make, _DISPUTED)
 
 
 def _name(stage: int) -> str:
@@ -114,14 +97,7 @@ def _name(stage: int) -> str:
 
 
 def _hop(stage: int) -> str:
-    """The hop that stage ``stage`` is the first to read."""
     return f"aggregate {stage}"
-
-
-def _made(params: Params, facts: base.PublicFacts, capped: NodeCaps) -> Made:
-    basis, inputs = node_caps_directions(params.projection, facts)
-    stages = range(params.hops + 1)
-    return Made(capped, basis, tuple(staged.ClippedStage(inputs, params.hidden, facts.sizes.num_classes, s) for s in stages))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -136,44 +112,25 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """This round's noisy gradient sum; in the first round of a stage its hop as well, which is recorded and stays here."""
-    number = round_ // plan.params.steps
+    steps, stages, number = plan.params.steps, plan.made.stages, round_ // plan.params.steps
     xs: list[TorchMatrix] = [work.x]
     shown: dict[str, Released] = {}
-    for s in range(1, number + 1):
-        xs.append(_noisy_hop(plan, work, model, xs, round_, streams, desk, s, shown if plan.watch.opened else None))
+    for s in range(1, number + 1):  # x_s with the noise of round sT, from the cache where it is there
+        key = node_caps.node_caps_key(streams, *(model[_name(before)] for before in range(s)))
+        if key not in work.hops or round_ == s * steps:
+            if s == 1:
+                work.hops.clear()
+            rows = scale_to_unit_length(staged.staged_rows(stages[s - 1], model[_name(s - 1)], xs))
+            sums = node_caps.aggregate_capped_rows(work.adjacency, rows)
+            work.hops[key] = DenseMatrix(node_caps.release_node_caps_hop(desk, _hop(s), _hop(s), sums, s * steps, shown))
+        xs.append(work.hops[key])
 
     def gradient() -> np.ndarray:
         mask = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
         known = mask_descent_labels(work.labels, mask)
-        return staged.clip_staged_gradients(plan.made.stages[number], model[_name(number)], xs, known, plan.params.clip)
+        return staged.clip_staged_gradients(stages[number], model[_name(number)], xs, known, plan.params.clip)
 
-    return {"gradient": desk.release(_name(number), gradient), **shown}
-
-
-def _noisy_hop(
-    plan: Planned,
-    work: Work,
-    model: base.Model,
-    xs: list[TorchMatrix],
-    round_: int,
-    streams: base.PlanStreams,
-    desk: Desk,
-    stage: int,
-    shown: dict[str, Released] | None,
-) -> DenseMatrix:
-    """x_stage with the noise of the round that released it, from the cache where it is there. shown: takes what is released,
-    for an attack that reads all that is priced (``plan.watch.opened``).
-    """
-    key = node_caps_key(streams, *(model[_name(s)] for s in range(stage)))
-    first = stage * plan.params.steps
-    if key not in work.hops or round_ == first:
-        if stage == 1:
-            work.hops.clear()
-        sums = aggregate_capped_rows(
-            work.adjacency, scale_to_unit_length(staged.staged_rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs))
-        )
-        work.hops[key] = DenseMatrix(release_node_caps_hop(desk, _hop(stage), _hop(stage), sums, first, shown))
-    return work.hops[key]
+    return {"gradient": desk.release(_name(number), gradient), **(shown if plan.watch.opened else {})}
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
@@ -194,10 +151,11 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same stages, without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
-    xs: list[TorchMatrix] = [node_caps_rows(graph, plan.made.basis)]
+    xs: list[TorchMatrix] = [node_caps.node_caps_rows(graph, plan.made.basis)]
     for stage in plan.made.stages[:-1]:
         rows = staged.staged_rows(stage, state.model[_name(stage.hops)], xs)
-        xs.append(DenseMatrix(scale_to_unit_length(aggregate_capped_rows(adjacency, scale_to_unit_length(rows)))))
+        sums = node_caps.aggregate_capped_rows(adjacency, scale_to_unit_length(rows))
+        xs.append(DenseMatrix(scale_to_unit_length(sums)))
     return staged.score_staged_network(plan.made.stages[-1], state.model[_name(plan.params.hops)], xs)
 
 
@@ -214,27 +172,24 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     weights = seen.seen_known_shares(plan, state, units)
     if weights is None:
         return None
-    found = np.zeros(weights.size)
     hops = {name: each for _, inbox in state.seen for name, each in inbox.each.items() if name != "gradient"}
-    for number, nodes in enumerate(seen.seen_groups(plan)):
-        part, coins = graph.induced(nodes), seen.SeenCoins.of(nodes, units[:, 0])
+
+    def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
+        part = graph.induced(nodes)
         labels = torch.tensor(part.labels, device=torch_device())
-        xs: list[TorchMatrix] = [node_caps_rows(part, plan.made.basis)]
-        xs += [
-            DenseMatrix(scale_to_unit_length(hops[_hop(s)][number])) for s in range(1, plan.params.hops + 1) if _hop(s) in hops
-        ]
+        xs: list[TorchMatrix] = [node_caps.node_caps_rows(part, plan.made.basis)]
+        shown = [hops[_hop(s)][number] for s in range(1, plan.params.hops + 1) if _hop(s) in hops]
+        xs += [DenseMatrix(scale_to_unit_length(rows)) for rows in shown]
         met = [overlap_per_sample(x, coins.rows) for x in xs]
         for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
             stage = round_ // plan.params.steps
             if stage >= len(xs):
                 break
-            at = (plan.made.stages[stage], model[_name(stage)], xs, labels, plan.params.clip)
-            coins.add(
-                staged.multiply_staged_gradients(*at, met, coins.rows),
-                staged.multiply_staged_rest(*at, message, weights[nodes]),
-            )
-        found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, _name(0), plan.params.clip))
-    return found[units[:, 0]]
+            each = staged.staged_gradients(plan.made.stages[stage], model[_name(stage)], xs, labels).clipped(plan.params.clip)
+            products = each.products(met[: stage + 1], coins.rows)
+            coins.add(products, each.left_over_products(message, weights[nodes]))
+
+    return seen.seen_coins(plan, units, seen.seen_groups(plan), _name(0), plan.params.clip, read)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -28,8 +28,6 @@ from fedgraph.types import Graph, Subgraph
 
 
 class Params(Settings):
-    """Settings of ``sage_edge``."""
-
     relation: Literal["edge-undirected"] = Field("edge-undirected", description="neighbouring relation")
     hidden: int = Field(32, ge=1, description="hidden units of a two-layer network")
     network: Literal["sage", "gcn"] = Field("sage", description="what is trained on the perturbed graph; gcn: DPGCN")
@@ -52,28 +50,6 @@ _KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after 
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
-    """A client's edges.
-
-    Attributes:
-        edges: int32 [m, 2], u < v: in its own numbering, or in global ids where cut edges are shared.
-    """
-
-    edges: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """What the plan made of public facts.
-
-    Attributes:
-        attributes: every node's public features and labels.
-    """
-
-    attributes: Graph
-
-
-@dataclass(frozen=True, eq=False)
 class Memory:
     """What the server remembers. Scores and graph are None until the edges are there.
 
@@ -88,12 +64,12 @@ class Memory:
     received: sp.csr_array | None = None
 
 
-Planned: TypeAlias = base.Plan[Params, Made]
+Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public features and labels
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
-    made = Made(base.require_attribute_facts("sage_edge", facts))
+    attributes = base.require_attribute_facts("sage_edge", facts)
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
             "sage_edge sends lists of edges, which secure aggregation cannot add up; "
@@ -101,25 +77,20 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         )
     published = budget.epsilon if budget.private else None
     guarantee = base.guarantee_from_facts(facts, params.protects, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
-    schedule = base.PlanSchedule(
-        1, tuple(_release(params, facts, budget, number) for number in range(facts.sizes.num_clients)), 1
-    )
-    return base.Plan("sage_edge", params, facts, guarantee, schedule, made, published)
+    releases = tuple(_release(params, facts, budget, client) for client in range(facts.sizes.num_clients))
+    return base.Plan("sage_edge", params, facts, guarantee, base.PlanSchedule(1, releases, 1), attributes, published)
 
 
 def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, client: int) -> PlannedRelease:
     size, smaller = facts.sizes.clients[client], None
     if facts.membership.cut_edges_shared:
-        size = facts.sizes.num_nodes
-        smaller = tuple(int(node) for node in facts.membership.nodes[client])
+        size, smaller = facts.sizes.num_nodes, tuple(int(node) for node in facts.membership.nodes[client])
     mechanism, event = base.PLAN_WITHOUT_NOISE
-    most = int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL)
+    epsilon, most = budget.epsilon, int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL)
     if budget.private and params.adjacency == "edgerand":
-        mechanism = EdgeRand(budget.epsilon, size, most, smaller)
-        event = RandomizedResponse(budget.epsilon, 2)
+        mechanism, event = EdgeRand(epsilon, size, most, smaller), RandomizedResponse(epsilon, 2)
     elif budget.private:
-        mechanism = LapGraph(budget.epsilon, size, most, params.count_share, smaller)
-        event = PureDP(budget.epsilon)
+        mechanism, event = LapGraph(epsilon, size, most, params.count_share, smaller), PureDP(epsilon)
     return PlannedRelease("adjacency", EdgeTriangle(size, smaller), mechanism, event, range(1), client=client)
 
 
@@ -127,25 +98,27 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
+    """int32 [m, 2], the client's edges, u < v: in its own numbering, or in global ids where cut edges are shared."""
     require_simple_aggregation(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
     if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
         away = np.column_stack([subgraph.nodes[subgraph.cut[:, 0]], subgraph.cut[:, 1]])
         edges = np.concatenate([np.sort(subgraph.nodes[edges], axis=1), away[away[:, 0] < away[:, 1]]])
-    return Work(edges.astype(np.int32))
+    return edges.astype(np.int32)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+) -> base.PlanSent:
     """The perturbed edges, once."""
-    return {"edges": desk.release("adjacency", work.edges)}
+    return {"edges": desk.release("adjacency", work)}
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Put the noisy edges together and train on them."""
-    n = plan.facts.sizes.num_nodes
-    p = plan.params
+    n, p = plan.facts.sizes.num_nodes, plan.params
     parts = inbox.each["edges"]
     if not plan.facts.membership.cut_edges_shared:
         parts = [nodes[part] for nodes, part in zip(plan.facts.membership.nodes, parts, strict=True)]
@@ -154,10 +127,8 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
     how = PublicTrainingSteps(p.epochs, p.training_rate, p.weight_decay)
     train = gcn.train_gcn_scores if p.network == "gcn" else graphsage.train_graphsage_scores
-    rng = np.random.default_rng(state.memory.seed)
-    received = adjacency if adjacency.nnz <= _KEPT else None
-    scores = train(plan.made.attributes, adjacency, p.hidden, how, rng)
-    return base.State({}, Memory(state.memory.seed, scores, received))
+    scores = train(plan.made, adjacency, p.hidden, how, np.random.default_rng(state.memory.seed))
+    return base.State({}, Memory(state.memory.seed, scores, adjacency if adjacency.nnz <= _KEPT else None))
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
@@ -165,11 +136,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
     received = state.memory.received
     if received is None:
         return None
-    asked = sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=received.shape)
-    there = (asked.multiply(received)).tocoo()
-    width = received.shape[1]
-    kept = there.coords[0].astype(np.int64) * width + there.coords[1]
-    return np.where(np.isin(pairs[:, 0] * width + pairs[:, 1], kept), 1.0, -0.5)
+    return np.where(np.asarray(received[pairs[:, 0], pairs[:, 1]]).ravel() > 0, 1.0, -0.5)
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
@@ -177,7 +144,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     return base.require_plan_received(plan, state.memory.scores)
 
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, Graph, np.ndarray, Memory] = base.Offers(
     units=(Unit.EDGE,),
     reads=lambda plan: base.MethodReads.NOTHING,
     situations=(

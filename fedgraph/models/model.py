@@ -99,10 +99,14 @@ class Model(answers.AnswerSource):
             nothing_protected: needed for a model whose ε is ∞.
 
         Raises:
-            DataError: somebody did not train, a pair of one person, or the model gives nodes a class.
+            DataError: somebody did not train, what is no pair or a pair of one person, or the model gives nodes a class.
             PrivacyError: an answer would release what nobody has priced.
         """
-        return answers.answer_pair_scores(self, [(str(one), str(two)) for one, two in pairs], nothing_protected)
+        asked = list(pairs)
+        for pair in asked:
+            if isinstance(pair, str) or len(pair) != 2:
+                raise DataError(f"{pair!r} is no pair; allowed: two ids of people who trained")
+        return answers.answer_pair_scores(self, [(str(one), str(two)) for one, two in asked], nothing_protected)
 
     def answer_file(self, path: str, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
         """What ``fedgraph predict`` writes: ``answers`` of the graph in a file, or (of a model of links) a table's pairs with

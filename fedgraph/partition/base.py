@@ -88,7 +88,16 @@ def disjoint_partition(
         description: one phrase for tables.
         from_edges: as in ``Partition``.
         from_labels: as in ``Partition``.
+
+    Raises:
+        DataError: a node is in several groups, whose releases would then add up, or in none.
     """
+    held_by = np.bincount(np.concatenate(groups), minlength=graph.num_nodes)
+    if wrong := np.flatnonzero(held_by != 1).tolist():
+        raise DataError(
+            f"{graph.name}: {description}: node {wrong[0]} is given to {held_by[wrong[0]]} clients; clients that share no node "
+            "hold each node once"
+        )
     subgraphs = tuple(
         Subgraph(client, graph.induced(np.sort(nodes)), np.sort(nodes).astype(np.int64)) for client, nodes in enumerate(groups)
     )

@@ -27,7 +27,7 @@ from fedgraph.pricing.quotes import Quote, QuotedFix, QuotedQuestion, QuotedRow
 from fedgraph.pricing.readings import Reading, ReadingRow, reading_in_clear
 
 _MOST_ROUNDS = 10**12
-_STEPS = 60
+_LOUDEST = 4.0**59  # times the noise of the file
 
 
 def price(
@@ -76,9 +76,8 @@ def price_document(
     """
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    answers = OpenFactAnswers(
-        {parse_fact_name(name): value for name, value in (given or {}).items()}, programs=document.answers.programs
-    )
+    named = {parse_fact_name(name): value for name, value in (given or {}).items()}
+    answers = OpenFactAnswers(named, programs=document.answers.programs)
     try:
         with np.errstate(all="ignore"):
             return _quoted(replace(document, answers=answers, system=system), fix)
@@ -113,8 +112,7 @@ def _quoted(document: PricedDocument, target: float | None) -> Quote:
     said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
     more = (f"{said}it allows giving one of them away.",) if above else ()
     reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *newer, *answers.notes))
-    bounded = all(u.worst is not None for u in answers.open.values())
-    rows = tuple(_priced(row, bounded) for row in reading.rows)
+    rows = tuple(_priced(row, all(u.worst is not None for u in answers.open.values())) for row in reading.rows)
     tables = tuple(_asked(document, unknown) for unknown in answers.open.values())
     fix = None if target is None else _fix(document, reading, target)
     return Quote(str(document.path), system, reading, rows, tables, fix, answers.place)
@@ -127,18 +125,16 @@ def _priced(row: ReadingRow, bounded: bool) -> QuotedRow:
     return QuotedRow(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
 
 
-def _again(
-    document: PricedDocument, louder: float = 1.0, tried: Mapping[str, float] | None = None
-) -> tuple[Reading, Callable[[], float]]:
+def _again(document: PricedDocument, louder: float = 1.0, **tried: float) -> tuple[Reading, Callable[[], float]]:
     """The file read with another factor or answer, and what its headline costs then."""
-    reading = _read(replace(document, answers=document.answers.again(louder, tried or {})))
+    reading = _read(replace(document, answers=document.answers.again(louder, tried)))
     row = reading.rows[0]
     return reading, lambda: row.cost(row.rounds, row.delta).epsilon
 
 
 def _asked(document: PricedDocument, unknown: OpenFact) -> QuotedQuestion:
     """The headline for each plausible answer."""
-    return QuotedQuestion(unknown, tuple((v, _again(document, tried={unknown.name: v})[1]()) for v in unknown.values))
+    return QuotedQuestion(unknown, tuple((v, _again(document, **{unknown.name: v})[1]()) for v in unknown.values))
 
 
 def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix:
@@ -150,17 +146,13 @@ def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix
         return _again(document, factor)[1]()
 
     low, high = 1.0, 1.0
-    for _ in range(_STEPS):
-        if cost(high) <= target:
-            break
+    while cost(high) > target:
+        if high >= _LOUDEST:
+            return QuotedFix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
         low, high = high, high * 4
-    else:
-        return QuotedFix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
     while cost(low) <= target and low > 1e-9:
         high, low = low, low / 4
-    for _ in range(_STEPS):
-        if high / low <= 1 + 1e-5:
-            break
+    while high / low > 1 + 1e-5:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if cost(middle) <= target else (middle, high)
     assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.answers.open.values()]
@@ -169,8 +161,7 @@ def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix
     # Six digits, towards more noise: up where more noise is a larger number, down where it is a smaller one.
     out: dict[str, float | int | str] = {}
     for name, setting in settings.items():
-        later = noisier[name]
-        value, other = (v() if callable(v) else v for v in (setting, later))
+        value, other = (v() if callable(v) else v for v in (setting, noisier[name]))
         if isinstance(value, float) and isinstance(other, (int, float)) and value > 0 and math.isfinite(value):
             scale = 10.0 ** (5 - math.floor(math.log10(value)))
             step = math.ceil(value * scale) if other >= value else math.floor(value * scale)

@@ -47,9 +47,8 @@ class CatalogueSystem:
                 continue
             text = path.read_text(encoding="utf-8", errors="replace")
             for package, (_, last) in self.checked.items():
-                asked = re.search(
-                    rf"(?<![\w-]){re.escape(package)}(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*([0-9]+(?:\.[0-9]+)*)", text
-                )
+                version = r"(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*([0-9]+(?:\.[0-9]+)*)"
+                asked = re.search(rf"(?<![\w-]){re.escape(package)}{version}", text)
                 if asked and _version_parts(asked[1])[:2] > _version_parts(last)[:2]:
                     yield f"{path.name} asks for {asked[0]}; this reader was checked with {package} up to {last}"
 

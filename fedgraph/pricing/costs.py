@@ -16,22 +16,12 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binom
 
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import calibrate, losses, mixture
 from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.accounting.gaussian import gaussian_deltas
-from fedgraph.privacy.events import (
-    ApproxDP,
-    Composed,
-    Event,
-    FixedSizeGaussian,
-    Gaussian,
-    Laplace,
-    PoissonGaussian,
-    PureDP,
-    Repeated,
-    Unprotected,
-)
+from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.fields import ArrayField
 
 CostOfRounds = Callable[[int, float], AccountantPrice]  # (number of rounds, δ) → what they cost together
@@ -51,7 +41,7 @@ def cost_of_events(per_round: Event) -> CostOfRounds:
 
 def cost_of_unprotected(reason: str) -> CostOfRounds:
     """A cost of ∞, with its reason."""
-    return lambda rounds, delta: price(Unprotected(reason), delta)
+    return lambda rounds, delta: price(events.Unprotected(reason), delta)
 
 
 def cost_of_gaussian(multiplier: float, replaced: bool = False, records: int = 1) -> CostOfRounds:
@@ -69,7 +59,7 @@ def cost_of_laplace(multiplier: float, replaced: bool = False) -> CostOfRounds:
     Returns:
         The cost.
     """
-    return cost_of_events(Laplace(multiplier / (2 if replaced else 1)))
+    return cost_of_events(events.Laplace(multiplier / (2 if replaced else 1)))
 
 
 def cost_of_sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool) -> CostOfRounds:
@@ -80,21 +70,18 @@ def cost_of_sampled_laplace(multiplier: float, rate: float, replaced: bool, fixe
     whole = cost_of_laplace(multiplier, replaced)
     if rate == 1 or multiplier == 0 or math.isinf(multiplier):
         return whole
-    inner = (1 if not replaced and not fixed else 2) / multiplier
-    amplified = amplified_epsilon(inner, rate)
-    if amplified >= (2 if replaced else 1) / multiplier:
-        return whole
-    return cost_of_pure(amplified)
+    amplified = amplified_epsilon((1 if not replaced and not fixed else 2) / multiplier, rate)
+    return whole if amplified >= (2 if replaced else 1) / multiplier else cost_of_pure(amplified)
 
 
 def cost_of_pure(epsilon: float) -> CostOfRounds:
     """What is ε-DP, such as randomised response with its own ε ≥ 0."""
-    return cost_of_events(PureDP(epsilon))
+    return cost_of_events(events.PureDP(epsilon))
 
 
 def cost_of_approximate(epsilon: float, delta: float) -> CostOfRounds:
     """What is (ε, δ)-DP, and of which no more is known."""
-    return cost_of_events(ApproxDP(epsilon, delta))
+    return cost_of_events(events.ApproxDP(epsilon, delta))
 
 
 def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, records: int = 1) -> CostOfRounds:
@@ -136,19 +123,15 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
             return price(Composed(()), delta)
         if delta < losses.SMALLEST_DELTA_OF_LOSSES:  # Rényi with the batch revealed
             rows = 10**9
-            event = FixedSizeGaussian(
-                multiplier * (1 if replaced else 2), math.ceil(rate * rows), rows, touched_rows=1, replaced=True
-            )
+            sigma = multiplier * (1 if replaced else 2)
+            event = FixedSizeGaussian(sigma, math.ceil(rate * rows), rows, touched_rows=1, replaced=True)
             return price(Repeated(event, rounds), delta)
         tail = losses.infinite_loss_mass(delta, rounds)
+        part = losses.LossPart(_joint_convexity(multiplier, rate, tail), None, rounds)
+        words = f"sampling without replacement at rate {rate:.6g}, Δ = 2·clip (Balle, Barthe & Gaboardi 2018; Zhu, Dong & Wang "
+        words += "2022, Theorem 11), composed on a pessimistic grid"
         found = [
-            AccountantPrice(
-                losses.compose_losses([losses.LossPart(_joint_convexity(multiplier, rate, tail), None, rounds)], delta),
-                delta,
-                "loss distribution",
-                f"sampling without replacement at rate {rate:.6g}, Δ = 2·clip (Balle, Barthe & Gaboardi 2018; Zhu, Dong & Wang "
-                "2022, Theorem 11), composed on a pessimistic grid",
-            ),
+            AccountantPrice(losses.compose_losses([part], delta), delta, "loss distribution", words),
             price(Repeated(Gaussian(multiplier / (2 if replaced else 1)), rounds), delta),
         ]
         if not replaced:
@@ -183,9 +166,11 @@ def _joint_convexity(multiplier: float, rate: float, tail: float) -> losses.Loss
 def _revealed(multiplier: float, rate: float, tail: float) -> losses.LossCurve:
     mu = 1 / multiplier
     high = mu * mu / 2 - mu * float(ndtri(min(0.5, tail / rate)))
-    return losses.LossCurve(
-        lambda e: rate * gaussian_deltas(e, mu) + (1 - rate) * -np.expm1(np.minimum(e, 0.0)), -high, high, math.sqrt(rate) * mu
-    )
+
+    def deltas(e: ArrayField) -> ArrayField:
+        return np.asarray(rate * gaussian_deltas(e, mu) + (1 - rate) * -np.expm1(np.minimum(e, 0.0)))
+
+    return losses.LossCurve(deltas, -high, high, math.sqrt(rate) * mu)
 
 
 def _log_expm1(e: ArrayField) -> ArrayField:

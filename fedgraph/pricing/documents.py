@@ -35,31 +35,18 @@ KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", 
 
 @dataclass(frozen=True)
 class PricedDocument:
-    """One file, read as data.
+    """One file, read as data."""
 
-    Attributes:
-        path: The file, or the folder of a job.
-        kind: ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``namespace`` or ``ledger``.
-        data: Its mapping: keys of a file, options of a command line, or values of a namespace.
-        command: The words of a command line.
-        text: A Python program.
-        lines: Keys → the line where they stand; empty for formats that keep no lines.
-        answers: What the user says of facts that the file leaves open.
-        followed: The program of an app of several files; None where the file stands for itself.
-        written: Python files that a notebook writes beside it, with their texts.
-        system: The key of its reader; empty until that is known.
-    """
-
-    path: Path
-    kind: str
-    data: dict[str, ParsedTree] = field(default_factory=dict)
-    command: tuple[str, ...] = ()
-    text: str = ""
-    lines: dict[SourceLocation, int] = field(default_factory=dict)
-    answers: OpenFactAnswers = field(default_factory=OpenFactAnswers)
-    followed: PythonProgram | None = None
-    written: Mapping[Path, str] = field(default_factory=dict)
-    system: str = ""
+    path: Path  # the file, or the folder of a job
+    kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``namespace`` or ``ledger``
+    data: dict[str, ParsedTree] = field(default_factory=dict)  # of a file, a command line or a namespace, by its keys
+    command: tuple[str, ...] = ()  # the words of a command line
+    text: str = ""  # A Python program
+    lines: dict[SourceLocation, int] = field(default_factory=dict)  # of keys; empty for formats that keep no lines
+    answers: OpenFactAnswers = field(default_factory=OpenFactAnswers)  # what the user says of facts that the file leaves open
+    followed: PythonProgram | None = None  # the program of an app of several files; None where the file stands for itself
+    written: Mapping[Path, str] = field(default_factory=dict)  # python files that a notebook writes beside it, with their texts
+    system: str = ""  # the key of its reader; empty until that is known
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -105,12 +92,7 @@ class PricedDocument:
         return self.followed or self.follow(self.path, self.text)
 
     def follow(
-        self,
-        path: Path,
-        text: str,
-        config: Mapping[str, Value] | None = None,
-        root: Path | None = None,
-        more: tuple[Path, ...] = (),
+        self, path: Path, text: str, config: Mapping[str, Value] | None = None, root: Path | None = None, *more: Path
     ) -> PythonProgram:
         """A program, followed once for all answers that it does not depend on (arguments: ``PythonProgram``)."""
         key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))
@@ -149,8 +131,7 @@ class PricedDocument:
     def used(self, *names: str) -> tuple[list[CallValue], str]:
         """The calls of these names that are reached and taken, and, where there are none, why not."""
         found = self.made(*names)
-        taken = [call for call in found if self.answers.taken(call)]
-        if taken:
+        if taken := [call for call in found if self.answers.taken(call)]:
             return taken, ""
         if found:
             return [], f"{found[0].name} (line {found[0].line}) is only made where {' and '.join(found[0].conditions)} holds"
@@ -171,13 +152,13 @@ class PricedDocument:
         return self.answers.number(call.held(name), asked or name, call.set_at.get(name, call.line))
 
     def need(
-        self, call: CallValue, name: str, least: float | None = None, above: float | None = None, below: float = math.inf
+        self, call: CallValue, name: str, least: float = -math.inf, above: float = -math.inf, below: float = math.inf
     ) -> float:
         """As ``number``; where it is missing or not ≥ ``least``, > ``above`` and < ``below``, an error."""
         value = self.number(call, name)
-        if value is None or (least is not None and value < least) or (above is not None and value <= above) or value >= below:
-            bound = f"≥ {least:g}" if least is not None else f"> {above:g}" if above is not None else ""
-            bound = f"in ({above or 0:g}, {below:g})" if below < math.inf else bound
+        if value is None or value < least or value <= above or value >= below:
+            bound = f"≥ {least:g}" if least > -math.inf else f"> {above:g}" if above > -math.inf else ""
+            bound = f"in ({max(above, 0):g}, {below:g})" if below < math.inf else bound
             message = f"{call.name} needs {name} as a number {bound}, found {fact_value_text(call.held(name))}; write it out"
             raise self.error_at(call, f"{message}, or answer --given {name}=…")
         return value
@@ -234,8 +215,7 @@ def read_priced_document(path: Path) -> PricedDocument:
         if (job := _job(path)) is not None:
             return job
         names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json")
-        inside = next((path / name for name in names if (path / name).is_file()), None)
-        if inside is None:
+        if (inside := next((path / name for name in names if (path / name).is_file()), None)) is None:
             raise PricingError(f"{path}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
         path = inside
     suffix = path.suffix.lower()
@@ -278,9 +258,8 @@ def _job(folder: Path) -> PricedDocument | None:
     for path in found:
         app = path.parents[1]
         apps.setdefault(app.name if app != folder else "app", {})[path.stem] = dict(read_priced_document(path).data)
-    meta = next(
-        (read_priced_document(folder / name).data for name in ("meta.json", "meta.conf") if (folder / name).is_file()), {}
-    )
+    metas = [folder / name for name in ("meta.json", "meta.conf") if (folder / name).is_file()]
+    meta = read_priced_document(metas[0]).data if metas else {}
     return PricedDocument(folder, "json", {"meta": dict(meta), "apps": dict(apps)})
 
 
@@ -327,18 +306,15 @@ def priced_document_reader(document: PricedDocument, system: str | None = None) 
         raise PricingError(f"--as {system}: unknown{plugins.suggest_plugin_name(system, names)}; allowed: {', '.join(names)}")
     found = [system] if system else []
     for name in names if system is None else ():
-        if any(
-            all(_LOOKS[what](document, said) for what, said in line.items()) for line in catalogue_entries()[name].recognised
-        ):
+        lines = catalogue_entries()[name].recognised
+        if any(all(_LOOKS[what](document, said) for what, said in line.items()) for line in lines):
             found.append(name)
     if len(found) == 1:
         return found[0]
     if found:
         raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
-    raise PricingError(
-        f"{document.path}: no system known here writes this; say which with --as ({', '.join(names)}), or describe it in a "
-        "neutral YAML (mechanism, unit, clip, noise_std, …)"
-    )
+    as_or = f"say which with --as ({', '.join(names)}), or describe it in a neutral YAML (mechanism, unit, clip, noise_std, …)"
+    raise PricingError(f"{document.path}: no system known here writes this; {as_or}")
 
 
 def _lists(document: PricedDocument, key: str) -> bool:

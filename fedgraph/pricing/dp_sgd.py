@@ -15,23 +15,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedgraph.pricing import costs
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, OPEN_FACT_RATES
 from fedgraph.pricing.python_state import LoopPass
-from fedgraph.pricing.python_values import (
-    CallValue,
-    UnresolvedValue,
-    Value,
-    lift_over_values,
-    plain_value,
-    value_candidates,
-    value_holds,
-)
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow
+from fedgraph.pricing.python_values import CallValue, Value, plain_value, value_candidates, value_holds
+from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_in_clear
 from fedgraph.privacy.accounting.accountant import AccountantPrice
 
-_AGAIN = UnresolvedValue("as often as what is looped over holds the data")
+_AGAIN = py.UnresolvedValue("as often as what is looped over holds the data")
 SEVERAL = (2, 10)
 HOW = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
 CUT = "batches cut once per epoch, so that a step is an epoch: no amplification"
@@ -39,43 +32,24 @@ CUT = "batches cut once per epoch, so that a step is an epoch: no amplification"
 
 @dataclass(frozen=True)
 class DpSgdTraining:
-    """What a configuration says of DP-SGD or DP-FedAvg. None stands for what it does not say.
+    """What a configuration says of DP-SGD or DP-FedAvg. None stands for what it does not say."""
 
-    Attributes:
-        multiplier: Noise standard deviation over clip, on the sum; 0 or more.
-        noise: The option that holds the noise.
-        sampling: How batches are drawn, as the module says.
-        rate: The share of the records in a batch, in (0, 1].
-        epochs: Passes over the data.
-        steps: Noised sums in all.
-        delta: The δ of the total, in (0, 1).
-        unit: Whose data a row is: ``example`` or ``client``.
-        viewer: From whom it is hidden.
-        published: What the file claims.
-        unprotected: What is not covered, beside what every training leaves open.
-        order: Sentences of the quote.
-        microbatched: Whether one clip bounds a mean over several records. What vanishes may then turn it round: 2·clip.
-        option: The value of the option ``noise``, where it is not ``multiplier``.
-        people: How many units there are in all.
-        ratio: How many clips one unit moves the sum by under zero-out; above 1 where a mean is weighted.
-    """
-
-    multiplier: float
-    noise: str = "noise_multiplier"
-    sampling: Literal["poisson", "fixed", "shuffled"] = "poisson"
-    rate: float | None = None
-    epochs: float | None = None
-    steps: int | None = None
-    delta: float | None = None
-    unit: str = "example"
-    viewer: str = SEEN_BY_RECIPIENT
-    published: tuple[PublishedReading, ...] = ()
-    unprotected: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
+    multiplier: float  # noise standard deviation over clip, on the sum; 0 or more
+    noise: str = "noise_multiplier"  # the option that holds the noise
+    sampling: Literal["poisson", "fixed", "shuffled"] = "poisson"  # how batches are drawn, as the module says
+    rate: float | None = None  # the share of the records in a batch, in (0, 1]
+    epochs: float | None = None  # passes over the data
+    steps: int | None = None  # noised sums in all
+    delta: float | None = None  # the δ of the total, in (0, 1)
+    unit: str = "example"  # whose data a row is: ``example`` or ``client``
+    viewer: str = SEEN_BY_RECIPIENT  # from whom it is hidden
+    published: tuple[PublishedReading, ...] = ()  # what the file claims
+    unprotected: tuple[str, ...] = ()  # what is not covered, beside what every training leaves open
+    order: tuple[str, ...] = ()  # sentences of the quote
     microbatched: bool = False  # one clip bounds a mean over several records: what vanishes may turn it round, 2·clip
-    option: float | None = None
+    option: float | None = None  # the value of the option ``noise``, where it is not ``multiplier``
     people: float | None = None  # how many units there are in all
-    ratio: float = 1.0  # how many clips one unit moves the sum by (under zero-out), more than one where a mean is weighted
+    ratio: float = 1.0  # how many clips one unit moves the sum by under zero-out; above 1 where a mean is weighted
 
 
 def read_dp_sgd(document: PricedDocument, t: DpSgdTraining) -> Reading:
@@ -101,17 +75,18 @@ def read_dp_sgd(document: PricedDocument, t: DpSgdTraining) -> Reading:
         row("user", "zero-out", t.microbatched, f"a person with {k} records, which may all vanish", k)
     amplified = ("Amplification holds for viewers who do not learn who was sampled.",) if t.sampling != "shuffled" else ()
     first = "Clip, sum, noise; steps compose adaptively; everything after a noised sum is post-processing."
-    settings = {t.noise: (t.multiplier if t.option is None else t.option) * document.louder}
-    return Reading(
-        tuple(rows), t.published, (*t.unprotected, "early stopping, tuning and metrics on private data are not counted"),
-        order=(first, *t.order, *amplified), settings=settings if t.multiplier > 0 else None,
-        no_fix="the noise is zero: set it first", people=t.people,
-    )  # fmt: skip
+    settings = {t.noise: (t.multiplier if t.option is None else t.option) * document.louder} if t.multiplier > 0 else None
+    open_, no_fix = "early stopping, tuning and metrics on private data are not counted", "the noise is zero: set it first"
+    order = (first, *t.order, *amplified)
+    return Reading(tuple(rows), t.published, (*t.unprotected, open_), (), order, settings, no_fix, people=t.people)
 
 
-def dp_sgd_counted_clips(
-    document: PricedDocument, call: CallValue, multiplier: float, spread: float, option: str, who: str
-) -> float:
+def training_in_clear(reason: str, no_fix: str) -> Reading:
+    """Nothing protects the examples that are trained on."""
+    return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, no_fix)
+
+
+def dp_sgd_counted_clips(document: PricedDocument, call: CallValue, multiplier: float, spread: float, option: str) -> float:
     """How many clips one unit moves a sum by that is released with a noisy count of the contributions that were clipped.
 
     Args:
@@ -120,29 +95,25 @@ def dp_sgd_counted_clips(
         multiplier: The noise multiplier of sum and count together; 0 or more.
         spread: The standard deviation of the noise on the count; above 0.
         option: The option that holds ``spread``.
-        who: The system, which refuses a count with less noise than that.
 
     Returns:
         √(1 + ¾·(multiplier/spread)²): the bit of a unit moves the count by 1, where the multiplier takes ½ for granted.
 
     Raises:
-        PricingError: The multiplier is at least 2·spread.
+        PricingError: The multiplier is at least 2·spread, which the system refuses.
     """
     if multiplier >= 2 * spread:
+        who = "Opacus" if document.system == "opacus" else "TFF"
         raise document.error_at(call, f"noise_multiplier {multiplier:.4g} ≥ 2·{option} {2 * spread:g}: {who} refuses it")
     return math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
 
 
-def read_calibrated_dp_sgd(
-    document: PricedDocument, claim: PublishedReading, words: str, option: str, order: tuple[str, ...] = (),
-    unprotected: tuple[str, ...] = (), people: float | None = None,
-) -> Reading:  # fmt: skip
+def read_calibrated_dp_sgd(document: PricedDocument, claim: PublishedReading, words: str, option: str) -> Reading:
     """Noise that the system's own accountant finds for the claimed (ε, δ), sampled by coins. option: what holds ε. words: why
     the claim holds."""
     spent, delta = (claim.epsilon or 0.0) / document.louder, claim.delta or 0.0
     row = ReadingRow("example", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_approximate(spent, delta), 1, delta, words)
-    order = ("Poisson-sampled steps compose adaptively.", *order)
-    return Reading((row,), (claim,), unprotected, order=order, settings={option: spent}, people=people)
+    return Reading((row,), (claim,), order=("Poisson-sampled steps compose adaptively.",), settings={option: spent})
 
 
 def _passes(document: PricedDocument, t: DpSgdTraining) -> tuple[float, int]:
@@ -151,14 +122,16 @@ def _passes(document: PricedDocument, t: DpSgdTraining) -> tuple[float, int]:
     rate = t.rate if t.rate is not None else 1.0
     if t.rate is None and not (shuffled and by_epochs):
         # With epochs given, fewer steps at a higher rate: rate 1 is not the worst, so it stays open there.
-        worst = None if by_epochs or t.steps is None else 1.0
-        question = OPEN_FACT_QUESTIONS["sampling rate"].ask
-        rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:] if by_epochs else OPEN_FACT_RATES, worst)
+        worst, question = None if by_epochs or t.steps is None else 1.0, OPEN_FACT_QUESTIONS["sampling rate"].ask
+        rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1 if by_epochs else 0 :], worst)
     if t.epochs is None and t.steps is None:
-        return rate, math.ceil(document.ask("epochs" if shuffled else "steps") * (1 - 1e-12))
-    if t.steps is not None and not (shuffled and by_epochs):
-        return rate, math.ceil(t.steps * rate * (1 - 1e-12)) if shuffled else t.steps
-    passes = (t.epochs or 0.0) / (1.0 if shuffled else rate) if rate > 0 else 0.0
+        passes = document.ask("epochs" if shuffled else "steps")
+    elif t.steps is not None and not (shuffled and by_epochs):
+        if not shuffled:
+            return rate, t.steps
+        passes = t.steps * rate
+    else:
+        passes = (t.epochs or 0.0) / (1.0 if shuffled else rate) if rate > 0 else 0.0
     return rate, math.ceil(passes * (1 - 1e-12))
 
 
@@ -179,21 +152,17 @@ def find_dp_sgd_loops(document: PricedDocument, loaders: Sequence[Value], optimi
 
     def stepped(each: LoopPass) -> LoopPass:
         often = each.steps_of(lambda owner: any(o is mine for o in value_candidates(plain_value(owner)) for mine in optimizers))
-        return (
-            each
-            if often == 1
-            else replace(each, times=lift_over_values("the steps of its loops", operator.mul, each.times, often))
-        )
+        times = each.times if often == 1 else py.lift_over_values("the steps of its loops", operator.mul, each.times, often)
+        return replace(each, times=times)
 
     every = document.program.iterated
     found = [p for p in every if any(value_holds(p.over, each) for each in loaders)]
     found = [p if _goes_once(p.over, loaders) else replace(p, times=_AGAIN) for p in found]
     found = [p for p in found if p.steps] or found
     if not found:  # over something made of a loader, perhaps: how often it has each record is not known
-        mine = [p for p in every if not (isinstance(p.over, CallValue) and p.over.name == "range")]
-        found = [
-            replace(p, times=_AGAIN) for p in mine if any(any(value_holds(s.owner, e) for e in optimizers) for s in p.steps)
-        ]
+        mine = [p for p in every if any(value_holds(s.owner, each) for each in optimizers for s in p.steps)]
+        called = [p.over.name if isinstance(p.over, CallValue) else "" for p in mine]
+        found = [replace(p, times=_AGAIN) for p, name in zip(mine, called, strict=True) if name != "range"]
     return [stepped(p) for p in found if p.reached and not (p.steps and all(other(s.owner) for s in p.steps))]
 
 
@@ -209,15 +178,13 @@ def _goes_once(over: Value, loaders: Sequence[Value]) -> bool:
 def dp_sgd_epochs(document: PricedDocument, stated: float | None = None, seen: Sequence[LoopPass] = ()) -> float | None:
     """Epochs that the program runs: how often it trains in the loops ``seen``; without one, what its option says, if a loop has
     that length or the file shows none."""
-    program, answers = document.program, document.answers
-    options = program.options
+    answers, options = document.answers, document.program.options
     if seen:
-        return answers.number(
-            lift_over_values("the epochs of its loops", lambda *n: sum(n), *(p.times for p in seen)), "epochs"
-        )
+        every = py.lift_over_values("the epochs of its loops", lambda *n: sum(n), *(p.times for p in seen))
+        return answers.number(every, "epochs")
     value = next((options[n] for n in ("epochs", "num_epochs", "n_epochs", "nb_epochs") if n in options), None)
     said = stated if stated is not None else answers.number(value, "epochs")
-    lengths = {n for length in program.looped if isinstance(n := plain_value(length), int) and n > 1}
+    lengths = {n for length in document.program.looped if isinstance(n := plain_value(length), int) and n > 1}
     return said if said is None or not lengths or said in lengths else None
 
 
@@ -228,9 +195,8 @@ def add_dp_sgd_trainings(made: Sequence[Reading], what: str) -> Reading:
     parts, rows = len(made), []
     for group in zip(*(reading.rows for reading in made), strict=False):
         fixed = any(math.isinf(r.cost(r.rounds, r.delta / parts).epsilon) for r in group)  # (ε, δ) alone, at no smaller δ
-        why = (
-            f"{parts} {what}s on the same data, each at {'its δ' if fixed else f'δ/{parts}'}, added; the first: {group[0].why}"
-        )
+        at = "its δ" if fixed else f"δ/{parts}"
+        why = f"{parts} {what}s on the same data, each at {at}, added; the first: {group[0].why}"
         delta = min(group[0].delta * parts, 1.0) if fixed else group[0].delta
         rows.append(replace(group[0], cost=_added([(r.cost, r.rounds) for r in group]), rounds=1, why=why, delta=delta))
     return replace(made[0], rows=tuple(rows), settings=None, no_fix=f"there are {parts} {what}s; give each its own noise")

@@ -13,7 +13,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing.catalogue import catalogue_places
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.open_facts import fact_value_text
-from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
+from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parsed_mapping
 from fedgraph.pricing.python_values import CallValue, ItemsValue, NameValue, Value, plain_value, value_candidates
 
 KNOWN_FLARE_FILTERS = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
@@ -29,7 +29,8 @@ class FlareFilter:
     """A filter, and its options."""
 
     name: str
-    args: dict[str, ParsedTree]
+    args: ParsedTable
+    direction: str = "out"  # what a site's privacy.json says of it
 
 
 @dataclass(frozen=True)
@@ -40,36 +41,26 @@ class FlareChain:
     filters: tuple[FlareFilter, ...]
 
 
+_Placed = dict[str, dict[tuple[str, ...], tuple[FlareFilter, ...]]]  # site → tasks → filters in their order
+
+
 @dataclass(frozen=True)
 class FlareSite:
-    """What one site, or all of them alike, sends.
+    """What one site, or all of them alike, sends."""
 
-    Attributes:
-        name: The site, in words.
-        chains: Filters on what leaves it.
-        tasks: Tasks that its executors answer.
-        kind: ``WEIGHTS`` or ``WEIGHT_DIFF``, the kind of data that it sends; None where that is not said.
-    """
-
-    name: str
-    chains: tuple[FlareChain, ...]
-    tasks: tuple[str, ...] = ()
-    kind: str | None = None
+    name: str  # the site, in words
+    chains: tuple[FlareChain, ...]  # filters on what leaves it
+    tasks: tuple[str, ...] = ()  # tasks that its executors answer
+    kind: str | None = None  # ``WEIGHTS`` or ``WEIGHT_DIFF``, the kind of data that it sends; None where that is not said
 
 
 @dataclass
 class FlareJob:
-    """A job, as far as its files say.
+    """A job, as far as its files say."""
 
-    Attributes:
-        sites: Who sends results.
-        rounds: How many rounds there are; None where that is not said.
-        aside: Filters that protect nothing that is sent, each with the reason.
-    """
-
-    sites: list[FlareSite] = field(default_factory=list)
-    rounds: int | None = None
-    aside: list[str] = field(default_factory=list)  # filters that protect nothing that is sent, and why
+    sites: list[FlareSite] = field(default_factory=list)  # who sends results
+    rounds: int | None = None  # how many rounds there are; None where that is not said
+    aside: list[str] = field(default_factory=list)  # filters that protect nothing that is sent, each with the reason
 
 
 def read_flare_job(document: PricedDocument) -> FlareJob:
@@ -89,15 +80,14 @@ def read_flare_job(document: PricedDocument) -> FlareJob:
     return job
 
 
-def _client(document: PricedDocument, name: str, data: dict[str, ParsedTree], job: FlareJob) -> FlareSite:
+def _client(document: PricedDocument, name: str, data: ParsedTable, job: FlareJob) -> FlareSite:
     chains = []
     for kind, held, filters in _groups(document, data):
         known = [f.name for f in filters if f.name in KNOWN_FLARE_FILTERS]
         if kind == "task_data_filters":
             job.aside += [f"{used} in task_data_filters: it filters what arrives, not what is sent" for used in known]
             continue
-        direction = str(held.get("direction", "out")).lower()
-        if direction not in ("in", "out", "inout"):
+        if (direction := str(held.get("direction", "out")).lower()) not in ("in", "out", "inout"):
             raise document.error(f"direction: found {direction!r}; allowed: in, out, inout", "task_result_filters")
         tasks = held.get("tasks", "*")
         named = tuple(str(t) for t in tasks) if isinstance(tasks, list) else (str(tasks),)
@@ -108,36 +98,29 @@ def _client(document: PricedDocument, name: str, data: dict[str, ParsedTree], jo
     return FlareSite(name, tuple(chains), *_executors(document, data))
 
 
-def _groups(
-    document: PricedDocument, data: dict[str, ParsedTree]
-) -> Iterator[tuple[str, dict[str, ParsedTree], tuple[FlareFilter, ...]]]:
+def _groups(document: PricedDocument, data: ParsedTable) -> Iterator[tuple[str, ParsedTable, tuple[FlareFilter, ...]]]:
     """(key, group, its filters) of both lists of filters."""
     for kind in ("task_result_filters", "task_data_filters"):
-        for group in _listed(document, data.get(kind), kind):
-            yield (
-                kind,
-                parsed_mapping(group),
-                _entries(document, _listed(document, parsed_mapping(group).get("filters"), "filters")),
-            )
+        for group in map(parsed_mapping, _listed(document, data.get(kind), kind)):
+            yield kind, group, _filters(document, group.get("filters"), "filters")
 
 
-def _of_the_server(document: PricedDocument, data: dict[str, ParsedTree]) -> list[str]:
+def _of_the_server(document: PricedDocument, data: ParsedTable) -> list[str]:
     words = "stands in the server's configuration, which clients do not read"
     return [f"{used.name} {words}" for _, _, filters in _groups(document, data) for used in filters]
 
 
-def _executors(document: PricedDocument, data: dict[str, ParsedTree]) -> tuple[tuple[str, ...], str | None]:
+def _executors(document: PricedDocument, data: ParsedTable) -> tuple[tuple[str, ...], str | None]:
     """(the tasks that are answered, the kind of data that is sent where it is said)."""
     tasks: list[str] = []
     kinds: set[str | None] = set()
     for held in _listed(document, data.get("executors"), "executors"):
-        named = parsed_mapping(held).get("tasks")
+        named, made = parsed_mapping(held).get("tasks"), parsed_mapping(held, "executor")
         tasks += [str(t) for t in named] if isinstance(named, list) else []
-        made = parsed_mapping(parsed_mapping(held).get("executor"))
-        transfer = parsed_mapping(made.get("args")).get("params_transfer_type")
+        transfer = parsed_mapping(made, "args").get("params_transfer_type")
         path = str(made.get("path") or made.get("class_path") or made.get("name") or "")
-        said = KINDS.get(str(transfer).rsplit(".", 1)[-1].upper()) if transfer is not None else None
-        kinds.add(said if transfer is not None else "WEIGHTS" if "ClientAPI" in path else None)
+        kind = "WEIGHTS" if "ClientAPI" in path else None
+        kinds.add(kind if transfer is None else KINDS.get(str(transfer).rsplit(".", 1)[-1].upper()))
     return tuple(tasks), kinds.pop() if len(kinds) == 1 else None
 
 
@@ -146,16 +129,12 @@ def _scopes(document: PricedDocument, job: FlareJob) -> None:
     default = document.data.get("default_scope")
     found = []
     for scope in map(parsed_mapping, _listed(document, document.data.get("scopes"), "scopes")):
-        name, filters = str(scope.get("name")), []
-        listed = _listed(document, scope.get("task_result_filters"), "scopes")
-        for entry, used in zip(listed, _entries(document, listed), strict=True):
-            if str(parsed_mapping(entry).get("direction", "out")).lower() == "in":
-                job.aside.append(f"{used.name} of scope {name} has direction in: it filters what arrives")
-            else:
-                filters.append(used)
-        for used in _entries(document, _listed(document, scope.get("task_data_filters"), "scopes")):
+        name, filters = str(scope.get("name")), _filters(document, scope.get("task_result_filters"), "scopes")
+        arriving = [used.name for used in filters if used.direction == "in"]
+        job.aside += [f"{used} of scope {name} has direction in: it filters what arrives" for used in arriving]
+        for used in _filters(document, scope.get("task_data_filters"), "scopes"):
             job.aside.append(f"{used.name} in task_data_filters of scope {name}: it filters what arrives, not what is sent")
-        found.append((name, tuple(filters)))
+        found.append((name, tuple(used for used in filters if used.direction != "in")))
     private = [(name, filters) for name, filters in found if any(f.name in KNOWN_FLARE_FILTERS for f in filters)]
     if isinstance(default, str) and default not in [name for name, _ in found]:
         raise document.error(f"default_scope {default!r}: no scope has that name", "default_scope")
@@ -176,16 +155,11 @@ def _scopes(document: PricedDocument, job: FlareJob) -> None:
 
 def _folder(document: PricedDocument) -> FlareJob:
     """Every app of the job that clients get, with the rounds of the server's."""
-    apps, meta = parsed_mapping(document.data.get("apps")), parsed_mapping(document.data.get("meta"))
-    placed = parsed_mapping(meta.get("deploy_map"))
-    job = FlareJob()
-    for name, held in apps.items():
+    placed, job = parsed_mapping(document.data, "meta", "deploy_map"), FlareJob()
+    for name, held in parsed_mapping(document.data, "apps").items():
         where = placed.get(name)
         sites = [str(s) for s in where] if isinstance(where, list) else []
-        server, client = (
-            parsed_mapping(parsed_mapping(held).get("config_fed_server")),
-            parsed_mapping(parsed_mapping(held).get("config_fed_client")),
-        )
+        server, client = (parsed_mapping(held, f"config_fed_{role}") for role in ("server", "client"))
         if server:
             job.rounds = job.rounds if job.rounds is not None else _rounds(document, server)
             job.aside += _of_the_server(document, server)
@@ -197,16 +171,16 @@ def _folder(document: PricedDocument) -> FlareJob:
     return job
 
 
-def _entries(document: PricedDocument, entries: list[ParsedTree]) -> tuple[FlareFilter, ...]:
+def _filters(document: PricedDocument, listed: ParsedTree, key: str) -> tuple[FlareFilter, ...]:
     out = []
-    for entry in entries:
+    for entry in _listed(document, listed, key):
         if not isinstance(entry, dict):
             raise document.error(f"a filter is a mapping with name or path, found {entry!r}", "task_result_filters")
         name = str(entry.get("name") or entry.get("class_path") or entry.get("path") or "?").rsplit(".", 1)[-1]
         args = entry.get("args")
         if args is not None and not isinstance(args, dict):
             raise document.error(f"args of {name}: found {args!r}; a mapping is expected", "task_result_filters")
-        out.append(FlareFilter(name, dict(args or {})))
+        out.append(FlareFilter(name, dict(args or {}), str(entry.get("direction", "out")).lower()))
     return tuple(out)
 
 
@@ -218,31 +192,20 @@ def _listed(document: PricedDocument, value: ParsedTree, key: str) -> list[Parse
     return value
 
 
-def _rounds(document: PricedDocument, data: dict[str, ParsedTree]) -> int | None:
+def _rounds(document: PricedDocument, data: ParsedTable) -> int | None:
     workflows = data.get("workflows")
-    inside = (
-        [parsed_mapping(parsed_mapping(w).get("args")).get("num_rounds") for w in workflows]
-        if isinstance(workflows, list)
-        else []
-    )
-    found = [r for r in (data.get("num_rounds"), *inside) if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+    held = [data, *(parsed_mapping(each, "args") for each in (workflows if isinstance(workflows, list) else ()))]
+    found = [r for r in (each.get("num_rounds") for each in held) if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
     return sum(found) if found else None
 
 
 def _read_python(document: PricedDocument) -> FlareJob:
     """The job that a Python file builds; ``PricingError`` for what FLARE would refuse."""
     job = FlareJob(rounds=_rounds_of_calls(document))
-    placed: dict[str, dict[tuple[str, ...], tuple[FlareFilter, ...]]] = {}  # site → tasks → filters in their order
-    sites: set[str] = set()
+    placed: _Placed = {}
     calls = document.made(*_ADDERS, "to", "to_clients", "to_server")
     for call in calls:
-        for used, direction, targets, tasks in _added(document, call, job):
-            if direction == "site":
-                sites |= set(targets)
-            elif direction == "out":
-                for target in targets:
-                    there = placed.setdefault(target, {})
-                    there[tasks] = (*there.get(tasks, ()), used)
+        _place(document, call, job, placed)
     # The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none.
     kinds = set()
     for call in document.calls:
@@ -250,14 +213,13 @@ def _read_python(document: PricedDocument) -> FlareJob:
         if call.reached and ("params_transfer_type" in call.keywords or call.name.endswith(("Recipe", "ScriptRunner"))):
             kinds.add(KINDS.get("FULL" if value is None else _last(value).upper()))
     kind, everywhere = (kinds.pop() if len(kinds) == 1 else None), placed.pop("*", {})
-    named = sorted((sites | set(placed)) - {"*", "server"})
+    named = sorted(set(placed) - {"server"})
     for site in named or ["*"]:
         own = placed.get(site, {})
         chains = tuple(FlareChain(t, (*everywhere.get(t, ()), *own.get(t, ()))) for t in {**everywhere, **own})
         job.sites.append(FlareSite("the clients" if site == "*" else site, chains, (), kind))
-    if placed and len(named) == 1:
-        clients = _numbers(document, ["n_clients", "num_clients", "min_clients"], "clients in all")
-        count = int(max(clients, default=1))
+    if any(placed.values()) and len(named) == 1:
+        count = int(max(_numbers(document, ["n_clients", "num_clients", "min_clients"], "clients in all"), default=1))
         job.sites += [FlareSite(f"{count - 1} of {count} sites", (), (), kind)] if count > 1 else []
     given = [held for call in calls for name in ("filter", "obj") for held in value_candidates(plain_value(call.get(name, 0)))]
     lines = {held.line for held in given if isinstance(held, CallValue)}
@@ -266,19 +228,17 @@ def _read_python(document: PricedDocument) -> FlareJob:
     return job
 
 
-def _added(
-    document: PricedDocument, call: CallValue, job: FlareJob
-) -> Iterator[tuple[FlareFilter, str, tuple[str, ...], tuple[str, ...]]]:
-    """(filter, direction, sites, tasks) of what a call adds; direction ``site`` where it adds something else to sites."""
-    held = call.get("filter") if call.name in _ADDERS else call.get("obj")
-    target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target"), ("*",))
-    inner = plain_value(held)
+def _place(document: PricedDocument, call: CallValue, job: FlareJob, placed: _Placed) -> None:
+    """The filter that a call adds, at its sites. Where it adds something else, its sites are known then."""
+    inner = plain_value(call.get("filter" if call.name in _ADDERS else "obj"))
     used = inner.name if isinstance(inner, CallValue) else ""
+    said = call.get("clients") if call.name in _ADDERS else call.get("target") if call.name == "to" else None
+    target = _words(said, ("*",))
     if call.name in _ADDERS:
         direction = _ADDERS[call.name]
-        target = ("server",) if direction == "server" else _words(call.get("clients"), ("*",))
     elif used not in KNOWN_FLARE_FILTERS:
-        yield FlareFilter(used, {}), "site", tuple(t for t in target if t != "server") if call.name == "to" else (), ()
+        for site in target if call.name == "to" else ():
+            placed.setdefault(site, {})
         return
     else:
         said = plain_value(call.get("filter_type"))
@@ -290,41 +250,41 @@ def _added(
         direction = "server" if call.name == "to_server" or target == ("server",) else direction
     if not isinstance(inner, CallValue):
         return
-    if direction in ("in", "server"):
+    if direction != "out":
         why = "it filters what arrives, not what is sent" if direction == "in" else "it stands on the server"
         job.aside += [f"{used} (line {inner.line}): {why}"] if used in KNOWN_FLARE_FILTERS else []
-        return
-    if not document.answers.taken(call):
+    elif not document.answers.taken(call):
         job.aside.append(f"{used} (line {call.line}) is only added where {' and '.join(call.conditions)} holds")
-        return
-    yield FlareFilter(used, _args(document, inner)), "out", target, _words(call.get("tasks"), ("*",))
+    else:
+        kept, tasks = FlareFilter(used, _args(document, inner)), _words(call.get("tasks"), ("*",))
+        for site in target:
+            there = placed.setdefault(site, {})
+            there[tasks] = (*there.get(tasks, ()), kept)
 
 
 def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
     """Names in a list, or one name; undecided ones are taken as a name that nothing else has."""
-    inner = plain_value(value)
-    if inner is None:
+    if (inner := plain_value(value)) is None:
         return default
     if isinstance(inner, (ItemsValue, tuple)) and (not isinstance(inner, ItemsValue) or inner.whole):
         return tuple(held if isinstance(held := plain_value(v), str) else fact_value_text(v) for v in inner)
     return (inner if isinstance(inner, str) else fact_value_text(inner),)
 
 
-def _args(document: PricedDocument, call: CallValue) -> dict[str, ParsedTree]:
+def _args(document: PricedDocument, call: CallValue) -> ParsedTable:
     if call.name not in KNOWN_FLARE_FILTERS:
         return {}
     parameters = list(catalogue_places(call.name))
     if len(call.args) > len(parameters) or "**" in call.keywords:
         raise document.error_at(call, f"{call.name}: write its options out by name")
-    args: dict[str, ParsedTree] = {}
+    args: ParsedTable = {}
     for name in {**dict(zip(parameters, call.args, strict=False)), **call.keywords, **call.attributes}:
         held = plain_value(call.held(name))
         if name == "data_kinds" and held is not None:
             kinds = held if isinstance(held, (ItemsValue, tuple)) else ()
             args[name] = [_last(plain_value(kind)) for kind in kinds] or ["?"]
         elif name not in ("replace", "data_kinds") and held is not None:
-            number = document.number(call, name)
-            if number is None:
+            if (number := document.number(call, name)) is None:
                 raise document.error_at(call, f"{call.name}: {name} is not a number in this file; write it out")
             args[name] = number
     return args

@@ -14,7 +14,7 @@ from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.open_facts import fact_value_text
-from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
+from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parsed_mapping
 from fedgraph.pricing.python_values import CallValue, FunctionValue, ItemsValue, NameValue, Value, is_plain_value, plain_value
 
 _COMPONENTS = ("tool", "flwr", "app", "components")
@@ -23,21 +23,13 @@ _STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server"
 
 @dataclass(frozen=True)
 class _Chain:
-    """The mods that a reply of training passes.
+    """The mods that a reply of training passes."""
 
-    Attributes:
-        what: Whose replies they are, in words.
-        mods: Mods that are objects, such as ``LocalDpMod(…)``, also inside mods of the app's own.
-        names: Names of mods that are not part of the app.
-        whole: Whether everything in the list is known.
-        order: Names of mods, and mods of the app's own, the outermost first.
-    """
-
-    what: str
-    mods: tuple[CallValue, ...]
-    names: frozenset[str]
-    whole: bool
-    order: tuple[str | FunctionValue, ...] = ()
+    what: str  # whose replies they are, in words
+    mods: tuple[CallValue, ...]  # mods that are objects, such as ``LocalDpMod(…)``, also inside mods of the app's own
+    names: frozenset[str]  # names of mods that are not part of the app
+    whole: bool  # whether everything in the list is known
+    order: tuple[str | FunctionValue, ...] = ()  # names of mods, and mods of the app's own, the outermost first
 
     def then(self, inner: "_Chain") -> "_Chain":
         """This chain around another one, which it takes its name from."""
@@ -56,21 +48,13 @@ class _Chain:
 
 @dataclass(frozen=True)
 class FlowerApp:
-    """A Flower app, as far as it is followed.
+    """A Flower app, as far as it is followed."""
 
-    Attributes:
-        document: The file, with the app's program.
-        strategies: What runs, each with its rounds; None where they are not said.
-        chains: One for each function of the client that trains. None where the client is not in these files.
-        clients: How many nodes there are; None where that is not known.
-        queries: Functions that answer a query of the server.
-    """
-
-    document: PricedDocument
-    strategies: tuple[tuple[Value, int | None], ...]
-    chains: tuple[_Chain, ...] | None
-    clients: int | None
-    queries: tuple[CallValue, ...] = ()
+    document: PricedDocument  # the file, with the app's program
+    strategies: tuple[tuple[Value, int | None], ...]  # what runs, each with its rounds; None where they are not said
+    chains: tuple[_Chain, ...] | None  # one for each function of the client that trains; None where no client is in these files
+    clients: int | None  # how many nodes there are; None where that is not known
+    queries: tuple[CallValue, ...] = ()  # functions that answer a query of the server
 
     @property
     def by_hand(self) -> list[CallValue]:
@@ -93,9 +77,8 @@ def assemble_flower_app(document: PricedDocument) -> FlowerApp:
     """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
     if document.kind == "python":
         return _assembled(document, None, _simulated(document))
-    flwr, answers = parsed_mapping(parsed_mapping(document.data.get("tool")).get("flwr")), document.answers
-    app = parsed_mapping(flwr.get("app"))
-    components = parsed_mapping(app.get("components"))
+    flwr, answers = parsed_mapping(document.data, "tool", "flwr"), document.answers
+    components = parsed_mapping(flwr, "app", "components")
     files: dict[str, tuple[Path, str]] = {}
     for role in ("serverapp", "clientapp"):
         reference = components.get(role)
@@ -103,17 +86,14 @@ def assemble_flower_app(document: PricedDocument) -> FlowerApp:
             raise document.error(f"missing [tool.flwr.app.components] {role}", *_COMPONENTS)
         files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
     (server, _), (client, name) = files["serverapp"], files["clientapp"]
-    config = {key: value if is_plain_value(value) else None for key, value in _flat(app.get("config")).items()}
     # A value of ``run_config``: the answer to it, or what the file says until somebody says otherwise.
-    known = {
-        key: values.AssumedValue(
-            value, (f"run_config {key} = {value!r} (pyproject.toml), which flwr run --run-config may change",)
-        )
-        if (answer := answers.known(key)) is None and value is not None
-        else answer
-        for key, value in config.items()
-    }
-    program = document.follow(server, documents.priced_document_text(server), known, document.path.parent, (client,))
+    known: dict[str, Value] = {}
+    for key, held in _flat(parsed_mapping(flwr, "app", "config")).items():
+        value = held if is_plain_value(held) else None
+        said = f"run_config {key} = {value!r} (pyproject.toml), which flwr run --run-config may change"
+        answer = answers.known(key)
+        known[key] = values.AssumedValue(value, (said,)) if answer is None and value is not None else answer
+    program = document.follow(server, documents.priced_document_text(server), known, document.path.parent, client)
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
     if found is None:
         raise document.error(f"clientapp: {client.name} has no {name!r}", *_COMPONENTS, "clientapp")
@@ -121,30 +101,25 @@ def assemble_flower_app(document: PricedDocument) -> FlowerApp:
 
 
 def _python_file(document: PricedDocument, role: str, reference: str) -> Path:
-    module = reference.partition(":")[0]
-    parts = module.split(".")
+    parts = reference.partition(":")[0].split(".")
     if not all(part.isidentifier() for part in parts):
         raise document.error(f"{role} = {reference!r} is not package.module:name", *_COMPONENTS, role)
-    root = document.path.parent
-    for base in (root, root / "src"):
-        for path in (base.joinpath(*parts).with_suffix(".py"), base.joinpath(*parts, "__init__.py")):
-            if path.is_file():
-                return path
+    bases = [base.joinpath(*parts) for base in (document.path.parent, document.path.parent / "src")]
+    for path in (path for base in bases for path in (base.with_suffix(".py"), base / "__init__.py")):
+        if path.is_file():
+            return path
     raise document.error(f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", *_COMPONENTS, role)
 
 
-def _nodes(document: PricedDocument, flwr: dict[str, ParsedTree]) -> int | None:
+def _nodes(document: PricedDocument, flwr: ParsedTable) -> int | None:
     """The nodes of the default federation, or of the only one; of several without a default it is asked."""
     federations = parsed_mapping(flwr.get("federations"))
     sizes = {name: _flat(held).get("options.num-supernodes") for name, held in federations.items() if isinstance(held, dict)}
-    named = federations.get("default")
-    if isinstance(named, str):
-        size = sizes.get(named)
-        return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
-    counts = sorted({s for s in sizes.values() if isinstance(s, int) and not isinstance(s, bool) and s > 0})
-    if len(sizes) == 1:
-        return counts[0] if counts else None
-    if len(counts) > 1 or (counts and len(sizes) > len(counts)):
+    known = {name: s for name, s in sizes.items() if isinstance(s, int) and not isinstance(s, bool) and s > 0}
+    if isinstance(named := federations.get("default"), str):
+        return known.get(named)
+    counts = sorted(set(known.values()))
+    if counts and len(sizes) > 1 and (len(counts) > 1 or len(sizes) > len(counts)):
         words = f"{len(sizes)} federations and no default: how many clients has the one that is run?"
         return int(document.answers.ask("clients in all", words, tuple(float(c) for c in counts), float(counts[0])))
     return counts[0] if counts else None
@@ -152,11 +127,9 @@ def _nodes(document: PricedDocument, flwr: dict[str, ParsedTree]) -> int | None:
 
 def _simulated(document: PricedDocument) -> int | None:
     """The nodes that a simulation in the file is started with."""
-    for call in document.made("run_simulation", "start_simulation"):
-        name = "num_supernodes" if call.name == "run_simulation" else "num_clients"
-        if (found := document.number(call, name, "clients in all")) is not None and found >= 1:
-            return int(found)
-    return None
+    names = {"run_simulation": "num_supernodes", "start_simulation": "num_clients"}
+    found = (document.number(call, names[call.name], "clients in all") for call in document.made(*names))
+    return next((int(number) for number in found if number is not None and number >= 1), None)
 
 
 def _assembled(document: PricedDocument, client: Value, clients: int | None) -> FlowerApp:
@@ -165,10 +138,8 @@ def _assembled(document: PricedDocument, client: Value, clients: int | None) -> 
     if client is None and not apps and document.made("start_client", "start_numpy_client", "start_simulation"):
         return FlowerApp(document, strategies, (_Chain("the client", (), frozenset(), True),), clients)
     chains = tuple(chain for app in apps for chain in _chains(document, app)) if apps else None
-    queries = tuple(
-        c for c in program.calls if c.name == "query" and c.decorates is not None and any(c.owner is a for a in apps)
-    )
-    return FlowerApp(document, strategies, chains, clients, queries)
+    answered = [c for c in program.calls if c.name == "query" and c.decorates is not None]
+    return FlowerApp(document, strategies, chains, clients, tuple(c for c in answered if any(c.owner is a for a in apps)))
 
 
 def _strategies(document: PricedDocument) -> tuple[tuple[Value, int | None], ...]:
@@ -189,8 +160,7 @@ def _strategies(document: PricedDocument) -> tuple[tuple[Value, int | None], ...
         rounds = default if said is None else answers.number(said, "rounds", line)
         found.append((plain_value(strategy), (int(rounds) if rounds is not None and rounds >= 0 else None), call))
     taken = [(strategy, rounds) for strategy, rounds, call in found if answers.taken(call)]
-    looped = next((call for _, _, call in found if call.repeated), None)
-    if looped is not None:
+    if (looped := next((call for _, _, call in found if call.repeated), None)) is not None:
         question = f"How often is {looped.name} (line {looped.line}) called by {looped.repeated}?"
         often = int(answers.ask("runs", question, (100.0, 10.0, 1.0)))
         taken = [(strategy, rounds * often if rounds is not None else None) for strategy, rounds in taken]
@@ -262,8 +232,8 @@ def _wrapped(document: PricedDocument, mod: FunctionValue) -> tuple[list[CallVal
     return [o for o in owners if isinstance(o, CallValue)], {c.name for c in inside if c.name != "()"}
 
 
-def _flat(held: ParsedTree, at: str = "") -> dict[str, ParsedTree]:
-    out: dict[str, ParsedTree] = {}
+def _flat(held: ParsedTree, at: str = "") -> ParsedTable:
+    out: ParsedTable = {}
     for key, value in held.items() if isinstance(held, dict) else ():
         name = f"{at}{key}"
         out |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}

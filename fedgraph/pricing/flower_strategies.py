@@ -33,34 +33,21 @@ RELATIONS = {"poisson": "add-or-remove-one", "without-replacement": "replace-one
 
 @dataclass(frozen=True)
 class _Inner:
-    """The strategy under the noise.
+    """The strategy under the noise."""
 
-    Attributes:
-        name: Flower's name of it, also for a class of the app that inherits from it.
-        call: What made it.
-        gain: By how much its memory raises what one client moves; 1 for a mean without memory.
-        own_sampling: Whether the app changes how clients are drawn.
-    """
-
-    name: str
-    call: CallValue | None
-    gain: float
-    own_sampling: bool
+    name: str  # flower's name of it, also for a class of the app that inherits from it
+    call: CallValue | None  # what made it
+    gain: float  # by how much its memory raises what one client moves; 1 for a mean without memory
+    own_sampling: bool  # whether the app changes how clients are drawn
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Who takes part in a round.
+    """Who takes part in a round."""
 
-    Attributes:
-        rate: The share of the clients in a round, in (0, 1]; None where it is not known.
-        real: How many are drawn; None where that is not known.
-        sampled: How many the noise is for (num_sampled_clients).
-    """
-
-    rate: float | None
-    real: float | None
-    sampled: float
+    rate: float | None  # the share of the clients in a round, in (0, 1]; None where it is not known
+    real: float | None  # how many are drawn; None where that is not known
+    sampled: float  # how many the noise is for (num_sampled_clients)
 
     @property
     def even(self) -> float:
@@ -71,10 +58,8 @@ class _Part:
         """The largest weight of a client, in the shares that the noise is for."""
         even, sampled = self.even, self.sampled
         said = f" They are {self.real:g} and the noise is for {sampled:g}: equal clients weigh {even:.4g}." if even != 1 else ""
-        question = (
-            "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the number of "
-            f"sampled clients (1 where all are equal).{said}"
-        )
+        question = "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the "
+        question += f"number of sampled clients (1 where all are equal).{said}"
         tried = (sampled, min(4.0, sampled), min(2.0, sampled), even)
         return max(answers.ask(_HEAVIEST, question, tuple(dict.fromkeys(tried)), max(sampled, even)), even)
 
@@ -118,10 +103,8 @@ def inner_flower_strategy(app: FlowerApp, value: Value) -> _Inner | str:
     if name == "FedAvgM":
         if own_sampling:
             return f"{value.name} over FedAvgM, whose settings are not followed"
-        rate, momentum = (
-            _setting(app, value, key, default, name)
-            for key, default in (("server_learning_rate", 1.0), ("server_momentum", 0.0))
-        )
+        defaults = (("server_learning_rate", 1.0), ("server_momentum", 0.0))
+        rate, momentum = (_setting(app, value, key, default, name) for key, default in defaults)
         if rate is None or momentum is None:
             return "FedAvgM, whose server_learning_rate or server_momentum is not a number here: its memory is not noised"
         found = 1.0 if (rate, momentum) == (1.0, 0.0) else _momentum_gain(rate, momentum)
@@ -154,19 +137,12 @@ def flower_strategy_participation(app: FlowerApp, under: _Inner, sampled: float)
 
 @dataclass(frozen=True)
 class _Counted:
-    """What the accountant of a strategy counts.
+    """What the accountant of a strategy counts."""
 
-    Attributes:
-        delta: Its δ, in (0, 1).
-        most: How many rounds there are before the budget ends.
-        published: What it claims.
-        people: How many clients there are in all.
-    """
-
-    delta: float
-    most: int
-    published: PublishedReading
-    people: float
+    delta: float  # its δ, in (0, 1)
+    most: int  # how many rounds there are before the budget ends
+    published: PublishedReading  # what it claims
+    people: float  # how many clients there are in all
 
 
 def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, ...] = _ORDERS) -> float:
@@ -190,12 +166,9 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
     return max(0.0, found)
 
 
-def flower_strategy_accountant(
-    app: FlowerApp, call: CallValue, multiplier: float, sampled: float, inner: _Inner
-) -> _Counted | None:
+def flower_strategy_accountant(app: FlowerApp, call: CallValue, noise: float, sampled: float, inner: _Inner) -> _Counted | None:
     """What the strategy's accountant says; None where it has none."""
-    made = plain_value(call.held("accountant"))
-    if made is None:
+    if (made := plain_value(call.held("accountant"))) is None:
         return None
     document = app.document
     if not isinstance(made, CallValue) or made.name != "RdpAccountant":
@@ -207,7 +180,7 @@ def flower_strategy_accountant(
     people = document.need(config, "population_size", least=sampled)
     relation, method = (_word(document, config, name) for name in ("neighboring_relation", "sampling_method"))
     averages = inner.gain == 1 and inner.name in ("FedAvg", "FedProx")
-    if method != "no-amplification" or relation != RELATIONS[method] or multiplier <= 0 or not averages:
+    if method != "no-amplification" or relation != RELATIONS[method] or noise <= 0 or not averages:
         needs = "no-amplification with add-or-remove-one"
         message = f"Flower refuses an accountant here; it needs {needs} (found {method}, {relation}), noise and FedAvg"
         raise document.error_at(call, message)
@@ -217,20 +190,19 @@ def flower_strategy_accountant(
     limit = document.number(config, "max_epsilon")
     rounds = app.rounds if app.rounds is not None else 10**9
     # The most rounds whose ε stays at or below the limit.
-    if limit is None or epsilon(multiplier, rounds, delta, orders) <= limit:
+    if limit is None or epsilon(noise, rounds, delta, orders) <= limit:
         most = rounds
     else:
         low, high = 0, rounds
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if epsilon(multiplier, middle, delta, orders) <= limit else (low, middle)
+            low, high = (middle, high) if epsilon(noise, middle, delta, orders) <= limit else (low, middle)
         most = low
-    theirs = epsilon(multiplier, most, delta, orders) if app.rounds is not None or limit is not None else None
+    theirs = epsilon(noise, most, delta, orders) if app.rounds is not None or limit is not None else None
     words = "Flower's RdpAccountant, add/remove of a client, no amplification"
     if limit is not None and most < rounds:
         words += f", and ends after {most:,} of {rounds:,} rounds at max_epsilon = {limit:g}"
-    claim = PublishedReading(theirs, delta, "total", words)
-    return _Counted(delta, most, claim, people)
+    return _Counted(delta, most, PublishedReading(theirs, delta, "total", words), people)
 
 
 def _word(document: PricedDocument, call: CallValue, name: str) -> str:

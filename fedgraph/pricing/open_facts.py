@@ -22,51 +22,27 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.parsers import ParsedTree, parse_fact_name, parse_scalar
 from fedgraph.pricing.python_program import PythonProgram
-from fedgraph.pricing.python_values import (
-    CallValue,
-    ChoiceValue,
-    UnresolvedValue,
-    Value,
-    is_plain_value,
-    plain_value,
-    value_notes,
-    value_truth,
-)
+from fedgraph.pricing.python_values import CallValue, ChoiceValue, UnresolvedValue, Value, is_plain_value, plain_value
 
 
 @dataclass(frozen=True)
 class OpenFact:
-    """A fact that the file does not hold.
+    """A fact that the file does not hold."""
 
-    Attributes:
-        name: What it is called; ``--given`` answers it by this name.
-        question: The question in words.
-        values: Plausible values for a table, worst first.
-        worst: A value that bounds every other, such as a sampling rate of 1. It is used for the total. None where there is
-            none; then no total is given.
-    """
-
-    name: str
-    question: str
-    values: tuple[float, ...]
-    worst: float | None = None
+    name: str  # what it is called; ``--given`` answers it by this name
+    question: str  # the question in words
+    values: tuple[float, ...]  # plausible values for a table, worst first
+    worst: float | None = None  # A value that bounds every other, such as a rate of 1, used for the total; None: no total
 
 
 @dataclass(frozen=True)
 class OpenFactQuestion:
-    """An entry of ``questions.yaml``.
+    """An entry of ``questions.yaml``."""
 
-    Attributes:
-        ask: The question, with places in braces for what it is about.
-        whether: The question, where yes or no answers it. ``no`` is then taken for granted.
-        values: Plausible answers for a table, worst first.
-        worst: An answer that bounds every other; None where there is none.
-    """
-
-    ask: str = ""
-    whether: str = ""
-    values: tuple[float, ...] = ()
-    worst: float | None = None
+    ask: str = ""  # the question, with places in braces for what it is about
+    whether: str = ""  # the question, where yes or no answers it. ``no`` is then taken for granted
+    values: tuple[float, ...] = ()  # plausible answers for a table, worst first
+    worst: float | None = None  # an answer that bounds every other; None where there is none
 
 
 OPEN_FACT_QUESTIONS: Mapping[str, OpenFactQuestion] = {
@@ -92,35 +68,22 @@ class Facts(Protocol):
 
 @dataclass
 class OpenFactAnswers:
-    """What the user says of open facts, and what one reading of the file asked.
+    """What the user says of open facts, and what one reading of the file asked."""
 
-    Attributes:
-        given: Normal name of a fact → the user's answer.
-        tried: The same, for values that are tried one after the other. They come before ``given``.
-        louder: The factor on all noise of the file; 1 for the file as it is.
-        programs: Programs that are followed already, by what they depend on.
-        open: What was asked, by name.
-        notes: Sentences on what is taken for granted (the keys, in their order).
-        used: Answers that were looked up.
-        asked: Facts that were looked up, answered or not.
-        place: File and line of the first call that a price hangs on.
-    """
-
-    given: Mapping[str, float] = field(default_factory=dict)
-    tried: Mapping[str, float] = field(default_factory=dict)
-    louder: float = 1.0
-    programs: dict[str, PythonProgram] = field(default_factory=dict, repr=False)
-    open: dict[str, OpenFact] = field(default_factory=dict)
-    notes: dict[str, None] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    asked: set[str] = field(default_factory=set)
-    place: tuple[Path, int] | None = None
+    given: Mapping[str, float] = field(default_factory=dict)  # normal name of a fact → the user's answer
+    tried: Mapping[str, float] = field(default_factory=dict)  # values that are tried one after the other, before ``given``
+    louder: float = 1.0  # the factor on all noise of the file; 1 for the file as it is
+    programs: dict[str, PythonProgram] = field(default_factory=dict, repr=False)  # followed already, by what they depend on
+    open: dict[str, OpenFact] = field(default_factory=dict)  # what was asked, by name
+    notes: dict[str, None] = field(default_factory=dict)  # sentences on what is taken for granted (the keys, in their order)
+    used: set[str] = field(default_factory=set)  # answers that were looked up
+    asked: set[str] = field(default_factory=set)  # facts that were looked up, answered or not
+    place: tuple[Path, int] | None = None  # file and line of the first call that a price hangs on
 
     def again(self, louder: float, tried: Mapping[str, float]) -> OpenFactAnswers:
         """The same facts, for a file that is read again."""
-        return OpenFactAnswers(
-            self.given, {**self.tried, **{parse_fact_name(k): v for k, v in tried.items()}}, louder, self.programs
-        )
+        tried = {**self.tried, **{parse_fact_name(name): value for name, value in tried.items()}}
+        return OpenFactAnswers(self.given, tried, louder, self.programs)
 
     def merge(self, other: OpenFactAnswers) -> None:
         """What another reading of the same file asked and took for granted."""
@@ -133,14 +96,9 @@ class OpenFactAnswers:
         self.used |= {key} & set(self.given)
         return self.tried.get(key, self.given.get(key))
 
-    def ask(
-        self, name: str, question: str, values: tuple[float, ...], worst: float | None = None, known: float | None = None
-    ) -> float:
-        """``known`` where the file says it; else the answer, or the worst, or the first plausible value: then it is asked."""
-        if known is not None:
-            return known
-        answer = self.known(name)
-        if answer is None:
+    def ask(self, name: str, question: str, values: tuple[float, ...], worst: float | None = None) -> float:
+        """The answer; or the worst, or the first plausible value: then it is asked."""
+        if (answer := self.known(name)) is None:
             self.open.setdefault(name, OpenFact(name, question, values, worst))
             return worst if worst is not None else values[0]
         share = ("share" in name or "rate" in name) and max(values) <= 1
@@ -170,7 +128,7 @@ class OpenFactAnswers:
 
     def number(self, value: Value, name: str, line: int = 0) -> float | None:
         """A finite number, None where there is none. What is not decided is asked, with the candidates."""
-        self.notes |= dict.fromkeys(value_notes(value))
+        self.notes |= dict.fromkeys(values.value_notes(value))
         inner = plain_value(value)
         if isinstance(inner, ChoiceValue):
             found = [plain_value(v) for v in inner.values]
@@ -180,9 +138,8 @@ class OpenFactAnswers:
             if len(numbers) == len(found):
                 words = " or ".join(f"{n:g}" for n in numbers)
                 return self.ask(named, f"Which value has {name}{_at(line)}? The file leaves {words}.", tuple(numbers))
-            inner = next(
-                (v for v in found if isinstance(v, (UnresolvedValue, values.MethodValue))), UnresolvedValue("one of several")
-            )
+            undecided = (v for v in found if isinstance(v, (UnresolvedValue, values.MethodValue)))
+            inner = next(undecided, UnresolvedValue("one of several"))
         if isinstance(inner, (int, float)) and not isinstance(inner, bool):
             return float(inner) if math.isfinite(inner) else None
         if inner is None or is_plain_value(inner):
@@ -194,12 +151,10 @@ class OpenFactAnswers:
 
     def flag(self, value: Value, name: str, default: bool, line: int, worst: bool) -> bool:
         """True or false; an undecided one is asked and taken as ``worst``."""
-        self.notes |= dict.fromkeys(value_notes(value))
-        inner = plain_value(value)
-        if inner is None:
+        self.notes |= dict.fromkeys(values.value_notes(value))
+        if (inner := plain_value(value)) is None:
             return default
-        decided = value_truth(inner)
-        if decided is not None:
+        if (decided := values.value_truth(inner)) is not None:
             return decided
         return self.whether(name, f"Is {name} on{_at(line)}? The file says {fact_value_text(inner)}.", worst)
 
@@ -244,9 +199,8 @@ def parse_open_facts(facts: list[str], read: Callable[[Path], Facts]) -> dict[st
         file = Path(fact)
         pairs = [(name, parse_scalar(said))] if equals else list(read(file).data.items()) if file.suffix in _FILES else []
         if not pairs:
-            raise PricingError(
-                f'--given {fact!r}: a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_FILES}'
-            )
+            allowed = f'a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_FILES}'
+            raise PricingError(f"--given {fact!r}: {allowed}")
         for key, value in pairs:
             number = parse_scalar(value) if isinstance(value, str) else value
             if not key.strip() or not isinstance(number, (bool, int, float)) or not math.isfinite(number):

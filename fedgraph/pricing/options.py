@@ -6,13 +6,13 @@ What has no meaning for the price is named (``without_price``), and what nobody 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest_plugin_name
 from fedgraph.pricing import catalogue
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.parsers import ParsedTree, parse_scalar
+from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parse_scalar
 
 _MOST_WHOLE, _LARGEST = 10**12, 1e60
 
@@ -27,9 +27,7 @@ class Options:
             (``ignored`` in ``catalogue.yaml``) are known.
     """
 
-    def __init__(
-        self, document: PricedDocument, data: Mapping[str, ParsedTree] | None = None, at: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, document: PricedDocument, data: ParsedTable | None = None, at: tuple[str, ...] = ()) -> None:
         self._document, self._data, self._at = document, dict(document.data if data is None else data), at
         self._read = set() if at else set(catalogue.catalogue_entries()[document.system].ignored.split())
 
@@ -62,8 +60,7 @@ class Options:
 
     def need(self, name: str, least: float = 0.0, above: bool = False) -> float:
         """As ``number``; a missing key is an error."""
-        found = self.number(name, None, least, above)
-        if found is None:
+        if (found := self.number(name, None, least, above)) is None:
             raise self.error(name, f"missing option {name!r}; it is needed to price this file")
         return found
 
@@ -77,8 +74,7 @@ class Options:
         return 0 if found is None else found
 
     def whole(self, name: str, default: int | None = None, least: int = 0) -> int | None:
-        found = self.number(name, None, least)
-        if found is None:
+        if (found := self.number(name, None, least)) is None:
             return default
         if not math.isfinite(found) or found > _MOST_WHOLE or found != int(found):
             raise self.error(name, f"{name}: found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
@@ -97,14 +93,12 @@ class Options:
         if value is None:
             raise self.error(name, f"missing option {name!r}; allowed: {', '.join(allowed)}")
         if str(value) not in allowed:
-            raise self.error(
-                name, f"{name}: found {value!r}{suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
-            )
+            hint = suggest_plugin_name(str(value), allowed)
+            raise self.error(name, f"{name}: found {value!r}{hint}; allowed: {', '.join(allowed)}")
         return str(value)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        value = self.raw(name)
-        if value is None:
+        if (value := self.raw(name)) is None:
             return default
         if not isinstance(value, bool):
             raise self.error(name, f"{name}: found {value!r}; true or false is allowed")
@@ -129,6 +123,5 @@ class Options:
         """``PricingError`` naming the first option that is not known. also: others that a file of another kind has."""
         for name in self.rest:
             allowed = sorted(self._read | set(also))
-            raise self.error(
-                name, f"unknown option {name!r}{suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
-            )
+            hint = suggest_plugin_name(name, allowed)
+            raise self.error(name, f"unknown option {name!r}{hint}; allowed: {', '.join(allowed)}")

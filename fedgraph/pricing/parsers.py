@@ -5,6 +5,7 @@ refused.
 """
 
 import ast
+import itertools
 import json
 import re
 import shlex
@@ -16,10 +17,11 @@ from fedgraph.documents.sources import SourceLocation, YamlSource
 from fedgraph.errors import PricingError, ScenarioError
 
 ParsedTree = None | bool | int | float | str | list["ParsedTree"] | dict[str, "ParsedTree"]
+ParsedTable = dict[str, ParsedTree]
 DEEPEST = 60
 _TOKEN = re.compile(
     r'(?P<gap>[ \t\r]+|(?:\#|//)[^\n]*)|(?P<line>\n)|"""(?P<long>.*?)"""|"(?P<text>(?:[^"\\\n]|\\.)*)"'
-    r"|(?P<mark>[{}\[\],:=]|\+=)|(?P<bare>(?:(?!//)[^\s{}\[\],:=\"#+])+|\+)", re.S,
+    r"|(?P<mark>[{}\[\],:=]|\+=)|(?P<bare>(?:(?!//)[^\s{}\[\],:=\"#+])+|\+)|(?P<odd>.)", re.S,
 )  # fmt: skip
 PARSED_SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".toml")
 ParsedLines = dict[SourceLocation, int]
@@ -27,8 +29,8 @@ ParsedLines = dict[SourceLocation, int]
 
 def parse_file(path: Path, suffix: str, text: str) -> tuple[dict[str, ParsedTree], ParsedLines]:
     """The mapping of a file, and where its keys stand. ``PricingError`` in one line where it is damaged or a bomb."""
-    if suffix == ".conf":
-        return _mapping(path, _parse_hocon(path, text)), {}
+    if suffix in (".conf", ".json"):
+        return (_parse_hocon if suffix == ".conf" else _json)(path, text), {}
     if suffix == ".toml":
         try:
             found = tomllib.loads(text)
@@ -46,8 +48,6 @@ def parse_file(path: Path, suffix: str, text: str) -> tuple[dict[str, ParsedTree
             elif key:
                 lines[(*above, *(part.strip(" \"'") for part in key[1].split(".")))] = number
         return found, lines
-    if suffix == ".json":
-        return _json(path, text), {}
     try:
         source = YamlSource(str(path), text, foreign=True)
     except ScenarioError as error:
@@ -97,8 +97,10 @@ def parse_notebook(path: Path, text: str) -> tuple[str, dict[Path, str]]:
     return "\n".join(rows) + "\n", written
 
 
-def parsed_mapping(value: ParsedTree) -> dict[str, ParsedTree]:
-    """``value`` where it is a mapping, else an empty one: what is missing is then said by name."""
+def parsed_mapping(value: ParsedTree, *keys: str) -> ParsedTable:
+    """The mapping at ``keys`` of ``value``, else an empty one: what is missing is then said by name."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
@@ -116,16 +118,14 @@ class _Hocon:
     """
 
     def __init__(self, path: Path, text: str) -> None:
-        self.path, self.at, line, place = path, 0, 1, 0
+        self.path, self.at, line = path, 0, 1
         self.tokens: list[tuple[str, str, int]] = []
-        while place < len(text):
-            found = _TOKEN.match(text, place)
-            if found is None:
-                raise PricingError(f"{path}:{line}: not HOCON: {text[place : place + 20]!r}")
-            if found.lastgroup and found.lastgroup != "gap":
-                self.tokens.append((found.lastgroup, found[found.lastgroup], line))
+        for found in _TOKEN.finditer(text):
+            kind = found.lastgroup or "odd"
+            if kind == "odd":
+                raise PricingError(f"{path}:{line}: not HOCON: {text[found.start() :][:20]!r}")
+            self.tokens += [(kind, found[kind], line)] if kind != "gap" else []
             line += found[0].count("\n")
-            place = found.end()
         self.tokens.append(("end", "the end", line))
 
     def error(self, message: str) -> PricingError:
@@ -233,11 +233,8 @@ def parse_namespace(path: Path, body: str) -> dict[str, ParsedTree]:
 def parse_python_line(path: Path, body: str) -> list[str]:
     """The words of the one line that runs Python."""
     joined = re.sub(r"\\\s*\n", " ", body)
-    runs = [
-        row
-        for row in joined.splitlines()
-        if re.search(r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s", row + " ")
-    ]
+    python = r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s"
+    runs = [row for row in joined.splitlines() if re.search(python, f"{row} ")]
     if len(runs) != 1:
         raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
     if re.search(r"[`$;|&<>]", runs[0]):
@@ -251,18 +248,12 @@ def parse_python_line(path: Path, body: str) -> list[str]:
 def parse_command_line(words: list[str]) -> dict[str, ParsedTree]:
     """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
     out: dict[str, ParsedTree] = {}
-    index = 0
-    while index < len(words):
-        word = words[index]
-        index += 1
-        if not re.match(r"^--?[A-Za-z]", word):
-            continue
-        name, equals, value = word.lstrip("-").partition("=")
-        name = name.replace("-", "_")
-        if not equals and index < len(words) and not re.match(r"^--?[A-Za-z]", words[index]):
-            value, equals = words[index], "="
-            index += 1
-        out[name] = parse_scalar(value) if equals else True
+    for word, after in itertools.zip_longest(words, words[1:], fillvalue="--end"):
+        if re.match("--?[A-Za-z]", word):
+            name, equals, value = word.lstrip("-").partition("=")
+            if not equals and not re.match("--?[A-Za-z]", after):
+                value, equals = after, "="
+            out[name.replace("-", "_")] = parse_scalar(value) if equals else True
     return out
 
 

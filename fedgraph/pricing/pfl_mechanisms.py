@@ -7,38 +7,30 @@ The banded matrix factor is the one that pfl's code builds: it releases C·X + �
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from fedgraph.pricing import costs
+from fedgraph.pricing import costs, readings
 from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.readings import (
-    SEEN_BY_SERVER,
-    SEEN_WITH_MODELS,
-    PublishedReading,
-    Reading,
-    ReadingRow,
-    ReadingSetting,
-    reading_without_claim,
-)
+from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_WITH_MODELS, PublishedReading, Reading, ReadingRow, ReadingSetting
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import AccountantPrice, price
 from fedgraph.privacy.events import Composed, Gaussian, Laplace
 from fedgraph.privacy.fields import ArrayField
 
-PFL_MECHANISM_FLAGS = "the benchmark's flags"
+FLAGS = "the benchmark's flags"
 RELATIONS = (("zero-out", False), ("replace", True))
-PFL_MECHANISM_ORDER = (
-    "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
-)
+ORDER = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
+_Cost = Callable[[bool], CostOfRounds]  # whether a user is replaced → what rounds cost then
+_Run = tuple[float, float, int, float]  # noise, sampling rate, rounds, δ
 _SIMULATED = "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment"
 CENTRAL = "the server, where the mechanism is applied centrally"
-PFL_MECHANISM_UNPROTECTED = ("local metrics, unless they are privatised too", CENTRAL, _SIMULATED)
+UNPROTECTED = ("local metrics, unless they are privatised too", CENTRAL, _SIMULATED)
 _KEPT = "the sampler {!r} keeps users apart only as long as no user is sampled twice in min_separation rounds"
 _EXACT = 200  # rounds up to which the matrix is built; beyond it the bounds above stand
 _MARGIN = 1.01  # pfl's optimiser runs in single precision and stops early; its column norms differ by less than 1 % from ours
@@ -51,32 +43,18 @@ _PROMISES = {
 
 @dataclass(frozen=True)
 class PflMechanism:
-    """What the file says of a run. None stands for what it does not say.
+    """What the file says of a run. None stands for what it does not say."""
 
-    Attributes:
-        name: Who claims ε.
-        noise: Standard deviation in clips (of Laplace noise: scale). Where it is None it is found such that ``rounds``
-            iterations cost (epsilon, delta).
-        epsilon: The ε that is claimed.
-        delta: Its δ, in (0, 1).
-        rate: The sampling rate of the accountant, in [0, 1].
-        rounds: Iterations that the accountant counts.
-        scale: What a simulation multiplies the noise by, in (0, 1].
-        trained: The sampling rate of the cohort that is really trained, where it differs from ``rate``.
-        people: How many users there are in all.
-        run: Iterations that are run, where they are more than ``rounds``.
-    """
-
-    name: str
-    noise: float | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    rate: float | None = None
-    rounds: int | None = None
-    scale: float = 1.0
-    trained: float | None = None
-    people: float | None = None
-    run: int | None = None
+    name: str  # who claims ε
+    noise: float | None = None  # std in clips (Laplace: scale); None: the one at which ``rounds`` cost (epsilon, delta)
+    epsilon: float | None = None  # the ε that is claimed
+    delta: float | None = None  # its δ, in (0, 1)
+    rate: float | None = None  # the sampling rate of the accountant, in [0, 1]
+    rounds: int | None = None  # iterations that the accountant counts
+    scale: float = 1.0  # what a simulation multiplies the noise by, in (0, 1]
+    trained: float | None = None  # the sampling rate of the cohort that is really trained, where it differs from ``rate``
+    people: float | None = None  # how many users there are in all
+    run: int | None = None  # iterations that are run, where they are more than ``rounds``
 
     def at(self, document: PricedDocument, sampled: bool = True) -> tuple[float, int, float]:
         """(sampling rate, rounds, δ); what is not said is asked."""
@@ -93,17 +71,11 @@ class PflMechanism:
 
 @dataclass(frozen=True)
 class BandedPflSensitivity:
-    """How far one user moves the answers of the banded matrix, in clips.
+    """How far one user moves the answers of the banded matrix, in clips."""
 
-    Attributes:
-        rounds: How many rounds the matrix is built for; 1 or more.
-        separation: How many rounds lie between two participations of a user (min_separation); 2 or more.
-        column: The largest column norm, where the user knows it.
-    """
-
-    rounds: int
-    separation: int
-    column: float | None = None
+    rounds: int  # how many rounds the matrix is built for; 1 or more
+    separation: int  # how many rounds lie between two participations of a user (min_separation); 2 or more
+    column: float | None = None  # the largest column norm, where the user knows it
 
     @property
     def exact(self) -> bool:
@@ -191,7 +163,7 @@ def _factor(rounds: int, separation: int) -> ArrayField:
     return np.asarray(np.linalg.cholesky(gram))
 
 
-def gaussian_pfl_mechanism(document: PricedDocument, said: PflMechanism, order: str = PFL_MECHANISM_ORDER) -> Reading:
+def gaussian_pfl_mechanism(document: PricedDocument, said: PflMechanism, order: str = ORDER) -> Reading:
     """One Gaussian sum in each iteration.
 
     Args:
@@ -205,16 +177,11 @@ def gaussian_pfl_mechanism(document: PricedDocument, said: PflMechanism, order: 
     rate, times, delta = said.at(document)
     std = said.std(rate, times, delta, document.louder)
     why = f"noise std = {std:.4g}·clip on the sum, Poisson-sampled at rate {rate:g}"
-    rows = [
-        ReadingRow("user", name, SEEN_WITH_MODELS, costs.cost_of_poisson(std, rate, replaced), times, delta, why)
-        for name, replaced in RELATIONS
-    ]
+    rows = _both(partial(costs.cost_of_poisson, std, rate), times, delta, why)
     if said.scale < 1:
         real = rate if said.trained is None else said.trained
         words = f"a real run with noise_scale = {said.scale:g}: std = {std * said.scale:.4g}·clip is added, rate {real:g}"
-        rows.append(
-            ReadingRow("user", "zero-out", SEEN_WITH_MODELS, costs.cost_of_poisson(std * said.scale, real), times, delta, words)
-        )
+        rows.append(replace(rows[0], cost=costs.cost_of_poisson(std * said.scale, real), why=words))
     return _reading(said, rows, (std, rate, times, delta), order)
 
 
@@ -233,12 +200,7 @@ def laplace_pfl_mechanism(document: PricedDocument, said: PflMechanism) -> Readi
     rate, times, delta = said.at(document)
     scale = document.louder / epsilon if epsilon > 0 else math.inf
     why = f"noise scale = {scale:.4g}·clip per coordinate, clip in L1, Poisson-sampled at rate {rate:g}"
-    rows = [
-        ReadingRow(
-            "user", name, SEEN_WITH_MODELS, costs.cost_of_sampled_laplace(scale, rate, replaced, False), times, delta, why
-        )
-        for name, replaced in RELATIONS
-    ]
+    rows = _both(partial(costs.cost_of_sampled_laplace, scale, rate, fixed=False), times, delta, why)
     claim = PublishedReading(epsilon, 0.0, "per round", said.name)
     return replace(_reading(said, rows), published=(claim,), settings={"epsilon": epsilon / document.louder})
 
@@ -255,30 +217,29 @@ def banded_pfl_mechanism(document: PricedDocument, said: PflMechanism, separatio
         column = document.answers.ask("largest column norm", question, values, worst)
     found = BandedPflSensitivity(times, gap, column)
     std = said.std(rate, found.most, delta, document.louder)
-    kept, every, groups = _banded_rows(found, std, rate, times, delta)
-    rows = [*every, *kept, *groups] if sampler == "random" else [*kept, *every, *groups]
+    rows = _banded_rows(found, std, rate, times, delta)
+    if sampler == "random":
+        rows.insert(0, rows.pop(2))
     if said.scale < 1:
-        real = _banded_rows(found, std * said.scale, rate, times, delta)[0][0]
+        real = _banded_rows(found, std * said.scale, rate, times, delta)[0]
         rows.append(replace(real, why=f"a real run with noise_scale = {said.scale:g}: {real.why}"))
     promise = _PROMISES.get(sampler, _KEPT.format(sampler))
-    order = f"{PFL_MECHANISM_ORDER} The noise of a round is correlated with that of earlier rounds; {promise}."
+    order = f"{ORDER} The noise of a round is correlated with that of earlier rounds; {promise}."
     return _reading(said, rows, (std, rate, times, delta), order)
 
 
-def _banded_rows(
-    found: BandedPflSensitivity, std: float, rate: float, times: int, delta: float
-) -> tuple[list[ReadingRow], list[ReadingRow], list[ReadingRow]]:
-    """(participations apart, every round, groups of users)."""
-    gap, most, kept = found.separation, found.most, []
+def _banded_rows(found: BandedPflSensitivity, std: float, rate: float, times: int, delta: float) -> list[ReadingRow]:
+    """Participations apart (zero-out and replace), in every round, and in groups of users."""
+    gap, most, rows = found.separation, found.most, []
     proof = "pfl's matrix" if found.exact else "any matrix with rows of norm one and this band"
     for relation, replaced in RELATIONS:
         why = (
             f"noise std = {std:.4g}·clip before C⁻¹; a user in at most {most:,} of {times:,} rounds, {gap:,} apart, moves "
             f"it by {found.apart(times):.4g}·{'2·' if replaced else ''}clip ({proof}; the paper's: {math.sqrt(most):.4g})"
         )
-        kept.append(ReadingRow("user", relation, SEEN_WITH_MODELS, _moved(found.apart, std, replaced), times, delta, why))
+        rows.append(ReadingRow("user", relation, SEEN_WITH_MODELS, _moved(found.apart, std, replaced), times, delta, why))
     why = f"if a user may be sampled in every round: moved by {found.always(times):.4g}·clip"
-    every = ReadingRow("user", "zero-out", SEEN_WITH_MODELS, _moved(found.always, std, False), times, delta, why)
+    rows.append(ReadingRow("user", "zero-out", SEEN_WITH_MODELS, _moved(found.always, std, False), times, delta, why))
     inside = min(1.0, gap * rate)
     why = (
         f"if users are cut into {gap:,} groups and round t samples group t mod {gap:,} by secret coins, at rate "
@@ -290,7 +251,7 @@ def _banded_rows(
         amplified = costs.cost_of_poisson(std / found.once(), inside)(math.ceil(rounds / gap), at)
         return min(amplified, _moved(found.apart, std, False)(rounds, at), key=lambda p: p.epsilon)
 
-    return kept, [every], [ReadingRow("user", "zero-out", SEEN_WITH_MODELS, grouped, times, delta, why)]
+    return [*rows, ReadingRow("user", "zero-out", SEEN_WITH_MODELS, grouped, times, delta, why)]
 
 
 def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> CostOfRounds:
@@ -304,25 +265,16 @@ def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> C
 
 @dataclass(frozen=True)
 class JointPflMechanismPart:
-    """One of several mechanisms on the same cohort.
+    """One of several mechanisms on the same cohort."""
 
-    Attributes:
-        kind: ``gaussian_pfl_mechanism`` or ``laplace_pfl_mechanism``.
-        noise: Standard deviation or scale, in its own clips; above 0.
-        rate: The sampling rate, in [0, 1].
-        rounds: How many rounds there are; 1 or more.
-    """
-
-    kind: str
-    noise: float
-    rate: float
-    rounds: int
+    kind: str  # ``gaussian_pfl_mechanism`` or ``laplace_pfl_mechanism``
+    noise: float  # standard deviation or scale, in its own clips; above 0
+    rate: float  # the sampling rate, in [0, 1]
+    rounds: int  # how many rounds there are; 1 or more
 
 
-def joint_pfl_mechanism(
-    document: PricedDocument, said: PflMechanism, parts: tuple[JointPflMechanismPart, ...], options: str
-) -> Reading:
-    """Several mechanisms at once. options: the name of the option that holds their noise."""
+def joint_pfl_mechanism(document: PricedDocument, said: PflMechanism, parts: Sequence[JointPflMechanismPart]) -> Reading:
+    """Several mechanisms at once, whose noise stands in the option ``noise_parameters``."""
     said = replace(said, rate=max(p.rate for p in parts), rounds=max(p.rounds for p in parts))
     (rate, times, delta), louder, rows = said.at(document), document.louder, []
     for relation, replaced in RELATIONS:
@@ -336,50 +288,38 @@ def joint_pfl_mechanism(
             cost = costs.cost_of_events(Composed(events))
             why = f"{len(parts)} parts of one cohort, Laplace among them: composed, without amplification by sampling"
         rows.append(ReadingRow("user", relation, SEEN_WITH_MODELS, cost, times, delta, why))
-    order = (
-        f"{PFL_MECHANISM_ORDER} One draw of the cohort serves all parts, so that they are amplified together and not "
-        "one by one."
-    )
-    settings: dict[str, ReadingSetting] = {f"{options}[{i}]": p.noise * louder for i, p in enumerate(parts)}
+    order = f"{ORDER} One draw of the cohort serves all parts, so that they are amplified together and not one by one."
+    settings = {f"noise_parameters[{i}]": p.noise * louder for i, p in enumerate(parts)}
     return replace(_reading(said, rows, order=order), settings=settings)
 
 
-def local_pfl_mechanism(
-    document: PricedDocument, kind: str, epsilon: float, said: PflMechanism, louder: float
-) -> list[ReadingRow]:
+def local_pfl_mechanism(document: PricedDocument, kind: str, said: PflMechanism, louder: float) -> list[ReadingRow]:
     """Rows of a mechanism that each user applies before sending: a user in every round, seen by the server."""
-    (_, times, delta), rows = said.at(document, sampled=False), []
-    for relation, replaced in RELATIONS:
-        if kind == "laplace":
-            cost = costs.cost_of_laplace(louder / epsilon, replaced)
-            why = f"local Laplace noise of scale {louder / epsilon:.4g}·clip, in every round"
-        else:
-            std = calibrate.calibrate_noise(Gaussian, epsilon, delta) * louder
-            cost, why = costs.cost_of_gaussian(std, replaced), f"local noise of std {std:.4g}·clip, in every round"
-        rows.append(ReadingRow("user", relation, SEEN_BY_SERVER, cost, times, delta, why))
-    return rows
+    (_, times, delta), epsilon = said.at(document, sampled=False), said.epsilon or 0.0
+    if kind == "laplace":
+        scale = louder / epsilon
+        cost, why = partial(costs.cost_of_laplace, scale), f"local Laplace noise of scale {scale:.4g}·clip, in every round"
+    else:
+        std = calibrate.calibrate_noise(Gaussian, epsilon, delta) * louder
+        cost, why = partial(costs.cost_of_gaussian, std), f"local noise of std {std:.4g}·clip, in every round"
+    return _both(cost, times, delta, why, SEEN_BY_SERVER)
 
 
-def _reading(
-    said: PflMechanism,
-    rows: list[ReadingRow],
-    run: tuple[float, float, int, float] | None = None,
-    order: str = PFL_MECHANISM_ORDER,
-) -> Reading:
-    """run: (noise, sampling rate, rounds, δ) of what an option of noise scales."""
+def _both(cost: _Cost, times: int, delta: float, why: str, viewer: str = SEEN_WITH_MODELS) -> list[ReadingRow]:
+    """Zero-out and replace. cost: whether a user is replaced → what rounds cost then."""
+    return [ReadingRow("user", relation, viewer, cost(replaced), times, delta, why) for relation, replaced in RELATIONS]
+
+
+def _reading(said: PflMechanism, rows: list[ReadingRow], run: _Run | None = None, order: str = ORDER) -> Reading:
+    """run: what an option of noise scales."""
     settings: dict[str, ReadingSetting] | None = None
     if run is not None and (said.noise is not None or None not in (said.rate, said.rounds, said.delta)):
         std, rate, times, delta = run
         settings = {"noise_parameter": std}
-        if said.name == PFL_MECHANISM_FLAGS:
+        if said.name == FLAGS:
             settings = {"central_epsilon": lambda: costs.cost_of_poisson(std, rate)(times, delta).epsilon}
+    claim = readings.reading_without_claim(f"{said.name}: no ε")
     no_fix = "write noise_parameter in place of epsilon, and the facts that are asked"
-    stated = said.epsilon is not None and math.isfinite(said.epsilon)
-    claim = (
-        (PublishedReading(said.epsilon, said.delta, "total", said.name),)
-        if stated
-        else reading_without_claim(f"{said.name}: no ε")
-    )
-    return Reading(
-        tuple(rows), claim, PFL_MECHANISM_UNPROTECTED, order=(order,), settings=settings, no_fix=no_fix, people=said.people
-    )
+    if said.epsilon is not None and math.isfinite(said.epsilon):
+        claim = (PublishedReading(said.epsilon, said.delta, "total", said.name),)
+    return Reading(tuple(rows), claim, UNPROTECTED, (), (order,), settings, no_fix, people=said.people)

@@ -2,25 +2,13 @@
 
 import ast
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_objects import PythonObjects
 from fedgraph.pricing.python_state import PlainFunction
-from fedgraph.pricing.python_values import (
-    FunctionValue,
-    ItemsValue,
-    ScopeValue,
-    TableValue,
-    UnresolvedValue,
-    Value,
-    lift_over_values,
-    plain_value,
-    value_elements,
-    value_notes,
-    value_truth,
-)
+from fedgraph.pricing.python_values import FunctionValue, ScopeValue, TableValue, UnresolvedValue, Value, plain_value
 
 _MOST_STEPS = 400_000
 
@@ -62,18 +50,17 @@ class PythonExpressions(PythonObjects):
             case ast.Attribute(value=owner, attr=name):
                 return self.attribute(self.value(owner, scope), name, node)
             case ast.Subscript(value=owner, slice=key):
-                inside = plain_value(self.value(owner, scope))
-                return self.item(inside, plain_value(self.value(key, scope)), node)
+                return self.item(plain_value(self.value(owner, scope)), plain_value(self.value(key, scope)), node)
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
                 return self._list(parts, scope)
             case ast.Dict():
                 return self._dict(node, scope)
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 inner = self.value(part, scope)
-                decided, said = value_truth(inner), value_notes(inner)
+                decided, said = py.value_truth(inner), py.value_notes(inner)
                 return UnresolvedValue(node) if decided is None else py.assume_value(not decided, said)
             case ast.UnaryOp(op=sign, operand=part):
-                return lift_over_values(node, _OPERATORS[type(sign)], self.value(part, scope))
+                return py.lift_over_values(node, _OPERATORS[type(sign)], self.value(part, scope))
             case ast.BinOp():
                 return self._binop(node, scope)
             case ast.BoolOp():
@@ -86,14 +73,16 @@ class PythonExpressions(PythonObjects):
                 scope.local[target.id] = self.value(part, scope)
                 return scope.local[target.id]
             case ast.Lambda(args=arguments):
-                return self.defined(FunctionValue(node, scope, self.defaults(arguments, scope)))
+                self.definitions.append(FunctionValue(node, scope, self.defaults(arguments, scope)))
+                return self.definitions[-1]
             case ast.Await(value=part):
                 return self.value(part, scope)
             case ast.JoinedStr(values=parts):
                 inner_parts = [p.value if isinstance(p, ast.FormattedValue) else p for p in parts]
                 texts = [self.value(part, scope) for part in inner_parts]
-                odd = any(isinstance(p, ast.FormattedValue) and (p.format_spec or p.conversion != -1) for p in parts)
-                return UnresolvedValue(node) if odd else lift_over_values(node, lambda *said: "".join(map(str, said)), *texts)
+                if any(isinstance(p, ast.FormattedValue) and (p.format_spec or p.conversion != -1) for p in parts):
+                    return UnresolvedValue(node)
+                return py.lift_over_values(node, lambda *said: "".join(map(str, said)), *texts)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
                 return self._comprehension(node, scope)
             case ast.Call():
@@ -103,18 +92,14 @@ class PythonExpressions(PythonObjects):
                 self.value(child, scope)
         return UnresolvedValue(node)
 
-    def defined(self, function: FunctionValue) -> FunctionValue:
-        """A function of the program; looked at last where nothing calls it."""
-        raise NotImplementedError
-
-    def _list(self, parts: list[ast.expr], scope: ScopeValue) -> ItemsValue:
-        out = ItemsValue(born=self.stack)
+    def _list(self, parts: list[ast.expr], scope: ScopeValue) -> py.ItemsValue:
+        out = py.ItemsValue(born=self.stack)
         for part in parts:
             if isinstance(part, ast.Starred):
                 inner = self.value(part.value, scope)
                 held = plain_value(inner)
-                out.extend(held if isinstance(held, (ItemsValue, tuple)) else ())
-                out.whole = out.whole and not isinstance(held, TableValue) and value_elements(inner) is not None
+                out.extend(held if isinstance(held, (py.ItemsValue, tuple)) else ())
+                out.whole = out.whole and not isinstance(held, TableValue) and py.value_elements(inner) is not None
             else:
                 out.append(self.value(part, scope))
         return out
@@ -134,15 +119,15 @@ class PythonExpressions(PythonObjects):
 
     def _binop(self, node: ast.BinOp, scope: ScopeValue) -> Value:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
-        if isinstance(left, ItemsValue) and isinstance(right, ItemsValue) and isinstance(node.op, ast.Add):
-            return ItemsValue([*left, *right], self.stack, left.whole and right.whole)
+        if isinstance(left, py.ItemsValue) and isinstance(right, py.ItemsValue) and isinstance(node.op, ast.Add):
+            return py.ItemsValue([*left, *right], self.stack, left.whole and right.whole)
         if isinstance(left, TableValue) and isinstance(right, TableValue) and isinstance(node.op, ast.BitOr):
             return TableValue({**left, **right})
         if isinstance(left, str) or isinstance(right, str):
             if not isinstance(node.op, ast.Add):
                 return UnresolvedValue(node)
-            return lift_over_values(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right)
-        found = lift_over_values(node, _OPERATORS.get(type(node.op), _power), left, right)
+            return py.lift_over_values(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right)
+        found = py.lift_over_values(node, _OPERATORS.get(type(node.op), _power), left, right)
         if isinstance(found, UnresolvedValue) and isinstance(node.op, ast.Mult):
             found.factors = (left, right)
         return found
@@ -150,14 +135,14 @@ class PythonExpressions(PythonObjects):
     def _boolop(self, node: ast.BoolOp, scope: ScopeValue) -> Value:
         found: Value = None
         said: tuple[str, ...] = ()
-        for index, part in enumerate(node.values):
+        for index, part in enumerate(node.values, 1):
             found = self.value(part, scope)
-            said += value_notes(found)
-            decided = value_truth(found)
-            if decided is isinstance(node.op, ast.Or) or index == len(node.values) - 1:
+            said += py.value_notes(found)
+            decided = py.value_truth(found)
+            if decided is isinstance(node.op, ast.Or) or index == len(node.values):
                 break
             if decided is None:
-                for rest in node.values[index + 1 :]:
+                for rest in node.values[index:]:
                     self.value(rest, scope)
                 return UnresolvedValue(node)
         return py.assume_value(plain_value(found), said) if said else found
@@ -169,35 +154,34 @@ class PythonExpressions(PythonObjects):
             return UnresolvedValue(node)
         if kind in (ast.Is, ast.IsNot) and (left is None or right is None):
             other = plain_value(right if left is None else left)
-            if isinstance(
-                other, (py.CallValue, py.PartValue, FunctionValue, py.ClassValue, ItemsValue, TableValue, py.ParserValue)
-            ):
-                return UnresolvedValue(node) if isinstance(other, py.PartValue) else kind is ast.IsNot
+            if isinstance(other, py.PartValue):
+                return UnresolvedValue(node)
+            if isinstance(other, py.CallValue | FunctionValue | py.ClassValue | py.ItemsValue | TableValue | py.ParserValue):
+                return kind is ast.IsNot
         if kind in (ast.In, ast.NotIn):
             inner = plain_value(right)
-            known = value_elements(inner) if isinstance(inner, (ItemsValue, TableValue)) else None
+            known = py.value_elements(inner) if isinstance(inner, (py.ItemsValue, TableValue)) else None
             if known is None or not all(py.is_plain_value(plain_value(v)) for v in (left, *known)):
                 return UnresolvedValue(node)
             inside = any(plain_value(left) == plain_value(v) for v in known)
-            return lift_over_values(node, lambda v: inside == (kind is ast.In), left)
-        return lift_over_values(node, _OPERATORS[kind], left, right) if kind in _OPERATORS else UnresolvedValue(node)
+            return py.lift_over_values(node, lambda v: inside == (kind is ast.In), left)
+        return py.lift_over_values(node, _OPERATORS[kind], left, right) if kind in _OPERATORS else UnresolvedValue(node)
 
     def _ifexp(self, node: ast.IfExp, scope: ScopeValue) -> Value:
         test = self.value(node.test, scope)
-        decided = value_truth(test)
-        if decided is not None:
+        if (decided := py.value_truth(test)) is not None:
             found = self.value(node.body if decided else node.orelse, scope)
-            return py.assume_value(found, value_notes(test)) if py.is_plain_value(plain_value(found)) else found
+            return py.assume_value(found, py.value_notes(test)) if py.is_plain_value(plain_value(found)) else found
         with self.under("branch", f"`{ast.unparse(node.test)}` (line {node.lineno})"):
             return py.join_values(self.value(node.body, scope), self.value(node.orelse, scope))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: ScopeValue) -> Value:
         first, inner = node.generators[0], ScopeValue(scope.path, scope, scope.holds)
-        known, out = value_elements(self.value(first.iter, scope)), ItemsValue(born=self.stack)
+        known, out = py.value_elements(self.value(first.iter, scope)), py.ItemsValue(born=self.stack)
         if known is not None and len(node.generators) == 1 and isinstance(first.target, ast.Name) and len(known) <= 64:
             for each in known:
                 inner.local[first.target.id] = each
-                kept = [value_truth(self.value(test, inner)) for test in first.ifs]
+                kept = [py.value_truth(self.value(test, inner)) for test in first.ifs]
                 if False not in kept:
                     out.whole = out.whole and None not in kept
                     out.append(self.value(node.elt, inner))
@@ -209,13 +193,10 @@ class PythonExpressions(PythonObjects):
         return UnresolvedValue(node)
 
     def defaults(self, arguments: ast.arguments, scope: ScopeValue) -> dict[str, Value]:
-
-        def held() -> Iterator[tuple[ast.arg, ast.expr | None]]:
-            places = [*arguments.posonlyargs, *arguments.args]
-            yield from zip(places[len(places) - len(arguments.defaults) :], arguments.defaults, strict=True)
-            yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-
-        return {place.arg: self.value(default, scope) for place, default in held() if default is not None}
+        places = [*arguments.posonlyargs, *arguments.args][::-1]
+        held = [*zip(places, arguments.defaults[::-1], strict=False)][::-1]
+        held += [(place, said) for place, said in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if said]
+        return {place.arg: self.value(default, scope) for place, default in held}
 
     def _call(self, node: ast.Call, scope: ScopeValue) -> Value:
         args: list[Value] = []
@@ -223,15 +204,17 @@ class PythonExpressions(PythonObjects):
         called = self.value(node.func, scope)
         for part in node.args:
             inner = self.value(part.value if isinstance(part, ast.Starred) else part, scope)
-            known = value_elements(inner) if isinstance(part, ast.Starred) else [inner]
+            known = py.value_elements(inner) if isinstance(part, ast.Starred) else [inner]
             args += known if known is not None else [UnresolvedValue(part)]
             keywords |= {"**": UnresolvedValue(part)} if known is None else {}
         for keyword in node.keywords:
             inner = self.value(keyword.value, scope)
-            held = plain_value(inner)
-            if keyword.arg:
-                keywords[keyword.arg] = inner
-            else:
-                keywords |= held if isinstance(held, TableValue) else {}
-                keywords |= {} if isinstance(held, TableValue) and held.whole else {"**": UnresolvedValue(keyword.value)}
+            match plain_value(inner):
+                case _ if keyword.arg:
+                    keywords[keyword.arg] = inner
+                case TableValue(whole=True) as held:
+                    keywords |= held
+                case held:
+                    keywords |= held if isinstance(held, TableValue) else {}
+                    keywords["**"] = UnresolvedValue(keyword.value)
         return self.call(called, tuple(args), keywords, node, scope)

@@ -7,19 +7,7 @@ from collections.abc import Callable, Mapping
 
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_state import PURE_FUNCTIONS, AttributesView, PlainFunction, PythonState
-from fedgraph.pricing.python_values import (
-    CallValue,
-    FunctionValue,
-    ItemsValue,
-    TableValue,
-    UnresolvedValue,
-    Value,
-    join_values,
-    lift_over_values,
-    plain_value,
-    same_value,
-    value_elements,
-)
+from fedgraph.pricing.python_values import CallValue, FunctionValue, TableValue, UnresolvedValue, Value, plain_value
 
 _LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
 _TEXT: Mapping[str, PlainFunction] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
@@ -27,7 +15,7 @@ _CONSTANTS = {"math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "numpy
 _TABLES = ("dict", "SimpleNamespace", "Namespace", "ConfigDict", "EasyDict", "edict", "OrderedDict", "AttrDict", "Munch",
            "DictConfig")  # fmt: skip
 _LISTED: Mapping[str, Callable[[list[Value]], Value]] = {
-    "list": ItemsValue, "tuple": ItemsValue, "reversed": lambda known: tuple(reversed(known)),
+    "list": py.ItemsValue, "tuple": py.ItemsValue, "reversed": lambda known: tuple(reversed(known)),
     "enumerate": lambda known: tuple(enumerate(known)),
 }  # fmt: skip
 _OPENS = ("yaml.safe_load", "yaml.load", "yaml.full_load", "json.load", "json.loads", "tomllib.load", "OmegaConf.load")
@@ -44,28 +32,23 @@ _ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
 class PythonObjects(PythonState):
     """The interpreter with its objects."""
 
-    def enter(self, function: FunctionValue, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
+    def enter(self, function: FunctionValue, args: py.Args, keywords: py.Keywords, node: ast.AST) -> Value:
         raise NotImplementedError
 
     def execute(self, text: Value, node: ast.expr, scope: py.ScopeValue) -> Value:
         raise NotImplementedError
 
-    def make(
-        self, made: py.ClassValue, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: py.ScopeValue
-    ) -> Value:
+    def make(self, made: py.ClassValue, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
         raise NotImplementedError
 
     def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
         match plain_value(owner):
             case py.ChoiceValue(values=several):
                 found = [self.attribute(v, name, node) for v in several]
-                return found[0] if all(same_value(found[0], f) for f in found[1:]) else py.ChoiceValue(tuple(found))
+                return found[0] if all(py.same_value(found[0], f) for f in found[1:]) else py.ChoiceValue(tuple(found))
             case py.NameValue(dotted=dotted) if dotted.rsplit(".", 1)[-1] == "FLAGS":
-                return (
-                    py.MethodValue(self.flags, name, node)
-                    if name == "set_default"
-                    else self.flags.get(name, UnresolvedValue(node))
-                )
+                method = py.MethodValue(self.flags, name, node) if name == "set_default" else UnresolvedValue(node)
+                return self.flags.get(name, method)
             case py.NameValue(dotted=dotted):
                 return _CONSTANTS.get(f"{dotted}.{name}", py.NameValue(f"{dotted}.{name}"))
             case py.ScopeValue(local=local):
@@ -82,18 +65,15 @@ class PythonObjects(PythonState):
     def _member(self, owner: Value, name: str, node: ast.AST) -> Value:
         """A method or an attribute of a class of the program, or what a call of something else has."""
         own = owner.own if isinstance(owner, CallValue) else owner if isinstance(owner, py.ClassValue) else None
-        member = own.member(name) if own else None
-        if isinstance(member, FunctionValue) and isinstance(owner, CallValue):
-            return member.on(owner)
-        if member is not None:
-            return member
+        if (member := own.member(name) if own else None) is not None:
+            return member.on(owner) if isinstance(member, FunctionValue) and isinstance(owner, CallValue) else member
         if name == "run_config" and self.config is not None:
             return TableValue(self.config)
-        if isinstance(owner, CallValue) and owner.name == "super" and isinstance(owner.owner, CallValue) and owner.owner.own:
-            for base in owner.owner.own.bases:
-                inherited = base.member(name) if isinstance(base, py.ClassValue) else None
-                if isinstance(inherited, FunctionValue):
-                    return inherited.on(owner.owner)
+        match owner:
+            case CallValue(name="super", owner=CallValue(own=py.ClassValue(bases=bases)) as made):
+                every = (base.member(name) for base in bases if isinstance(base, py.ClassValue))
+                if (inherited := next((each for each in every if isinstance(each, FunctionValue)), None)) is not None:
+                    return inherited.on(made)
         return py.MethodValue(owner, name, node)
 
     def item(self, owner: Value, key: Value, node: ast.AST) -> Value:
@@ -101,19 +81,15 @@ class PythonObjects(PythonState):
             return owner[key]
         if isinstance(owner, py.NameValue) and owner.dotted == "sys.modules" and key == "__main__":
             return self.main
-        known = isinstance(owner, tuple) or (isinstance(owner, ItemsValue) and owner.whole)
-        if known and isinstance(owner, (ItemsValue, tuple)) and isinstance(key, int) and -len(owner) <= key < len(owner):
-            return owner[key]
+        known = py.value_elements(owner) if isinstance(owner, (py.ItemsValue, tuple)) else None
+        if known is not None and isinstance(key, int) and -len(known) <= key < len(known):
+            return known[key]
         if isinstance(owner, CallValue) and isinstance(key, int) and owner.own is None:
-            return owner.parts.setdefault(key, py.PartValue(owner, key, born=owner.born))
-        inside = not isinstance(owner, py.MethodValue) and not (
-            isinstance(owner, py.NameValue) and owner.dotted.endswith("environ")
-        )
-        return UnresolvedValue(node, key if inside and isinstance(key, str) else None)
+            return owner.part(key)
+        outside = isinstance(owner, py.MethodValue) or (isinstance(owner, py.NameValue) and owner.dotted.endswith("environ"))
+        return UnresolvedValue(node, key if not outside and isinstance(key, str) else None)
 
-    def call(
-        self, called: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.ScopeValue
-    ) -> Value:
+    def call(self, called: Value, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
         """The result of a call."""
         name, dotted, owner = "?", "?", plain_value(called)
         match owner:
@@ -153,7 +129,7 @@ class PythonObjects(PythonState):
     def _start(self, call: CallValue, node: ast.expr) -> None:
         """A function that runs in processes of its own, with the arguments that it gets there."""
         named, place, third = _STARTS[call.name]
-        function, given = plain_value(call.get(named, place)), value_elements(call.get("args", third) or ())
+        function, given = plain_value(call.get(named, place)), py.value_elements(call.get("args", third) or ())
         if isinstance(function, FunctionValue):
             rank = (UnresolvedValue("the rank of a process"),) if named == "fn" else ()
             self.enter(function, (*rank, *(given or ())), {} if given is not None else {"**": UnresolvedValue(node)}, node)
@@ -163,18 +139,16 @@ class PythonObjects(PythonState):
         for each in py.value_candidates(plain_value(value)):
             if isinstance(each, FunctionValue):
                 self.waiting.append(each)
-            for inner in each if isinstance(each, ItemsValue) else ():
+            for inner in each if isinstance(each, py.ItemsValue) else ():
                 self.escape(inner)
 
-    def _imported(
-        self, dotted: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.ScopeValue
-    ) -> Value:
-        name, first = dotted.rsplit(".", 1)[-1], plain_value(args[0]) if args else None
-        known = value_elements(first) if args else None
-        default = keywords.get("default", args[1] if len(args) > 1 else None)
+    def _imported(self, dotted: str, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
+        made = CallValue(dotted.rsplit(".", 1)[-1], dotted, args, keywords)
+        name, first, default = made.name, plain_value(args[0]) if args else None, made.get("default", 1)
+        known = py.value_elements(first) if args else None
         if dotted in PURE_FUNCTIONS and not keywords and args:
-            inner = [a for v in args for a in (value_elements(v) or [v])] if dotted in ("max", "min") else list(args)
-            return lift_over_values(node, PURE_FUNCTIONS[dotted], *inner)
+            inner = [a for v in args for a in (py.value_elements(v) or [v])] if dotted in ("max", "min") else list(args)
+            return py.lift_over_values(node, PURE_FUNCTIONS[dotted], *inner)
         if dotted == "len" and len(args) == 1 and known is not None:
             return len(known)
         if dotted == "range" and (steps := self._range(args)) is not None:
@@ -184,9 +158,9 @@ class PythonObjects(PythonState):
         if dotted == "sorted" and known:
             numbers = [v for v in known if isinstance(v, (int, float))]
             plainly = not keywords and len(numbers) == len(known)
-            return ItemsValue(sorted(numbers) if plainly else [functools.reduce(join_values, known)] * len(known))
-        if name in _TABLES and "**" not in keywords and all(isinstance(plain_value(a), TableValue) for a in args):
-            tables = [each for a in args if isinstance(each := plain_value(a), TableValue)]
+            return py.ItemsValue(sorted(numbers) if plainly else [functools.reduce(py.join_values, known)] * len(known))
+        tables = [each for a in args if isinstance(each := plain_value(a), TableValue)]
+        if name in _TABLES and "**" not in keywords and len(tables) == len(args):
             held = {k: v for each in tables for k, v in each.items()} | keywords
             return TableValue(held, self.stack, all(each.whole for each in tables))
         if dotted.endswith("OmegaConf.create") and len(args) == 1 and isinstance(first, TableValue):
@@ -195,16 +169,16 @@ class PythonObjects(PythonState):
             return loaded
         if name == "ArgumentParser":
             parser = py.ParserValue()
-            for parent in value_elements(keywords.get("parents", ())) or []:
+            for parent in py.value_elements(keywords.get("parents", ())) or []:
                 parser.options.update(parent.options if isinstance(parent, py.ParserValue) else {})
             return parser
         if name.startswith("DEFINE_") and args and isinstance(args[0], str):
             self.options[args[0]] = self.flags[args[0]] = self.assumed(args[0], default, f"--{args[0]}", node)
             return TableValue({"value": self.flags[args[0]], "default": self.flags[args[0]]})
-        if dotted in _ENVIRONMENT and args and isinstance(args[0], str) and args[0] in self.environment:
-            return self.environment[args[0]]
-        if dotted in _ENVIRONMENT and args and isinstance(args[0], str):
-            return UnresolvedValue(node) if default is None else self.assumed(args[0], default, f"the variable {args[0]}", node)
+        if dotted in _ENVIRONMENT and args and isinstance(key := args[0], str):
+            if default is None or key in self.environment:
+                return self.environment.get(key, UnresolvedValue(node))
+            return self.assumed(key, default, f"the variable {key}", node)
         if dotted == "super":
             return CallValue("super", "super", owner=home.local["self"] if (home := scope.home("self")) else None)
         if dotted in ("setattr", "builtins.setattr", "object.__setattr__") and len(args) == 3:
@@ -219,19 +193,19 @@ class PythonObjects(PythonState):
         if dotted in ("functools.partial", "partial") and args:
             if isinstance(first, FunctionValue):
                 return first.partial(args[1:], keywords)
-            return self.record(CallValue("partial", dotted, args, keywords, owner=args[0]), node, scope)
-        return self.record(CallValue(name, dotted, args, keywords), node, scope)
+            made.owner = args[0]
+        return self.record(made, node, scope)
 
-    def _range(self, args: tuple[Value, ...]) -> tuple[Value, ...] | None:
+    def _range(self, args: py.Args) -> tuple[Value, ...] | None:
         """The numbers of a short range; the length of a longer one is kept."""
         whole = [e for a in args if isinstance(e := plain_value(a), int)]
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
             return None
-        length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in py.value_notes(a)))
+        length, said = len(range(*whole)), py.value_notes(py.ChoiceValue(args))
         self.lengths.append(py.assume_value(length, said))
         return tuple(py.assume_value(i, said) for i in range(*whole)) if length <= 16 else None
 
-    def _method(self, owner: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr) -> Value:
+    def _method(self, owner: Value, name: str, args: py.Args, keywords: py.Keywords, node: ast.expr) -> Value:
         """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
         if isinstance(owner, py.ParserValue):
             return self.parser(owner, name, args, keywords, node)
@@ -244,7 +218,10 @@ class PythonObjects(PythonState):
             self.set_attribute(owner, args[0] if isinstance(args[0], str) else "?", args[1], node)
             return None
         if isinstance(owner, AttributesView) and name == "update":
-            self.set_all(owner.owner, TableValue(keywords) if not args else plain_value(args[0]), node)
+            given = TableValue(keywords) if not args else plain_value(args[0])
+            known = given if isinstance(given, TableValue) and given.whole else {"?": UnresolvedValue(node)}
+            for key, value in known.items():
+                self.set_attribute(owner.owner, key, value, node)
             return None
         if name == "get" and args and isinstance(key := plain_value(args[0]), str):
             if isinstance(owner, TableValue):
@@ -253,18 +230,16 @@ class PythonObjects(PythonState):
             return NotImplemented if isinstance(owner, (CallValue, py.PartValue)) else UnresolvedValue(node, key)
         if isinstance(owner, TableValue):
             return self._table_method(owner, name, args, keywords, node)
-        if isinstance(owner, ItemsValue):
+        if isinstance(owner, py.ItemsValue):
             return self._list_method(owner, name, args, node)
         if isinstance(plain_value(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
-            return lift_over_values(node, _TEXT[name], owner) if name in _TEXT and not args else UnresolvedValue(node)
+            return py.lift_over_values(node, _TEXT[name], owner) if name in _TEXT and not args else UnresolvedValue(node)
         return NotImplemented
 
-    def _table_method(
-        self, owner: TableValue, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
-    ) -> Value:
+    def _table_method(self, owner: TableValue, name: str, args: py.Args, keywords: py.Keywords, node: ast.expr) -> Value:
         first = plain_value(args[0]) if args else None
         if name in ("items", "keys", "values") and owner.whole:
-            pairs: list[Value] = [ItemsValue((k, v)) for k, v in owner.items()]
+            pairs: list[Value] = [py.ItemsValue((k, v)) for k, v in owner.items()]
             return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
         if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
             found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
@@ -281,18 +256,18 @@ class PythonObjects(PythonState):
             return None if name in ("update", "clear") else UnresolvedValue(node)
         return TableValue(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
 
-    def _list_method(self, owner: ItemsValue, name: str, args: tuple[Value, ...], node: ast.expr) -> Value:
+    def _list_method(self, owner: py.ItemsValue, name: str, args: py.Args, node: ast.expr) -> Value:
         if name in ("append", "insert") and args:
-            owner.append(join_values(None, args[-1]) if self.stack != owner.born else args[-1])
+            owner.append(py.join_values(None, args[-1]) if self.stack != owner.born else args[-1])
             owner.whole = owner.whole and name == "append" and not self.looped_since(owner.born)
-            return None
-        if name == "extend" and args:
-            more = value_elements(args[0])
+        elif name == "extend" and args:
+            more = py.value_elements(args[0])
             owner.extend(more or ())
             owner.whole = owner.whole and more is not None and self.stack == owner.born
-            return None
-        if name in ("pop", "remove", "clear", "reverse", "sort"):
-            owner[:] = [join_values(None, v) for v in owner]
+        elif name in ("pop", "remove", "clear", "reverse", "sort"):
+            owner[:] = [py.join_values(None, v) for v in owner]
             owner.whole = False
             return UnresolvedValue(node)
-        return NotImplemented
+        else:
+            return NotImplemented
+        return None

@@ -14,18 +14,7 @@ from pathlib import Path
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_statements import MAYBE, NEXT, PythonStatements
-from fedgraph.pricing.python_values import (
-    CallValue,
-    ClassValue,
-    FunctionValue,
-    NameValue,
-    ScopeValue,
-    TableValue,
-    UnresolvedValue,
-    Value,
-    is_plain_value,
-    join_values,
-)
+from fedgraph.pricing.python_values import ClassValue, FunctionValue, ScopeValue, UnresolvedValue, Value
 
 _MOST_FILES = 50
 DEEPEST = 40
@@ -73,12 +62,13 @@ class PythonProgram(PythonStatements):
         written: Mapping[Path, str] | None = None,
     ) -> None:
         self.written = written or {}
-        super().__init__(root or path.parent, lambda p: self.written[p] if p in self.written else read(p), given or {}, config)
+        super().__init__(root or path.parent, lambda p: self.written[p] if p in self.written else read(p), given or {})
+        self.config = config
         self.modules: dict[Path, ScopeValue] = {}
         self.names: set[str] = set()
         self.entered: set[ast.AST] = set()
         self.active: list[ast.AST] = []
-        self.objects: list[CallValue] = []
+        self.objects: list[py.CallValue] = []
         self.results: dict[str, Value] = {}
         try:
             self.module, tree = self.followed(path, text)
@@ -121,12 +111,11 @@ class PythonProgram(PythonStatements):
         for _ in range(level - 1):
             above = above.parent
         places = (above,) if level else (scope.path.parent, self.root, self.root / "src")
-        for place in places:
-            base = place.joinpath(*parts)
-            for path in (base.with_suffix(".py") if parts else base / "__init__.py", base / "__init__.py"):
-                if path in self.written or (path.is_file() and path.resolve().is_relative_to(self.root.resolve())):
-                    return path
-        return None
+        bases = [place.joinpath(*parts) for place in places]
+        files = (
+            p for base in bases for p in (base.with_suffix(".py") if parts else base / "__init__.py", base / "__init__.py")
+        )
+        return next((path for path in files if path in self.written or self.holds(path)), None)
 
     def imports(self, node: ast.Import | ast.ImportFrom, scope: ScopeValue) -> None:
         if isinstance(node, ast.ImportFrom):
@@ -135,7 +124,7 @@ class PythonProgram(PythonStatements):
             self.names.add(alias.name)
             path, head = self._file(alias.name, 0, scope), alias.name.partition(".")[0]
             whole = bool(alias.asname) or head == alias.name
-            found = self.imported(path) if path and whole else NameValue(alias.name if alias.asname else head)
+            found = self.imported(path) if path and whole else py.NameValue(alias.name if alias.asname else head)
             scope.local[alias.asname or head] = found
         return None
 
@@ -146,7 +135,7 @@ class PythonProgram(PythonStatements):
             dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
             self.names.add(dotted)
             inside = self._file(f"{node.module or ''}.{alias.name}", node.level, scope)
-            found: Value = UnresolvedValue(dotted) if home else NameValue(dotted)
+            found: Value = UnresolvedValue(dotted) if home else py.NameValue(dotted)
             if alias.name == "*":
                 scope.local.update(home.local if home else {})
                 continue
@@ -157,7 +146,7 @@ class PythonProgram(PythonStatements):
             scope.local[alias.asname or alias.name] = found
 
     # -- functions and classes ------------------------------------------------------------------------------------------
-    def enter(self, function: FunctionValue, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
+    def enter(self, function: FunctionValue, args: py.Args, keywords: py.Keywords, node: ast.AST) -> Value:
         if self.active.count(function.node) > 1 or len(self.active) > DEEPEST:
             return UnresolvedValue(node)
         self.entered.add(function.node)
@@ -176,12 +165,11 @@ class PythonProgram(PythonStatements):
         finally:
             self.active.pop()
             self.times = times
-        results = [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])]
-        result = functools.reduce(join_values, results)
+        result = functools.reduce(py.join_values, [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])])
         generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
         return UnresolvedValue(node) if generator else result
 
-    def bind(self, function: FunctionValue, args: tuple[Value, ...], keywords: Mapping[str, Value], inner: ScopeValue) -> None:
+    def bind(self, function: FunctionValue, args: py.Args, keywords: py.Keywords, inner: ScopeValue) -> None:
         """Parameters by place and by name; defaults, options of a command line, else unresolved."""
         arguments = function.node.args
         places = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
@@ -198,13 +186,11 @@ class PythonProgram(PythonStatements):
             local[arguments.vararg.arg] = tuple(given[len(places) :])
         if arguments.kwarg:
             rest = {k: v for k, v in keywords.items() if k not in named and k != "**"}
-            local[arguments.kwarg.arg] = TableValue(rest, self.stack, whole="**" not in keywords)
+            local[arguments.kwarg.arg] = py.TableValue(rest, self.stack, whole="**" not in keywords)
         inner.local = local
 
-    def make(
-        self, made: ClassValue, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: ScopeValue
-    ) -> Value:
-        call = CallValue(made.node.name, made.node.name, args, keywords, own=made)
+    def make(self, made: ClassValue, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: ScopeValue) -> Value:
+        call = py.CallValue(made.node.name, made.node.name, args, keywords, own=made)
         self.record(call, node, scope)
         self.objects.append(call)
         start = made.member("__init__")
@@ -229,7 +215,7 @@ class PythonProgram(PythonStatements):
             if function.node not in self.entered and not function.scope.holds.startswith("class "):
                 self._unknown(function)
         for each in self.classes:
-            self._methods(CallValue(each.node.name, each.node.name, own=each))
+            self._methods(py.CallValue(each.node.name, each.node.name, own=each))
         self._called_back()
 
     def _called_back(self) -> None:
@@ -238,7 +224,7 @@ class PythonProgram(PythonStatements):
             if function.node not in self.entered:
                 self._unknown(function)
 
-    def _methods(self, made: CallValue) -> None:
+    def _methods(self, made: py.CallValue) -> None:
         for name in made.own.methods() if made.own else ():
             function = made.own.member(name) if made.own else None
             if isinstance(function, FunctionValue) and function.node not in self.entered:
@@ -247,7 +233,7 @@ class PythonProgram(PythonStatements):
     def _unknown(self, function: FunctionValue) -> None:
         """A function that is called with what nobody knows; a default may hold."""
         self.stack = ()
-        plain = {k: v for k, v in function.defaults.items() if is_plain_value(v)}
+        plain = {k: v for k, v in function.defaults.items() if py.is_plain_value(v)}
         said = {k: py.AssumedValue(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
         often = UnresolvedValue(f"as often as {function.name} is called") if function.node in self.repeated else 1
         self.times, before = often, self.times

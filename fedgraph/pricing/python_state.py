@@ -5,7 +5,7 @@ import math
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -14,33 +14,16 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import parsers
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.parsers import parse_fact_name
-from fedgraph.pricing.python_values import (
-    CallValue,
-    FunctionValue,
-    ItemsValue,
-    TableValue,
-    UnresolvedValue,
-    Value,
-    lift_over_values,
-    plain_value,
-    same_value,
-    value_elements,
-    value_truth,
-)
+from fedgraph.pricing.python_values import CallValue, TableValue, UnresolvedValue, Value, plain_value
 
 PlainFunction: TypeAlias = Callable[..., Value]
-_ROOTS: Mapping[str, PlainFunction] = {
-    "sqrt": math.sqrt,
-    "log": math.log,
-    "exp": math.exp,
-    "ceil": math.ceil,
-    "floor": math.floor,
-}
+_ROOTS = (math.sqrt, math.log, math.exp, math.ceil, math.floor)
 PURE_FUNCTIONS: Mapping[str, PlainFunction] = {
-    "float": float, "int": int, "str": str, "bool": bool, "abs": abs, "round": round, "max": max, "min": min,
-    **{f"math.{n}": f for n, f in (*_ROOTS.items(), ("log2", math.log2), ("log10", math.log10), ("pow", math.pow))},
-    **{f"numpy.{n}": f for n, f in _ROOTS.items()}, "os.path.join": posixpath.join,
-}  # fmt: skip
+    **{function.__name__: function for function in (float, int, str, bool, abs, round, max, min)},
+    **{f"math.{function.__name__}": function for function in (*_ROOTS, math.log2, math.log10, math.pow)},
+    **{f"numpy.{function.__name__}": function for function in _ROOTS},
+    "os.path.join": posixpath.join,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,33 +35,23 @@ class AttributesView:
 
 @dataclass(frozen=True, eq=False)
 class LoopPass:
-    """A loop over something.
+    """A loop over something."""
 
-    Attributes:
-        over: What it goes over.
-        times: How often the loops around it make it.
-        steps: Calls of optimizers inside it.
-        reached: False where it stands in a function that nothing calls.
-        depth: How many branches and loops it stands in.
-    """
-
-    over: Value
-    times: Value
-    steps: tuple[CallValue, ...]
-    reached: bool
-    depth: int
+    over: Value  # what it goes over
+    times: Value  # how often the loops around it make it
+    steps: tuple[CallValue, ...]  # calls of optimizers inside it
+    reached: bool  # false where it stands in a function that nothing calls
+    depth: int  # how many branches and loops it stands in
 
     def steps_of(self, taken: Callable[[Value], bool]) -> Value:
         """How often it steps with a taken optimizer each time; of branches that exclude each other, the one that steps more."""
         mine = [step for step in self.steps if taken(step.owner)]
         if any(kind == "loop" for step in mine for kind, _ in step.stack[self.depth + 1 :]):
             return UnresolvedValue("as often as a loop inside it runs")
-        stacks = Counter(step.stack for step in mine)
-        most: dict[object, int] = {}
-        for stack, count in stacks.items():
-            place = tuple((kind, words.removeprefix("not ")) for kind, words in stack)
-            most[place] = max(most.get(place, 0), count)
-        return max(1, sum(most.values()))
+        most: Counter[py.ValueStack] = Counter()
+        for stack, count in Counter(step.stack for step in mine).items():
+            most |= Counter({tuple((kind, words.removeprefix("not ")) for kind, words in stack): count})
+        return max(1, most.total())
 
 
 class PythonState:
@@ -88,18 +61,16 @@ class PythonState:
         root: The folder of the program. Files outside of it are not read.
         read: Gives the text of one of its files.
         given: Answers to options of its command line, by normal name.
-        config: The run configuration of a Flower app; None where there is none.
     """
 
-    def __init__(
-        self, root: Path, read: Callable[[Path], str], given: Mapping[str, Value], config: Mapping[str, Value] | None
-    ) -> None:
-        self.root, self.read, self.given, self.config = root, read, given, config
+    def __init__(self, root: Path, read: Callable[[Path], str], given: Mapping[str, Value]) -> None:
+        self.root, self.read, self.given = root, read, given
+        self.config: Mapping[str, Value] | None = None
         self.calls: list[CallValue] = []
         self.stack: py.ValueStack = ()
         self.reached, self.again, self.steps = True, False, 0
         self.flags, self.environment = TableValue(), TableValue()
-        self.waiting: list[FunctionValue] = []
+        self.waiting: list[py.FunctionValue] = []
         self.used: set[str] = set()
         self.options: dict[str, Value] = {}
         self.lengths: list[Value] = []
@@ -107,7 +78,7 @@ class PythonState:
         self.iterated: list[LoopPass] = []
         self.times: Value = 1
         self.argv = False  # whether the program changes its own command line
-        self.definitions: list[FunctionValue] = []
+        self.definitions: list[py.FunctionValue] = []
         self.classes: list[py.ClassValue] = []
         self.skipped: dict[str, None] = {}
         self.replaced: dict[str, int] = {}  # functions of libraries that the program exchanges, and the line of it
@@ -130,7 +101,7 @@ class PythonState:
 
     def weak(self, before: Value, value: Value, missing: bool, born: py.ValueStack, node: str | ast.AST) -> Value:
         """What a place holds after an assignment that may not be made, or is made again and again."""
-        if self.stack == born or missing or same_value(before, value):
+        if self.stack == born or missing or py.same_value(before, value):
             return value
         if self.again and self.looped_since(born) and not isinstance(value, (CallValue, py.PartValue)):
             return UnresolvedValue(f"{node if isinstance(node, str) else ast.unparse(node)}, which changes in a loop")
@@ -161,12 +132,6 @@ class PythonState:
                 case py.ClassValue(scope=scope):
                     self.set_name(scope.local, name, value, scope.born)
 
-    def set_all(self, owner: Value, held: Value, node: ast.AST) -> None:
-        """Attributes set from a dictionary; ``?`` where it is not known."""
-        known = held if isinstance(held, TableValue) and held.whole else {"?": UnresolvedValue(node)}
-        for key, value in known.items():
-            self.set_attribute(owner, key, value, node)
-
     def assumed(self, name: str, default: Value, said: str, node: ast.AST) -> Value:
         """A default that somebody may change from outside, or what the user says it is."""
         if (key := parse_fact_name(name)) in self.given:
@@ -177,11 +142,7 @@ class PythonState:
         return py.AssumedValue(default, (f"{said} = {plain_value(default)!r}, its default (line {_line_of(node)})",))
 
     def loaded(self, source: Value) -> Value:
-        """The data of a YAML, JSON, TOML or HOCON file of the program's folder, as ``open`` or ``Path`` names it.
-
-        Returns:
-            The data as the program holds them; ``NotImplemented`` where there is no such file, or it cannot be read.
-        """
+        """The data of a YAML, JSON, TOML or HOCON file, as ``open`` or ``Path`` names it; else ``NotImplemented``."""
         inner = plain_value(source)
         for _ in range(4):
             if isinstance(inner, CallValue) and inner.name in ("open", "read", "read_text"):
@@ -189,20 +150,16 @@ class PythonState:
             elif isinstance(inner, CallValue) and inner.name == "Path":
                 inner = plain_value(inner.get("path", 0))
         path = self.root / inner if isinstance(inner, str) and len(inner) < 500 and "\0" not in inner else self.root
-        if (
-            path.suffix not in parsers.PARSED_SUFFIXES
-            or not path.is_file()
-            or not path.resolve().is_relative_to(self.root.resolve())
-        ):
-            return NotImplemented
-        try:
-            return _as_held(parsers.parse_file(path, path.suffix, self.read(path))[0], self.stack)
-        except PricingError:
-            return NotImplemented
+        with suppress(PricingError):
+            if path.suffix in parsers.PARSED_SUFFIXES and self.holds(path):
+                return _as_held(parsers.parse_file(path, path.suffix, self.read(path))[0], self.stack)
+        return NotImplemented
 
-    def parser(
-        self, parser: py.ParserValue, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
-    ) -> Value:
+    def holds(self, path: Path) -> bool:
+        """Whether a path is a file of the program's folder."""
+        return path.is_file() and path.resolve().is_relative_to(self.root.resolve())
+
+    def parser(self, parser: py.ParserValue, name: str, args: py.Args, keywords: py.Keywords, node: ast.expr) -> Value:
         if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
             return parser
         defaults: dict[str, Value] = {}
@@ -213,15 +170,15 @@ class PythonState:
         elif name in ("parse_args", "parse_known_args"):
             parsed = TableValue(parser.options, self.stack)
             for held in map(plain_value, (*args, *keywords.values())):  # words or a namespace in place of the command line
-                words = [plain_value(v) for v in value_elements(held) or ()]
+                words = [plain_value(v) for v in py.value_elements(held) or ()]
                 if isinstance(held, TableValue) and held.whole:
                     parsed |= held
-                elif value_elements(held) is not None and all(isinstance(word, str) for word in words):
+                elif py.value_elements(held) is not None and all(isinstance(word, str) for word in words):
                     parsed |= parsers.parse_command_line([str(word) for word in words])
                 elif held is not None:
                     self.argv = True
             options = TableValue({name: UnresolvedValue(node, name) for name in parsed}) if self.argv else parsed
-            return options if name == "parse_args" else ItemsValue((options, ItemsValue()))
+            return options if name == "parse_args" else py.ItemsValue((options, py.ItemsValue()))
         elif name != "add_argument":
             return UnresolvedValue(node)
         for key, value in defaults.items():
@@ -229,7 +186,7 @@ class PythonState:
             self.set_name(parser.options, key, value, parser.options.born)
         return None
 
-    def argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> dict[str, Value]:
+    def argument(self, args: py.Args, keywords: py.Keywords, node: ast.AST) -> dict[str, Value]:
         """An option of a parser, and its default."""
         flags = [flag for a in args if isinstance(flag := plain_value(a), str)]
         long = [flag for flag in flags if flag.startswith("--")] or flags
@@ -238,9 +195,9 @@ class PythonState:
             return {}
         action, kind = plain_value(keywords.get("action")), keywords.get("type")
         default = keywords.get("default", {"store_true": False, "store_false": True}.get(str(action)))
-        needed = value_truth(keywords.get("required")) is True or (bool(long) and not long[0].startswith("-"))
+        needed = py.value_truth(keywords.get("required")) is True or (bool(long) and not long[0].startswith("-"))
         if isinstance(kind, py.NameValue) and kind.dotted in PURE_FUNCTIONS and isinstance(plain_value(default), str):
-            default = lift_over_values(node, PURE_FUNCTIONS[kind.dotted], default)
+            default = py.lift_over_values(node, PURE_FUNCTIONS[kind.dotted], default)
         default = UnresolvedValue(f"--{named}, which has no default") if needed and default is None else default
         return {named: self.assumed(named, default, f"--{named.replace('_', '-')}", node)}
 
@@ -249,9 +206,7 @@ def _as_held(data: object, born: py.ValueStack) -> Value:
     """Plain data (of a YAML or JSON file) as a program holds it."""
     if isinstance(data, dict):
         return TableValue({str(key): _as_held(value, born) for key, value in data.items()}, born)
-    if isinstance(data, list):
-        return ItemsValue((_as_held(value, born) for value in data), born)
-    return data
+    return py.ItemsValue((_as_held(value, born) for value in data), born) if isinstance(data, list) else data
 
 
 def _line_of(node: ast.AST) -> int:

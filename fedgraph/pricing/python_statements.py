@@ -2,25 +2,16 @@
 
 import ast
 import operator
+from collections.abc import Mapping
 
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_expressions import PythonExpressions
 from fedgraph.pricing.python_state import AttributesView, LoopPass
-from fedgraph.pricing.python_values import (
-    FunctionValue,
-    ScopeValue,
-    TableValue,
-    UnresolvedValue,
-    Value,
-    is_plain_value,
-    join_values,
-    plain_value,
-    value_elements,
-    value_truth,
-)
+from fedgraph.pricing.python_values import ScopeValue, TableValue, UnresolvedValue, Value, plain_value, value_truth
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
 STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
+_LEAVES: Mapping[type[ast.stmt], str] = {ast.Raise: ABORTED, ast.Break: LEFT, ast.Continue: LEFT}
 _EXITS = ("sys.exit", "exit", "quit", "os._exit", "os.abort")
 
 
@@ -29,10 +20,6 @@ class PythonStatements(PythonExpressions):
 
     def imports(self, node: ast.Import | ast.ImportFrom, scope: ScopeValue) -> None:
         raise NotImplementedError
-
-    def defined(self, function: FunctionValue) -> FunctionValue:
-        self.definitions.append(function)
-        return function
 
     def block(self, body: list[ast.stmt], scope: ScopeValue) -> str:
         before, flow = self.stack, NEXT
@@ -78,10 +65,6 @@ class PythonStatements(PythonExpressions):
                 scope.returned.append(self.value(value, scope))
                 self.escape(scope.returned[-1])
                 return LEFT
-            case ast.Raise():
-                return ABORTED
-            case ast.Break() | ast.Continue():
-                return LEFT
             case ast.Global(names=names):
                 scope.elsewhere.update(dict.fromkeys(names, scope.module))
             case ast.Nonlocal(names=names):
@@ -89,8 +72,13 @@ class PythonStatements(PythonExpressions):
             case ast.Delete(targets=targets):
                 for target in targets:
                     self.assign(target, UnresolvedValue(target), scope)
-            case ast.If():
-                return self._if(node, scope)
+            case ast.If(test=test, body=body, orelse=otherwise):
+                found = self.value(test, scope)
+                if (decided := value_truth(found)) is not None:
+                    self.skipped |= dict.fromkeys(py.value_notes(found))
+                    return self.block(body if decided else otherwise, scope)
+                words = f"`{ast.unparse(test)}` (line {node.lineno})"
+                return self.branches([(words, body), (f"not {words}", otherwise)], scope)
             case ast.Match():
                 return self._match(node, scope)
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
@@ -105,7 +93,7 @@ class PythonStatements(PythonExpressions):
                 return self._for(node, scope)
             case ast.While(test=test, orelse=otherwise):
                 return self.block(otherwise, scope) if value_truth(self.value(test, scope)) is False else self.loop(node, scope)
-        return NEXT
+        return _LEAVES.get(type(node), NEXT)
 
     def assign(self, target: ast.expr, value: Value, scope: ScopeValue) -> None:
         match target:
@@ -130,36 +118,34 @@ class PythonStatements(PythonExpressions):
                         each.whole = False
                         each.update({k: UnresolvedValue(target, k) for k in each})
                     elif isinstance(each, py.ItemsValue):
-                        each[:] = [join_values(v, value) for v in each]
+                        each[:] = [py.join_values(v, value) for v in each]
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpack(parts, plain_value(value), scope)
             case ast.Starred(value=inner):
                 self.assign(inner, UnresolvedValue(target), scope)
 
     def _unpack(self, targets: list[ast.expr], value: Value, scope: ScopeValue) -> None:
-        known = value_elements(value)
+        known = py.value_elements(value)
         for index, target in enumerate(targets):
             if known is not None and len(known) == len(targets):
                 self.assign(target, known[index], scope)
             elif isinstance(value, py.CallValue) and value.own is None:
-                self.assign(target, value.parts.setdefault(index, py.PartValue(value, index, born=value.born)), scope)
+                self.assign(target, value.part(index), scope)
             else:
                 self.assign(target, UnresolvedValue(target), scope)
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: ScopeValue) -> None:
-        function = FunctionValue(node, scope, self.defaults(node.args, scope))
-        options: dict[str, Value] = {}
+        function = py.FunctionValue(node, scope, self.defaults(node.args, scope))
         around = [self.value(d, scope) for d in node.decorator_list]
         decorators = [made for made in around if isinstance(made, py.CallValue)]
         for made in decorators:
             made.decorates = function
-            if made.name == "option":
-                options |= self.argument(made.args, made.keywords, node)
-        function.options = options
-        scope.local[node.name] = self.defined(function)
+            function.options.update(self.argument(made.args, made.keywords, node) if made.name == "option" else {})
+        self.definitions.append(function)
+        scope.local[node.name] = function
         for wrapper in reversed(around):
-            held = self.enter(wrapper, (scope.local[node.name],), {}, node) if isinstance(wrapper, FunctionValue) else None
-            scope.local[node.name] = held if isinstance(held, FunctionValue) else scope.local[node.name]
+            held = self.enter(wrapper, (scope.local[node.name],), {}, node) if isinstance(wrapper, py.FunctionValue) else None
+            scope.local[node.name] = held if isinstance(held, py.FunctionValue) else scope.local[node.name]
         if any(made.name != "option" for made in decorators):
             self.waiting.append(function)
 
@@ -171,23 +157,9 @@ class PythonStatements(PythonExpressions):
         except (SyntaxError, ValueError):
             unknown = True
         for home in (scope, scope.module) if unknown else ():
-            home.local.update(
-                {
-                    k: UnresolvedValue(f"{k}, which exec may set")
-                    for k, v in home.local.items()
-                    if is_plain_value(plain_value(v))
-                }
-            )
+            for name in [k for k, v in home.local.items() if py.is_plain_value(plain_value(v))]:
+                home.local[name] = UnresolvedValue(f"{name}, which exec may set")
         return None
-
-    def _if(self, node: ast.If, scope: ScopeValue) -> str:
-        test = self.value(node.test, scope)
-        decided = value_truth(test)
-        if decided is not None:
-            self.skipped |= dict.fromkeys(py.value_notes(test))
-            return self.block(node.body if decided else node.orelse, scope)
-        words = f"`{ast.unparse(node.test)}` (line {node.lineno})"
-        return self.branches([(words, node.body), (f"not {words}", node.orelse)], scope)
 
     def branches(self, cases: list[tuple[str, list[ast.stmt]]], scope: ScopeValue) -> str:
         """Several blocks of which one is run; the names that they leave are joined."""
@@ -208,7 +180,7 @@ class PythonStatements(PythonExpressions):
         cases: list[tuple[str, list[ast.stmt]]] = []
         for case in node.cases:
             match case.pattern:
-                case ast.MatchValue(value=ast.Constant(value=literal)) if is_plain_value(subject):
+                case ast.MatchValue(value=ast.Constant(value=literal)) if py.is_plain_value(subject):
                     if literal != subject:
                         continue
                     if case.guard is None and not cases:
@@ -240,7 +212,7 @@ class PythonStatements(PythonExpressions):
     def _for(self, node: ast.For | ast.AsyncFor, scope: ScopeValue) -> str:
         before, made = len(self.lengths), len(self.calls)
         over = self.value(node.iter, scope)
-        known, ranges = value_elements(over), self.lengths[before:]
+        known, ranges = py.value_elements(over), self.lengths[before:]
         self.looped += ranges
         if known is None or len(known) > 16:
             self.assign(node.target, UnresolvedValue(node.iter), scope)
@@ -275,13 +247,12 @@ class PythonStatements(PythonExpressions):
             flow = self.block(node.body, scope)
         self.again, self.times = again, times
         scope.local = _joined([before, scope.local])
-        returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
-        return MAYBE if flow in (LEFT, MAYBE) and returns else NEXT
+        return MAYBE if flow in (LEFT, MAYBE) and any(isinstance(n, ast.Return) for n in ast.walk(node)) else NEXT
 
 
 def _joined(several: list[dict[str, Value]]) -> dict[str, Value]:
     out = dict(several[0])
     for other in several[1:]:
         for name, value in other.items():
-            out[name] = join_values(out[name], value) if name in out else value
+            out[name] = py.join_values(out[name], value) if name in out else value
     return out

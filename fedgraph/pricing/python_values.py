@@ -27,22 +27,18 @@ from fedgraph.pricing.catalogue import catalogue_places
 
 _MOST_CANDIDATES = 8
 Value = object
+Args = tuple[Value, ...]
+Keywords = dict[str, Value]
 ValueStack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | loop, words)
 
 
 @dataclass(eq=False)
 class UnresolvedValue:
-    """A value that the program does not decide.
+    """A value that the program does not decide."""
 
-    Attributes:
-        source: Its expression, or words for it.
-        key: The option that it is looked up by, where it is a subscript or ``.get`` with a constant key.
-        factors: The factors, where it is a product.
-    """
-
-    source: str | ast.AST
-    key: str | None = None
-    factors: tuple[Value, ...] = ()
+    source: str | ast.AST  # its expression, or words for it
+    key: str | None = None  # the option that it is looked up by, where it is a subscript or ``.get`` with a constant key
+    factors: tuple[Value, ...] = ()  # the factors, where it is a product
 
     @property
     def text(self) -> str:
@@ -72,13 +68,7 @@ class NameValue:
 
 
 class ItemsValue(list[Value]):
-    """A list.
-
-    Args:
-        values: Its elements.
-        born: The branches and loops that it was made in.
-        whole: False once something unknown may have been added.
-    """
+    """A list. born: the branches and loops that it was made in. whole: false once something unknown may have been added."""
 
     def __init__(self, values: Iterable[Value] = (), born: ValueStack = (), whole: bool = True) -> None:
         super().__init__(values)
@@ -86,13 +76,7 @@ class ItemsValue(list[Value]):
 
 
 class TableValue(dict[str, Value]):
-    """A dictionary with text keys, or a namespace.
-
-    Args:
-        values: What it holds.
-        born: The branches and loops that it was made in.
-        whole: False once something unknown may have been added.
-    """
+    """A dictionary with text keys, or a namespace; ``born`` and ``whole`` as of a list."""
 
     def __init__(self, values: Mapping[str, Value] | None = None, born: ValueStack = (), whole: bool = True) -> None:
         super().__init__(values or {})
@@ -101,17 +85,11 @@ class TableValue(dict[str, Value]):
 
 @dataclass(eq=False)
 class ClassValue:
-    """A class of the program.
+    """A class of the program."""
 
-    Attributes:
-        node: Its definition.
-        scope: The names of its body.
-        bases: What it inherits from.
-    """
-
-    node: ast.ClassDef
-    scope: ScopeValue
-    bases: tuple[Value, ...]
+    node: ast.ClassDef  # its definition
+    scope: ScopeValue  # the names of its body
+    bases: tuple[Value, ...]  # what it inherits from
 
     @property
     def foreign(self) -> tuple[str, ...]:
@@ -133,45 +111,25 @@ class ClassValue:
 
 @dataclass(eq=False)
 class CallValue:
-    """``name(args, keyword=…)``, and the object that it gives.
+    """``name(args, keyword=…)``, and the object that it gives."""
 
-    Attributes:
-        name: The last part of the called expression.
-        dotted: The whole of it.
-        args: Arguments by place.
-        keywords: Arguments by name; ``**`` where some are not known.
-        line: Where it stands.
-        path: The file in which it stands.
-        owner: What the method belongs to; None for a function.
-        own: The program's class, where an object of it is made.
-        stack: The undecided branches and loops that it stands in.
-        reached: False where it stands in a function that nothing calls.
-        function: The function that it stands in.
-        attributes: What the program sets on the result afterwards.
-        set_at: Attribute → the line that sets it.
-        parts: Place → one of several results.
-        decorates: The function, where the call is a decorator.
-        born: The branches and loops that the result was made in.
-        times: How often the loops around it make it.
-    """
-
-    name: str
-    dotted: str
-    args: tuple[Value, ...] = ()
-    keywords: Mapping[str, Value] = field(default_factory=dict)
-    line: int = 0
-    path: Path = Path()
-    owner: Value = None
-    own: ClassValue | None = None
-    stack: ValueStack = ()
-    reached: bool = True
-    function: str = ""
-    attributes: dict[str, Value] = field(default_factory=dict)
-    set_at: dict[str, int] = field(default_factory=dict)
-    parts: dict[int, PartValue] = field(default_factory=dict)
-    decorates: FunctionValue | None = None
-    born: ValueStack = ()
-    times: Value = 1
+    name: str  # the last part of the called expression
+    dotted: str  # the whole of it
+    args: tuple[Value, ...] = ()  # arguments by place
+    keywords: Keywords = field(default_factory=dict)  # arguments by name; ``**`` where some are not known
+    line: int = 0  # where it stands
+    path: Path = Path()  # the file in which it stands
+    owner: Value = None  # what the method belongs to; None for a function
+    own: ClassValue | None = None  # the program's class, where an object of it is made
+    stack: ValueStack = ()  # the undecided branches and loops that it stands in
+    reached: bool = True  # false where it stands in a function that nothing calls
+    function: str = ""  # the function that it stands in
+    attributes: dict[str, Value] = field(default_factory=dict)  # what the program sets on the result afterwards
+    set_at: dict[str, int] = field(default_factory=dict)  # attribute → the line that sets it
+    parts: dict[int, PartValue] = field(default_factory=dict)  # place → one of several results
+    decorates: FunctionValue | None = None  # the function, where the call is a decorator
+    born: ValueStack = ()  # the branches and loops that the result was made in
+    times: Value = 1  # how often the loops around it make it
 
     def get(self, name: str, place: int | None = None) -> Value:
         """The argument by keyword, or by place (that of ``catalogue.yaml`` where none is given); None where it is not given."""
@@ -183,6 +141,9 @@ class CallValue:
     def held(self, name: str) -> Value:
         """What the object holds at the end: what is set on it later, else what it was made with."""
         return self.attributes[name] if name in self.attributes else self.get(name)
+
+    def part(self, index: int) -> PartValue:
+        return self.parts.setdefault(index, PartValue(self, index, born=self.born))
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -196,21 +157,13 @@ class CallValue:
 
 @dataclass(eq=False)
 class PartValue:
-    """One of several results of a call.
+    """One of several results of a call."""
 
-    Attributes:
-        call: The call.
-        index: Which result it is, from 0.
-        attributes: What the program sets on it afterwards.
-        set_at: Attribute → the line that sets it.
-        born: The branches and loops that it was made in.
-    """
-
-    call: CallValue
-    index: int
-    attributes: dict[str, Value] = field(default_factory=dict)
-    set_at: dict[str, int] = field(default_factory=dict)
-    born: ValueStack = ()
+    call: CallValue  # the call
+    index: int  # which result it is, from 0
+    attributes: dict[str, Value] = field(default_factory=dict)  # what the program sets on it afterwards
+    set_at: dict[str, int] = field(default_factory=dict)  # attribute → the line that sets it
+    born: ValueStack = ()  # the branches and loops that it was made in
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,25 +177,15 @@ class MethodValue:
 
 @dataclass(eq=False)
 class ScopeValue:
-    """The names of a module, a class or a function.
+    """The names of a module, a class or a function."""
 
-    Attributes:
-        path: The file.
-        parent: Where names are looked up next; None for a module.
-        holds: The name of its function; ``class NAME`` for a class; empty for a module.
-        local: Name → value.
-        elsewhere: Names that ``global`` or ``nonlocal`` places in another scope.
-        returned: What its function returned so far.
-        born: The branches and loops that it was entered in.
-    """
-
-    path: Path
-    parent: ScopeValue | None = None
-    holds: str = ""
-    local: dict[str, Value] = field(default_factory=dict)
-    elsewhere: dict[str, ScopeValue] = field(default_factory=dict)
-    returned: list[Value] = field(default_factory=list)
-    born: ValueStack = ()
+    path: Path  # the file
+    parent: ScopeValue | None = None  # where names are looked up next; None for a module
+    holds: str = ""  # the name of its function; ``class NAME`` for a class; empty for a module
+    local: dict[str, Value] = field(default_factory=dict)  # name → value
+    elsewhere: dict[str, ScopeValue] = field(default_factory=dict)  # names that ``global`` or ``nonlocal`` places elsewhere
+    returned: list[Value] = field(default_factory=list)  # what its function returned so far
+    born: ValueStack = ()  # the branches and loops that it was entered in
 
     def home(self, name: str) -> ScopeValue | None:
         """The scope that a name is read from; None where no scope has it. Names of a class are seen in its own body alone."""
@@ -267,21 +210,13 @@ class ScopeValue:
 
 @dataclass(eq=False)
 class FunctionValue:
-    """A function, a method or a lambda of the program.
+    """A function, a method or a lambda of the program."""
 
-    Attributes:
-        node: Its definition.
-        scope: Where it was defined.
-        defaults: Parameter → default.
-        options: Parameter → what the program's command line gives (click).
-        first: Arguments that are given already: the object of a method, or those of ``partial``.
-    """
-
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scope: ScopeValue
-    defaults: Mapping[str, Value] = field(default_factory=dict)
-    options: Mapping[str, Value] = field(default_factory=dict)  # what its command line gives (click)
-    first: tuple[Value, ...] = ()  # the object of a method, the arguments of ``partial``
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda  # its definition
+    scope: ScopeValue  # where it was defined
+    defaults: Keywords = field(default_factory=dict)  # parameter → default
+    options: Keywords = field(default_factory=dict)  # parameter → what the program's command line gives (click)
+    first: tuple[Value, ...] = ()  # arguments that are given already: the object of a method, or those of ``partial``
 
     def on(self, owner: CallValue) -> FunctionValue:
         """The method of an object."""
@@ -289,7 +224,7 @@ class FunctionValue:
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
         return self if static else FunctionValue(self.node, self.scope, self.defaults, self.options, (owner,))
 
-    def partial(self, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> FunctionValue:
+    def partial(self, args: Args, keywords: Mapping[str, Value]) -> FunctionValue:
         """The function with some of its arguments given."""
         return FunctionValue(self.node, self.scope, {**self.defaults, **keywords}, self.options, (*self.first, *args))
 
@@ -345,10 +280,8 @@ def value_holds(value: Value, wanted: Value) -> bool:
             return True
         if id(inner) not in seen:
             seen.add(id(inner))
-            several = (
-                inner.values if isinstance(inner, ChoiceValue) else inner if isinstance(inner, (ItemsValue, tuple)) else ()
-            )
-            todo += (*inner.args, *inner.keywords.values()) if isinstance(inner, CallValue) else several
+            todo += inner.values if isinstance(inner, ChoiceValue) else inner if isinstance(inner, (ItemsValue, tuple)) else ()
+            todo += (*inner.args, *inner.keywords.values()) if isinstance(inner, CallValue) else ()
     return False
 
 
@@ -367,21 +300,22 @@ def assume_value(value: Value, said: tuple[str, ...]) -> Value:
 
 
 def value_notes(value: Value) -> tuple[str, ...]:
-    if isinstance(value, AssumedValue):
-        return tuple(dict.fromkeys((*value.notes, *value_notes(value.value))))
-    if isinstance(value, ChoiceValue):
-        return tuple(dict.fromkeys(n for v in value.values for n in value_notes(v)))
+    match value:
+        case AssumedValue(value=inner, notes=notes):
+            return tuple(dict.fromkeys((*notes, *value_notes(inner))))
+        case ChoiceValue(values=several):
+            return tuple(dict.fromkeys(note for each in several for note in value_notes(each)))
     return ()
 
 
 def lift_over_values(node: str | ast.AST, function: Callable[..., Value], *values: Value) -> Value:
     """``function`` of plain values, for every combination of candidates; else unresolved."""
-    said = tuple(dict.fromkeys(n for v in values for n in value_notes(v)))
-    combinations = list(itertools.islice(itertools.product(*(value_candidates(plain_value(v)) for v in values)), 65))
-    if len(combinations) > 64:
+    several = [value_candidates(plain_value(v)) for v in values]
+    if math.prod(map(len, several)) > 64:
         return UnresolvedValue(node)
-    found = functools.reduce(join_values, (_lifted(node, function, [plain_value(v) for v in each]) for each in combinations))
-    return found if isinstance(found, UnresolvedValue) else assume_value(found, said)
+    each = (_lifted(node, function, [plain_value(v) for v in inner]) for inner in itertools.product(*several))
+    found = functools.reduce(join_values, each)
+    return found if isinstance(found, UnresolvedValue) else assume_value(found, value_notes(ChoiceValue(values)))
 
 
 def _lifted(node: str | ast.AST, function: Callable[..., Value], inner: list[Value]) -> Value:
@@ -412,6 +346,7 @@ def value_truth(value: Value) -> bool | None:
 
 def value_elements(value: Value) -> list[Value] | None:
     """The elements of what is looped over; None where not all of them are known."""
-    inner = plain_value(value)
-    known = isinstance(inner, tuple) or (isinstance(inner, (ItemsValue, TableValue)) and inner.whole)
-    return list(inner) if known and isinstance(inner, (tuple, ItemsValue, TableValue)) else None
+    match plain_value(value):
+        case tuple() | ItemsValue(whole=True) | TableValue(whole=True) as inner:
+            return list(inner)
+    return None

@@ -45,17 +45,17 @@ class QuotedRow:
     per_round: AccountantPrice
     total: AccountantPrice | None
 
+    @property
+    def counted(self) -> str:
+        """The rounds that the theorem beside it prices: all of them, or one where the total is open."""
+        rounds = f"{self.row.rounds:,} round{'' if self.row.rounds == 1 else 's'}"
+        return f"one of {rounds}" if self.total is None and self.row.rounds > 1 else rounds
+
     def to_dict(self, price: AccountantPrice | None) -> dict[str, ParsedTree]:
         """One of its prices as JSON."""
-        return {
-            "epsilon": None if price is None else _number(price.epsilon),
-            "delta": self.row.delta if price is None else price.delta,
-            "unit": self.row.unit,
-            "relation": self.row.relation,
-            "theorem": f"{price.accountant}: {price.theorem}"
-            if price
-            else "a missing fact leaves the total open: see questions",
-        }
+        theorem = f"{price.accountant}: {price.theorem}" if price else "a missing fact leaves the total open: see questions"
+        epsilon, delta = (_number(price.epsilon), price.delta) if price else (None, self.row.delta)
+        return {"epsilon": epsilon, "delta": delta, "unit": self.row.unit, "relation": self.row.relation, "theorem": theorem}
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,8 @@ class Quote:
             open is None.
         """
         top, reading, system, fix = self.headline, self.reading, self.system, self.fix
-        published: list[ParsedTree] = [
-            {"epsilon": _number(p.epsilon), "delta": p.delta, "scope": p.scope, "words": p.words} for p in reading.published
-        ]
+        keys = ("epsilon", "delta", "scope", "words")
+        published: list[ParsedTree] = [{key: _number(vars(p)[key]) for key in keys} for p in reading.published]
         out: dict[str, ParsedTree] = {
             "total": top.to_dict(top.total),
             "per_round": top.to_dict(top.per_round),
@@ -142,9 +141,7 @@ class Quote:
             ],
         }  # fmt: skip
         if fix is not None:
-            settings: ParsedTree = (
-                None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
-            )
+            settings = None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
             out["fix"] = {"epsilon": fix.target, "settings": settings, "provable": _number(fix.epsilon), "why": fix.why}
         if details:
             out["details"] = {
@@ -201,8 +198,7 @@ def quote_as_text(quote: Quote) -> str:
     Returns:
         What is published, provable and unprotected, the questions and the fix. Sentences are wrapped at ``WIDTH`` columns.
     """
-    said = {"assumed": quote.reading.assumed, "order": quote.reading.order, "unprotected": quote.reading.unprotected,
-            "not priced": quote.reading.not_priced}  # fmt: skip
+    said = {key.replace("_", " "): vars(quote.reading)[key] for key in ("assumed", "order", "unprotected", "not_priced")}
     return render_quotes("page.txt", False, q=quote, said=said, claim=quoted_claim, wrapped=_wrapped).rstrip()
 
 

@@ -97,24 +97,17 @@ class Reading:
     people: float | None = None
 
 
+def row_in_clear(unit: str, relation: str, viewer: str, reason: str, rounds: int = 1, delta: float = 0.0) -> ReadingRow:
+    """The row of a unit that nothing protects: ∞, because."""
+    return ReadingRow(unit, relation, viewer, costs.cost_of_unprotected(reason), rounds, delta, reason)
+
+
 def reading_without_claim(words: str) -> tuple[PublishedReading, ...]:
     """What a file publishes that states no ε."""
     return (PublishedReading(None, None, "none", words),)
 
 
-def reading_in_clear(
-    unit: str,
-    viewer: str,
-    reason: str,
-    no_fix: str,
-    rounds: int = 1,
-    relation: str = "zero-out",
-    *,
-    published: tuple[PublishedReading, ...] | None = None,
-    unprotected: tuple[str, ...] = ("everything",),
-    not_priced: tuple[str, ...] = (),
-) -> Reading:
+def reading_in_clear(unit: str, viewer: str, reason: str, no_fix: str, rounds: int = 1, relation: str = "zero-out") -> Reading:
     """Nothing protects the unit: ∞, because."""
-    row = ReadingRow(unit, relation, viewer, costs.cost_of_unprotected(reason), max(rounds, 1), 0.0, reason)
-    claim = reading_without_claim("no ε is stated") if published is None else published
-    return Reading((row,), claim, unprotected, not_priced, no_fix=no_fix)
+    row = row_in_clear(unit, relation, viewer, reason, max(rounds, 1))
+    return Reading((row,), reading_without_claim("no ε is stated"), ("everything",), no_fix=no_fix)

@@ -50,7 +50,9 @@ class Event(CheckedFields):
         unsaid = [field.name for field in dataclasses.fields(self) if field.name not in field_checks(type(self))]
         if unsaid:
             named = f"{type(self).__name__}.{unsaid[0]}"
-            raise PrivacyError(f"{named} says not what it may hold: declare it as Level, Rate, Count or the like")
+            raise PrivacyError(
+                f"{named} says not what it may hold: declare it as LevelField, RateField, CountField or the like"
+            )
         super().__post_init__()
 
 
@@ -401,9 +403,6 @@ def event_from_dict(data: Mapping[str, object]) -> Event:
 
     Args:
         data: a mapping that ``event_to_dict`` made.
-
-    Returns:
-        The event.
 
     Raises:
         UnknownEventError: a type that is not defined here.

@@ -79,6 +79,10 @@ def explain_ledger(ledger: Ledger, cell: str | None = None) -> str:
     return "\n\n".join([summary, *("\n".join(_cell(a, ledger.of(a.cell))) for a in accounts)])
 
 
+def _releases(count: int) -> str:
+    return "1 release" if count == 1 else f"{count:,} releases"
+
+
 def _in_words(cell: str) -> str:
     """The name of a cell as people write its parts, which the ledger keeps apart by ``%2F`` (``ledger.ledger_account_name``).
 
@@ -110,7 +114,7 @@ def _summary(ledger: Ledger, accounts: Sequence[LedgerAccount]) -> Iterator[str]
         total = sum(line.count for line in lines)
         unit, trust = account.protection.unit.value, Trust.against(account.protection.viewer).value
         paid = _epsilon(settle_account(account, lines))
-        yield f"  {_in_words(account.cell)}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {total:,} releases"
+        yield f"  {_in_words(account.cell)}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {_releases(total)}"
 
 
 def _cell(account: LedgerAccount, lines: Sequence[LedgerLine]) -> Iterator[str]:
@@ -120,7 +124,7 @@ def _cell(account: LedgerAccount, lines: Sequence[LedgerLine]) -> Iterator[str]:
     for number, line in enumerate(lines, 1):
         so_far = lines[:number]
         own = _epsilon(settle_account(account, so_far, line.path))
-        count = "1 release" if line.count == 1 else f"{line.count:,} releases"
+        count = _releases(line.count)
         who = f"rounds {_ranges(line.rounds)}, clients {_ranges(line.clients)}"
         yield f"    {line.path}: {who}: {line.mechanism}, {count}"
         yield f"      one costs: {explain_event(line.event)}"

@@ -216,9 +216,6 @@ def ledger_account_name(path: Sequence[str | int | float]) -> str:
     Args:
         path: the parts, in order.
 
-    Returns:
-        The name.
-
     >>> ledger_account_name(("a/b", "c")), ledger_account_name(("a", "b/c"))
     ('a%2Fb/c', 'a/b%2Fc')
     """

@@ -18,21 +18,7 @@ digits. Where row z is released too it adds (m·h(m))². Where a platform enforc
 m₀ = M. Replacing a node is two removals (take it out of either world): twice the value. Self-loops of constant weight would
 be free; graphs here have none.
 
-*Proof.* h falls, and h(d) − h(d + 1) ≤ s/d. Taking z out lowers the degrees of its neighbours by one and no others, so
-max(d_u, d_v) falls by at most 1, and only if every end that attains it is a neighbour of z; then |ΔW_uv| ≤ s/(max − 1).
-(a) u ~ z: there are d_u − 1 other neighbours v, and max − 1 ≥ d_u − 1, so Σ_v |ΔW_uv| ≤ s; the lost term is W_uz ≤ h(m).
-(b) u ≁ z: u keeps its degree, so it does not attain the max: v ~ z and d_v ≥ d_u + 1, |ΔW_uv| ≤ s/(d_v − 1) ≤ s/d_u, for at
-most d_u such v: the row changes by at most s. Over all such rows Σ ‖ΔR_u‖ ≤ Σ_{v~z} (d_v − 1)·s/(d_v − 1) = s·m, and there
-are n − 1 − m of them, so Σ ‖ΔR_u‖² ≤ s·min(s·m, s·(n − 1 − m)). □   Several hops compose adaptively: x of the next hop is a
-function of the noisy rows, of which row z feeds only z's own message.
-
-*Checked*: the proof was derived a second time from the statement; Σ (W_uz + Σ_v |ΔW_uv|)² was compared with the bound for every
-node of every graph of 5 and of 6 nodes, for random and searched pairs, for hubs on regular graphs (attained to 1 %), and on
-Cora-ML, CiteSeer and a campus (``tests/privacy/test_degree_caps.py``). No rule that reads degrees only does better by more
-than 1 + o(1): on a T-regular graph plus a hub every step of h costs T·√(n − 1) times its height, and n − 2 steps lead to 0.
-
-**Rounding.** ``factors`` is a table in double precision (error 2⁻⁵⁰ an entry) and sums are taken in double precision: a row of
-at most n terms is off by less than n²·2⁻⁵⁰/2, so √(n − 1)·n²·2⁻⁵⁰ is added to Δ₂ and (n − 1)·n²·2⁻⁵⁰ to Δ₁.
+Proofs, also of what rounding adds: ``docs/proofs.md``.
 
 **Edge cases.** Fewer than two nodes: nothing can change, and the value for two is used. Where the log cap costs more than
 plain sums (Δ₂ = √(n − 1), or √M), as on tiny graphs, ``log_neighbour_cap`` returns plain sums. D < 1, M < 1 → ``PrivacyError``.
@@ -53,9 +39,7 @@ read, or already released: adaptive composition allows both). Largest ‖M − M
 An undirected edge has two ends, at its two rows; each end alone changes one row by at most 1 (``NEIGHBOUR_SUM_END``), so where
 the rows are released apart, with independent noise, an edge costs two Gaussians of Δ₂ = 1: together what √2 costs at once.
 
-Node level holds under ``promised-degree`` D only. A sampler that cuts larger neighbourhoods to D lets others
-refill the freed slots, which changes further rows; the published analyses of GAP-NDP do not count that, and neither
-does the promise.
+Node level holds under ``promised-degree`` D only: a sampler that cuts larger neighbourhoods lets others refill the freed slots.
 
 **Edge cases.** A relation that is not listed, a node relation without D, D < 1 → ``PrivacyError``.
 
@@ -78,15 +62,6 @@ Frobenius norm of at most B (public; the kernel projects it, whatever it is hand
 
 Δ₁ = ``NeighbourDegreeCap.sensitivity_l1()``; replacing a node is two removals, 2Δ. Also for any batch that was drawn without
 looking at the data: its coins are the same in both worlds, and every sum of some of the rows obeys the same bound.
-
-*Proof.* Its own row goes: C. Every other row keeps x_u and y_u, and a_u moves by t_u ≤ ‖ΔR_u‖/c, for P never lengthens a
-difference. Write g' − g = (w' − w) ⊗ δ' + w ⊗ (δ' − δ) with δ = p − e_y. Here ‖w' − w‖ = t, ‖δ'‖ ≤ √2, ‖w‖ ≤ √3, and the
-Jacobian of the softmax has norm at most ½, so ‖δ' − δ‖ ≤ ½·‖Θ_a‖·t: together L·t. Clipping is the projection on a ball, which
-never lengthens a difference either. Σ_u t_u ≤ Δ₁/c. And no row moves by more than 2C. □
-
-**What it is worth.** A hub can stand in every row, so Δ grows with n: at c = L·Δ₁/C, where neighbours and the own row cost
-the same, 1/c is about 1/(L·s·n/C), and neighbours count for almost nothing. This is the price of a gradient that reads
-private neighbours at every step; rows that are released once (``gap_node``) pay s·√n instead.
 
 **Edge cases.** c, B or C that is zero, negative or not finite → ``PrivacyError``.
 """

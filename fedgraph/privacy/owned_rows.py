@@ -9,15 +9,13 @@ times:
 **Guarantee** (all records of one person vanish, *every* graph, any number of owners of a record): 0 ≤ f_c − f'_c ≤ D, so the
 vector of d columns changes by at most Δ₂ = D·√d.
 
-*Proof.* Weights that are allowed without p's records are allowed with them (they get weight 0), so f' ≤ f. The best weights
-with p's records, restricted to all others, are allowed without them; what is lost is Σ_{e of p} w_e x_ec ≤ D. □ A cut ("keep
-the first D records of each person") has no such bound: whoever goes frees places, which others fill in turn.
-
 The largest sum is a linear program (a Lipschitz extension: Kasiviswanathan, Nissim, Raskhodnikova & Smith 2013; Raskhodnikova &
 Smith 2016). People with at most D records bind nothing and are left out of it. Where nobody has more, f is the plain sum.
 
 **Rounding.** The solver is not believed: its weights are made feasible, its prices y ≥ 0 give an upper bound on f (weak
 duality), and what is released lies between both. A gap above ``_SLACK``·D is an error; half of Δ's surplus covers it.
+
+*Proof*: ``docs/proofs.md``.
 
 **Edge cases.** NaN, a record without an owner, an owner twice → ``UnboundedValueError``. D < 1 → ``PrivacyError``. No record
 → 0.

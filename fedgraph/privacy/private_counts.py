@@ -37,9 +37,6 @@ and in the third of the graphs {y, b}, and no vertex of any other. So
     node-zero-out   1 count, 2R numbers, and Sc more                                  √(1 + 2R + Sc)
     node-replace    2 counts, 2R numbers (z leaves and enters), S(2c − 1) more        √(2 + 2R + S(2c − 1))
 
-Where plain counts of edges are released instead, one node changes them by its degree, that is by up to n − 1; matchings never
-count a node twice.
-
 **Edge cases.** Fewer than two classes, or a relation that is not of nodes → ``PrivacyError``. Counts that are negative, not
 finite or above the number of nodes → ``UnboundedValueError``.
 

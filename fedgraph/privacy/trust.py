@@ -97,9 +97,6 @@ def trust_called(word: str) -> Trust:
     Args:
         word: as in a scenario.
 
-    Returns:
-        The level of that name.
-
     Raises:
         ScenarioError: there is none of this name; a word of an earlier version is told what to write.
     """

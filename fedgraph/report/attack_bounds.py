@@ -93,7 +93,9 @@ def summarise_attack_bounds(rows: Sequence[ReportRow]) -> list[str]:
         closest = max(finite, key=lambda r: (r.measured or 0.0) / r.guaranteed)
         share = (closest.measured or 0.0) / closest.guaranteed
         count = num_attack_bounds(rows)
-        several = f"{count} lower bounds on ε were measured. The closest to its proof is"
+        by_name = count > sum(r.measured is not None for r in rows)
+        which = "Of those with canaries, the closest" if by_name else "The closest"
+        several = f"{count} lower bounds on ε were measured. {which} to its proof is"
         row = {"opening": several if count > 1 else "one lower bound on ε,", "name": _name(closest), "task": closest.head.task}
         shown = {"shown": format_attack_bound(closest), "share": math.floor(100 * share)}
         shown["proven"] = phrase_upper_bound(closest.guaranteed)

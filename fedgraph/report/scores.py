@@ -8,7 +8,7 @@ import html
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attack_bounds
@@ -46,7 +46,7 @@ class Score:
         status: ``ok``, or why there is no number.
     """
 
-    row: ReportRow
+    row: ReportRow = field(repr=False)  # every cell, with its ledger: pages long
     anchor: str
     task: str
     dataset: str

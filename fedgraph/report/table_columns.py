@@ -3,7 +3,7 @@
 results.csv, results.json, ``Run.table``, the terminal, the page's one table, TensorBoard and MLflow all read it. Example: a
 column with the number of rounds, in every one of them but the trackers, is
 
-    Column("rounds", "rounds", lambda n: n.head.facts.rounds, page=Page(4, "Rounds of the federation."))
+    TableColumn("rounds", "rounds", lambda n: n.head.facts.rounds, page=PageColumn(4, "Rounds of the federation."))
 """
 
 import math

@@ -35,10 +35,11 @@ class Console:
     """
 
     def __init__(self, quiet: bool = False) -> None:
-        self._out = RichConsole(quiet=quiet)
+        # Names that users give may hold brackets and colons: no text here is Rich's markup.
+        self._out = RichConsole(quiet=quiet, markup=False, emoji=False)
         if not self._out.is_terminal:
-            self._out = RichConsole(width=180, quiet=quiet)
-        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+            self._out = RichConsole(width=180, quiet=quiet, markup=False, emoji=False)
+        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet, markup=False, emoji=False)
         self._teller: live.LiveWriter | None = None
         self._view: Live | None = None  # on a terminal
         self._folder = Path()
@@ -65,7 +66,7 @@ class Console:
         self._cells = (already, total)
         self._pace = _Pace(todo, workers=workers)
         self.say(
-            f"{total} cells to run, one for each method, trust, ε and seed"
+            f"{total} cell{'s' * (total != 1)} to run, one for each method, trust, ε and seed"
             + (f", {already} of them finished earlier" if already else "")
         )
 
@@ -165,7 +166,7 @@ class Console:
 
     def print(self, text: str) -> None:
         """Plain text on stdout."""
-        self._out.print(text, markup=False, highlight=False)
+        self._out.print(text, highlight=False)
 
 
 def format_console_span(seconds: float) -> str:

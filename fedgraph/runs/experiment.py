@@ -149,7 +149,8 @@ def _computed(
     (out / live.LIVE_FILE).unlink(missing_ok=True)  # the report says more
     if failed:
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
-        raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
+        others = f", the others are in {out}" if len(failed) < total else f"; the report is in {out}"
+        raise RuntimeFailure(f"{len(failed)} of {total} cells failed{others}; --resume tries again. {first}")
     return out
 
 

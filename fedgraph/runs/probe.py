@@ -225,7 +225,7 @@ def probe_scenario(ready: ReadyScenario, data_root: Path | None, seconds: float)
     dear = max(sizes, key=lambda k: sizes[k] * (tried[k].seconds if k in tried else 0.0))
     part = sizes[dear] * tried[dear].seconds / max(total, 1e-9)
     if part > 0.3 and len(sizes) > 1:
-        said.append(f"{part:.0%} of the computing is for {_words(dear)} ({sizes[dear]} cells).")
+        said.append(f"{part:.0%} of the computing is for {_words(dear)} ({sizes[dear]} cell{'' if sizes[dear] == 1 else 's'}).")
     return ProbeFindings(
         counts, "\n".join(said), tuple(f"{_words(kind)}: {one.failed}" for kind, one in tried.items() if one.failed)
     )

@@ -3,10 +3,10 @@
 run = fedgraph.run("quickstart")
 run.answer                                          # the sentences of the first screen
 run.table()                                         # pandas: one line per configuration
-run.best(unit="node", trust="sums", epsilon=1)      # its name, mean, provable ε, …
+run.best(unit="node", trust="curator", epsilon=1)   # its name, mean, provable ε, …; None where no row keeps it
 run.figure().savefig("answer.png")
 run.to_tensorboard("logs"); run.to_mlflow()         # every row in somebody's dashboard (extras)
-run.sheet(run.best(unit="node", trust="sums", epsilon=1).anchor)
+run.sheet(run.best(unit="node", trust="curator", epsilon=1).anchor)
 run.best(unit="node", trust="curator", epsilon=4).fit("people")   # a model: fedgraph.models
 """
 
@@ -16,6 +16,7 @@ import html
 from collections import Counter
 from dataclasses import dataclass, fields
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,7 +101,7 @@ class Run:
         """The best row that provably keeps an ε and needs no more trust than is given.
 
         Args:
-            unit: Whom the guarantee protects: ``node``, ``edge``, ``graph`` or ``client``.
+            unit: Whom the guarantee protects: ``node``, ``edge``, ``entity``, ``client`` or ``graph``.
             trust: The most that may be trusted: ``curator``, ``sums``, ``own-client``,
                 ``active-server`` or ``nobody``.
             epsilon: The provable ε of the row is at most this; above 0.
@@ -110,7 +111,7 @@ class Run:
             The row with its mean, deviation, provable ε and anchor; None where no row keeps ``epsilon``.
 
         Raises:
-            ScenarioError: A word is not known, or ``dataset`` is missing.
+            ScenarioError: A word or a data set is not known, ``epsilon`` is no number above 0, or ``dataset`` is missing.
 
         Example:
             >>> run.best(unit="node", trust="sums", epsilon=1)
@@ -118,6 +119,11 @@ class Run:
         trusted = trust_called(trust)
         if unit not in answer.ANSWERED_UNITS:
             raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.ANSWERED_UNITS)}")
+        if not isinstance(epsilon, Real) or not epsilon > 0:
+            raise ScenarioError(f"epsilon is {epsilon!r}; allowed: a number above 0")
+        known = sorted({s.dataset for s in self.answered.scores})
+        if dataset is not None and dataset not in known:
+            raise ScenarioError(f"dataset is {dataset!r}; allowed: {', '.join(known)}")
         scores = [s for s in self.answered.scores if dataset is None or s.dataset == dataset]
         asked = list(dict.fromkeys(s.asked for s in scores if s.unit == unit and s.private))
         if len({a[0] for a in asked}) > 1:

@@ -53,9 +53,8 @@ def first_look_at_data(folder: Path) -> FirstLook:
     features, labels = folder / "features.csv", folder / "labels.csv"
     if not features.is_file():
         return FirstLook()
-    table = csv_tables.read_csv_features(
-        features.read_bytes(), str(features), FileFaults()
-    )  # the reader of the folder refuses them
+    ignored = FileFaults()  # the reader of the folder refuses them
+    table = csv_tables.read_csv_features(features.read_bytes(), str(features), ignored)
     first: dict[str, object] = {}
     if labels.is_file():
         named = list(csv_tables.csv_label_columns(labels.read_bytes(), str(labels), table.rows))
@@ -98,13 +97,11 @@ def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], 
     for name, words in texts.items():
         if len(words) > _MOST_TEXTS and (comma := sum(map(bool, map(_COMMA.fullmatch, words)))) > 0.5 * len(words):
             example = next(filter(_COMMA.fullmatch, columns[name]))
-            raise DataError(
-                f"{place}: column {name!r} holds {comma:,} numbers with a decimal comma, such as {example!r}; "
-                "allowed: a decimal point, as in 2.5; or leave the column out"
-            )
+            allowed = "allowed: a decimal point, as in 2.5; or leave the column out"
+            found = f"{comma:,} numbers with a decimal comma, such as {example!r}"
+            raise DataError(f"{place}: column {name!r} holds {found}; {allowed}")
     dropped = [name for name, words in texts.items() if len(words) > _MOST_TEXTS and name not in own]
     parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
     parameters |= {"drop": dropped} if dropped else {}
     parameters |= {"empty": "missing"} if any(gaps for _, gaps in kinds.values()) else {}
-    numbers = [name for name, (kind, _) in kinds.items() if kind == "number" and name not in own]
-    return FirstLook(numbers, labels, parameters)
+    return FirstLook([name for name, (kind, _) in kinds.items() if kind == "number" and name not in own], labels, parameters)

@@ -146,9 +146,8 @@ def read_scenario_file(path: Path, changes: Sequence[str] = (), quick: bool = Fa
         raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
     data = copy.deepcopy(source.data)
     if not isinstance(data.get("quick", {}), dict):
-        raise source.error(
-            ("quick",), f"quick: a mapping of dotted keys was expected, found {shorten_source_value(data['quick'])}"
-        )
+        found = shorten_source_value(data["quick"])
+        raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {found}")
     if data.get("quick") and not quick:
         _changed(source, data, changes, True, seeds)
     return _changed(source, data, changes, quick, seeds)
@@ -163,9 +162,8 @@ def _changed(
     if quick:
         asked = data.get("quick")
         for key, value in (asked if isinstance(asked, dict) and asked else {"seeds": 1}).items():
-            source.changes[assign_source_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
-                f"{source.name}:{source.line(('quick', key))}"
-            )
+            at = assign_source_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))
+            source.changes[at] = f"{source.name}:{source.line(('quick', key))}"
     if seeds is not None:
         data["seeds"] = seeds
         source.changes["seeds",] = f"--seeds {seeds}"
@@ -174,13 +172,9 @@ def _changed(
         what = f"--set {shorten_source_value(change)[1:-1]}"
         if not equals:
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
-        new = YamlSource(what, value, lined=False).data
-        source.changes[assign_source_key(data, key, new, functools.partial(_of, what))] = what
+        new = YamlSource(what, value, lined=False)
+        source.changes[assign_source_key(data, key, new.data, functools.partial(new.error, ()))] = what
     return replace(_validated(source, data), quick=quick)
-
-
-def _of(what: str, message: str) -> ScenarioError:
-    return ScenarioError(f"{what}: {message}")
 
 
 def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
@@ -203,12 +197,11 @@ def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
     names = [d.label or d.name for d in scenario.datasets]
     tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))
     _require_apart(source, "tasks", "tasks are labelled", [t.label for t in tasks])
-    resolved = scenario.model_dump(mode="json")
+    resolved = scenario.model_dump(mode="json", exclude={"quick"})
     resolved["tasks"] = []
     for t in tasks:
         only = {"datasets": list(t.datasets)} if t.datasets else {}
         resolved["tasks"].append({"task": t.kind, "label": t.label} | only | t.params.model_dump(mode="json"))
-    resolved.pop("quick")
     return ReadyScenario(scenario, tasks, resolved, source)
 
 
@@ -227,12 +220,12 @@ def scenario_file_name(label: str) -> str:
 def _require_apart(source: YamlSource, key: str, words: str, labels: Sequence[str]) -> None:
     """``ScenarioError`` where two labels are equal, or would be as parts of file names."""
     for index, label in enumerate(labels):
-        if label in labels[:index]:
+        name = scenario_file_name(label)
+        other = next((o for o in labels[:index] if scenario_file_name(o).casefold() == name.casefold()), None)
+        if other == label:
             raise source.error((key, index), f"two {words} {label!r}; give each its own 'label'")
-        for other in labels[:index]:
-            if scenario_file_name(label).casefold() == scenario_file_name(other).casefold():
-                both = f"the labels {other!r} and {label!r} give files one name"
-                raise source.error((key, index), f"{both}, {scenario_file_name(label)!r}; change one")
+        if other is not None:
+            raise source.error((key, index), f"the labels {other!r} and {label!r} give files one name, {name!r}; change one")
 
 
 def _beside(source: YamlSource, given: Path | None) -> Path | None:
@@ -250,8 +243,7 @@ def _dataset(source: YamlSource, index: int, dataset: ScenarioDataset) -> None:
         family, name = families.parse_data_name(dataset.name)
     except ScenarioError as error:
         raise source.error((*at, "name"), str(error)) from None
-    model = families.data_settings(family, name)
-    if model is not None:
+    if (model := families.data_settings(family, name)) is not None:
         validate_settings(model, dataset.parameters, source, (*at, "parameters"))
     elif dataset.parameters:
         raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
@@ -267,18 +259,14 @@ def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequen
     """One task, validated with everything inside it. names: of the enabled data sets; every: of all."""
     at: SourceLocation = ("tasks", index)
     settings = dict(task)
-    kind = settings.pop("task", None)
-    if kind is None:
+    if (kind := settings.pop("task", None)) is None:
         raise source.error(at, f"a task needs the key 'task'; allowed values: {', '.join(plugins.names('tasks'))}")
     module = _plugin(source, (*at, "task"), "tasks", kind)
     label = _label(source, (*at, "label"), settings.pop("label", kind))
     only = settings.pop("datasets", [])
     if not isinstance(only, list) or not all(name in names for name in only) or len(set(only)) < len(only):
-        raise source.error(
-            (*at, "datasets"),
-            f"a list of the scenario's data sets, each once, was expected, found {shorten_source_value(only)}; allowed: "
-            f"{list(names)}",
-        )
+        allowed = f"found {shorten_source_value(only)}; allowed: {list(names)}"
+        raise source.error((*at, "datasets"), f"a list of the scenario's data sets, each once, was expected, {allowed}")
     params = validate_settings(module.Params, settings, source, at)
     task_offers: TaskOffers[Any] = module.TASK
     if task_offers.needs_data and not names:
@@ -287,8 +275,7 @@ def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequen
     for where, package, spec in module.plugins_of(params):
         spec = dict(spec)
         key = package.removesuffix("s")
-        name = spec.pop(key, None)
-        if name is None:
+        if (name := spec.pop(key, None)) is None:
             raise source.error((*at, *where), f"missing key {key!r}; allowed values: {', '.join(plugins.names(package))}")
         inner = _plugin(source, (*at, *where, key), package, name)
         refuses = task_offers.refuses if package == "methods" else None
@@ -304,23 +291,22 @@ def _label(source: YamlSource, at: SourceLocation, label: object, slashes: bool 
     """A name for tables and files; ``ScenarioError`` for anything else. slashes: it may hold ``/``."""
     without = "" if slashes else " without '/'"
     allowed = f"allowed: 1 to {_MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
+    found = f"label: found {shorten_source_value(label)}"
     if not isinstance(label, str):
-        raise source.error(at, f"label: found {shorten_source_value(label)}, which is not text (write it in quotes); {allowed}")
+        raise source.error(at, f"{found}, which is not text (write it in quotes); {allowed}")
     if not (0 < len(label) <= _MOST_LABEL and label.isprintable() and label.strip() == label and (slashes or "/" not in label)):
-        raise source.error(at, f"label: found {shorten_source_value(label)}; {allowed}")
+        raise source.error(at, f"{found}; {allowed}")
     if label.strip(".") == "":
-        raise source.error(at, f"label: found {shorten_source_value(label)}, which is no name of a file; {allowed}")
+        raise source.error(at, f"{found}, which is no name of a file; {allowed}")
     return label
 
 
 def _require_known_data(source: YamlSource, at: SourceLocation, params: Settings, every: Sequence[str]) -> None:
     """``ScenarioError`` where a setting given per data set names one that the scenario does not have."""
-    for field, value in dict(params).items():
-        if isinstance(value, dict) and type(params).says(field).per_dataset:
-            for name in value:
-                if name not in every:
-                    unknown = f"unknown data set {shorten_source_value(name)}{plugins.suggest_plugin_name(name, list(every))}"
-                    raise source.error((*at, field, name), f"{field}: {unknown}; allowed: {', '.join(every)}")
+    named = [(field, list(held)) for field, held in params if isinstance(held, dict) and type(params).says(field).per_dataset]
+    for field, name in [(field, name) for field, names in named for name in names if name not in every]:
+        unknown = f"unknown data set {shorten_source_value(name)}{plugins.suggest_plugin_name(name, list(every))}"
+        raise source.error((*at, field, name), f"{field}: {unknown}; allowed: {', '.join(every)}")
 
 
 def _plugin(source: YamlSource, at: SourceLocation, package: str, name: object) -> types.ModuleType:

@@ -132,30 +132,19 @@ class Wanted:
         many, clients = self.data.collection is not None, self.clients
         owned = self.data.graph is not None and bool(self.data.graph.edge_owners)
         served, few = ", ".join(t.value for t in WANTED_TRUST), next((t.value for t in self.trust if t not in WANTED_TRUST), "")
+        owner = "allowed with --task links, where --owner names the column of edges.csv that says who owns each record"
+        see = "see attacks.yaml for active-server and lpgnn_ablation.yaml for nobody"
+        whole, brought = "node, which is a whole graph", "for one graph that is dealt out; a federation brings its clients"
         wrong = (
             (self.unit not in WANTED_UNITS, f"--unit is {self.unit!r}; allowed: {', '.join(WANTED_UNITS)}"),
             (self.links and many, "--task is links; allowed for many small graphs: nodes, since each graph is a row there"),
-            (
-                self.unit == "entity" and not (self.links and owned),
-                "--unit is entity; allowed with --task links, where --owner names the column of edges.csv that says who owns "
-                "each record",
-            ),
-            (
-                many and self.unit != "node",
-                f"--unit is {self.unit}; allowed for many small graphs: node, which is a whole graph",
-            ),
+            (self.unit == "entity" and not (self.links and owned), f"--unit is entity; {owner}"),
+            (many and self.unit != "node", f"--unit is {self.unit}; allowed for many small graphs: {whole}"),
             (self.asked not in WANTED_ASKED, f"--asked is {self.asked!r}; allowed: {', '.join(WANTED_ASKED)}"),
-            (
-                bool(few),
-                f"--trust: few methods serve {few}, so it has no draft (see attacks.yaml for active-server and "
-                f"lpgnn_ablation.yaml for nobody); allowed: {served}",
-            ),
+            (bool(few), f"--trust: few methods serve {few}, so it has no draft ({see}); allowed: {served}"),
             (len(set(self.trust)) < len(self.trust), "--trust names somebody twice; allowed: each once"),
             (clients is not None and clients < 2, f"--clients is {clients}; allowed: 2 or more"),
-            (
-                clients is not None and self.data.federation,
-                "--clients is for one graph that is dealt out; a federation brings its clients",
-            ),
+            (clients is not None and self.data.federation, f"--clients is {brought}"),
         )
         for found, words in wrong:
             if found:
@@ -264,10 +253,8 @@ def _require_classes(option: str, graph: Graph) -> None:
     """``ScenarioError`` where all labels are one: there is nothing to tell apart."""
     if graph.num_classes < 2:
         named = f" ({graph.names.classes[0]!r})" if graph.names.classes else ""
-        raise ScenarioError(
-            f"{option}: all labelled nodes are of one class{named}; allowed: two classes or more. Is another column the label "
-            "(--label NAME)?"
-        )
+        more = "allowed: two classes or more. Is another column the label (--label NAME)?"
+        raise ScenarioError(f"{option}: all labelled nodes are of one class{named}; {more}")
 
 
 def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
@@ -280,15 +267,11 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
     counts = [loaded.labels.tolist().count(number) for number in range(max(2, loaded.num_classes))]
     if min(counts) < _FEWEST_OF_A_CLASS:
         named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts, strict=False)]
-        raise ScenarioError(
-            f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {_FEWEST_OF_A_CLASS} "
-            "graphs or more, since some train and others test"
-        )
+        each = f"{_FEWEST_OF_A_CLASS} graphs or more, since some train and others test"
+        raise ScenarioError(f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {each}")
     rows, title, found = collection.own_collection_as_rows(loaded), path.resolve().name, loaded.provenance.detail
     many, owners, least = len(loaded.graphs), loaded.owner is not None, min(counts)
-    return WantedData(
-        "own/graphs", path, title, found, graph=rows, people=many, collection=loaded, owners=owners, least_class=least
-    )
+    return WantedData("own/graphs", path, title, found, 0, False, 0, rows, many, loaded, owners, least)
 
 
 def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> WantedData:

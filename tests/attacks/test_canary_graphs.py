@@ -127,9 +127,9 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: CellContext)
             for version in (one, found.zero):
                 work = local_dp.prepare(made, version.subgraphs[5])
                 raw = (
-                    local_dp.local_training_update(made.params, work, sent["parameters"])
+                    local_dp.local_training.local_training_update(made.params, work, sent["parameters"])
                     if name == "model"
-                    else local_dp.local_training_embedding(made, work, sent["parameters"])
+                    else local_dp.local_training.local_training_embedding(made, work, sent["parameters"])
                 )
                 values.append(release.bound.enforce(raw))
             message, std = inbox.each[name][5].astype(np.float64), release.mechanism.std
@@ -192,7 +192,7 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
         for version in (one, found.zero):
             total = np.zeros(left.size)
             for s in version.subgraphs[:last]:
-                raw = local_dp.local_training_update(made.params, local_dp.prepare(made, s), sent["parameters"])
+                raw = local_dp.local_training.local_training_update(made.params, local_dp.prepare(made, s), sent["parameters"])
                 total += made.schedule.releases[0].bound.enforce(raw)
             values.append(total)
         std = made.schedule.releases[0].mechanism.std

@@ -12,8 +12,9 @@ from fedgraph import data, plugins
 from fedgraph.attacks import bayes_optimal, link_stealing, lira, rmia
 from fedgraph.attacks.base import coin_game, named
 from fedgraph.attacks.base import named as risks
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members
 from fedgraph.audit import operating_points
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
@@ -184,6 +185,15 @@ def test_too_little_noise_is_caught_by_name(library: Graph, monkeypatch: pytest.
     found = outcome(library, method, [{"attack": "lira"}], epsilons=[0.3])
     (v,) = found.facts.named.found
     assert v.epsilon > found.epsilon_provable
+
+
+def test_a_truth_that_is_not_the_coins_gives_no_bound(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    def attack(params: object, scene: Scene) -> SceneFinding:
+        return find_scene_members(np.arange(scene.target.coins.size), ~scene.target.coins)
+
+    monkeypatch.setattr(lira, "attack", attack)
+    with pytest.raises(RuntimeFailure, match="attack lira: its truth is not the coins of its units"):
+        outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
 
 
 def test_answers_that_use_own_edges_betray_them_to_others(library: Graph) -> None:

@@ -14,7 +14,7 @@ from fedgraph.audit.lower_bound import (
     _at_least,
     _at_most,
     _choose_cut,
-    _Cut,
+    _share_above,
     delta_lower_bound,
     epsilon_lower_bound,
     lower_bound_ceiling,
@@ -49,8 +49,9 @@ def test_the_mirror_test_sees_what_shows_in_the_other_direction_only() -> None:
     """Q falls in {score ≤ 0} with probability ½ and P never: no event {score ≥ t} has a ratio above 2."""
     present = np.ones(4_000)
     absent = np.tile([0.0, 1.0], 2_000)
-    cut = _choose_cut(LowerBoundScores(present, absent), (4_000, 4_000), lambda low, high: np.log(low) - np.log(high), 0.05)
-    assert cut.mirrored
+    worlds = LowerBoundScores(present, absent)
+    _, mirrored = _choose_cut(worlds, (4_000, 4_000), lambda low, high: np.log(low) - np.log(high), 0.05)
+    assert mirrored
     assert epsilon_lower_bound(LowerBoundScores(present, absent), LowerBoundScores(present, absent), 0.0, 0.05) > 6
 
 
@@ -102,7 +103,7 @@ def test_edge_cases() -> None:
     apart = LowerBoundScores(np.full(50, math.inf), np.full(50, -math.inf))
     assert epsilon_lower_bound(apart, apart, 0.0, 0.05) == pytest.approx(lower_bound_ceiling(50, 0.0, 0.05))
     assert epsilon_lower_bound(apart, apart, 0.99, 0.05) == 0.0
-    assert _Cut(0.0, False).counts(apart) == (50, 50, 0, 50)
+    assert [_share_above(scores, np.zeros(1)).item() for scores in (apart.present, apart.absent)] == [1.0, 0.0]
     with pytest.raises(PrivacyError, match="NaN"):
         LowerBoundScores(np.array([math.nan]), np.zeros(1))
     for alpha in (0.0, 1.0, math.nan):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from fedgraph.cells.entry import make_entry, make_entry_portable, read_entry_file
 from fedgraph.cells.store import CellStore, store_atomically
 from fedgraph.cells.task_facts import TaskFacts
+from fedgraph.errors import DataError
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import LedgerAccount, LedgerRelease
 from fedgraph.privacy.trust import Trust
@@ -51,6 +53,20 @@ def test_round_trip(tmp_path: Path) -> None:
     assert np.array_equal(record.artefacts["map"], np.eye(2))
 
 
+@pytest.mark.parametrize("ending", [".npz", ".json.gz"])
+def test_whatever_of_a_cell_is_changed_it_is_computed_again(tmp_path: Path, ending: str) -> None:
+    """A whole file in the place of another one, such as that of another run."""
+    store, other = CellStore(tmp_path / "one"), CellStore(tmp_path / "other")
+    store.save(CELL, outcome(), 1.5)
+    other.save(CELL, replace(outcome(), metrics={"accuracy": 0.6}, artefacts={"map": np.ones((2, 2))}), 1.5)
+    (mine,), (theirs,) = (list(kept.folder.glob(f"*{ending}")) for kept in (store, other))
+    assert store.has(CELL)
+    mine.write_bytes(theirs.read_bytes())
+    with pytest.raises(DataError, match="damaged or was edited"):
+        store.load(CELL)
+    assert not store.has(CELL)
+
+
 def test_a_cell_says_everything_once(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
     store.save(CELL, outcome(), 1.5)
@@ -79,3 +95,9 @@ def test_portable_numbers() -> None:
     assert make_entry_portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {
         "a": ["inf", "-inf", "nan", 1.5, [1]]
     }
+
+
+def test_no_two_budgets_share_a_file_or_a_stream() -> None:
+    budgets = [1.0, 1.0000001, 1.00000011, 0.1, 0.1 + 1e-16 * 3, 1e-9, 1e9, math.inf]
+    made = [replace(CELL, epsilon=epsilon, calibrated_by="provable") for epsilon in budgets]
+    assert len({cell.key for cell in made}) == len({cell.name for cell in made}) == len(set(budgets)) == len(budgets)

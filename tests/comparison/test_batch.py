@@ -121,13 +121,14 @@ def test_no_worse_on_graphs_full_of_ties() -> None:
     assert batch.value.mean() < 1.03 * min(theirs.mean(), ours.value.mean())
 
 
-def test_neither_the_batch_nor_the_order_matters_without_ties() -> None:
+def test_neither_the_batch_nor_the_order_matters_without_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     spaces = generic(rng, rng.integers(1, 20, size=10), uniform=True)
     packed, limits = pack_metric_spaces(spaces, np.arange(10), fused=False), (10_000, 1e-9, 1e-9)
     which = list_gromov_pairs(10)
     whole = batch_descent.solve_by_batch_descent(packed, which, 1.0, 0, 0, np.uint64(0), limits)
-    alone = batch_descent.solve_by_batch_descent(packed, which[::-1, ::-1], 1.0, 0, 0, np.uint64(0), limits, memory=1)
+    monkeypatch.setattr(batch_descent, "_MEMORY", 1)
+    alone = batch_descent.solve_by_batch_descent(packed, which[::-1, ::-1], 1.0, 0, 0, np.uint64(0), limits)
     assert np.allclose(whole[0], alone[0][::-1], rtol=1e-9, atol=1e-12)
     assert np.array_equal(whole[1], alone[1][::-1])
     order = batch_descent.order_for_batch_descent(np.array([s.num_points for s in spaces])[which])

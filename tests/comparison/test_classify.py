@@ -49,7 +49,7 @@ def test_svm_learns_what_can_be_learnt(easy, handling, protocol):
     splits = folds(labels, 4)
     if protocol != "folds":  # a part of what trains validates
         splits = tuple(ClassifySplit(part.train[:-12], part.train[-12:], part.test) for part in map(shuffled_train, splits))
-    small = {"costs": (0.1, 1.0, 10.0), "gammas": (0.01, 0.1, 1.0), "inner_folds": 2}
+    small = {"costs": (0.1, 1.0, 10.0), "gammas": (0.01, 0.1, 1.0)}
     found = classify_by_svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
     assert found.mean > 0.8
     assert len(found.chosen) == 4

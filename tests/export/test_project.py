@@ -140,6 +140,9 @@ def test_the_command_says_one_line(finished: Path, tmp_path: Path, capsys: pytes
     assert cli.main([*words, "--force"]) == 0
     assert cli.main([*words[:-1], "tff"]) == 2
     assert "allowed: flower" in capsys.readouterr().err
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert cli.main([*words[:3], str(tmp_path / "file" / "app"), *words[4:]]) == 1
+    assert "--resume" not in capsys.readouterr().err, "an export has no cells to go on with"
     (finished / "scenario.yaml").rename(finished / "kept.yaml")
     try:
         assert cli.main([*words, "--force"]) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -9,16 +10,19 @@ import pytest
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
+from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds, server
 from fedgraph.federation.messages import ClientMessage, Job
 from fedgraph.methods import features, local_dp
-from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base import Budget, PublicFacts, method_kinds
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, Partition, graph_without_edges
 from tests.public_facts import public_facts
+from tests.trainings import planned
 
 
 def facts_of(graph: Graph, partition: Partition, viewer: Viewer) -> PublicFacts:
@@ -84,3 +88,20 @@ def test_a_failing_client_is_named(library: Graph, dealt: Partition) -> None:
     runtime = SerialRuntime()
     with pytest.raises(RuntimeFailure, match="features, client 0, round 0: TypeError"):
         rounds.run_rounds(runtime, runtime.share("p", dealt), broken, 0, ("x",), ("x",), rounds.RoundPrefixes())
+
+
+@pytest.mark.parametrize("name", ["gap_node", "progap_node"])
+def test_a_client_remembers_over_rounds_what_it_released(name: str, library: Graph) -> None:
+    """Its hops are made again from other edges in a later round: the same noise on both would show the difference."""
+    plan, partition, _ = planned(name, 0, Trust.OWN_CLIENT, library, 2.0)
+    method = method_kinds.load_method(name)
+    model = method.start(plan, np.random.default_rng(0)).model
+    first = min(r.rounds[0] for r in plan.schedule.releases if r.path.startswith("aggregate"))
+    held = {s.client: s for s in partition.subgraphs}
+    fewer = {c: dataclasses.replace(s, graph=graph_without_edges(s.graph)) for c, s in held.items()}
+    for later, refused in ((held, False), (fewer, True)):
+        job = Job(f"remembers {name} {refused}", 0, ("c",), plan, plan.fingerprint)
+        federated_client.run_client_blocks([0], held, job, model, first)
+        federated_client._workspaces.pop(job.key)  # what follows from the graph is made anew
+        with pytest.raises(PrivacyError, match="is not what round") if refused else contextlib.nullcontext():
+            federated_client.run_client_blocks([0], later, job, model, first + 1)

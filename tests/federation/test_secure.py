@@ -202,6 +202,20 @@ def test_no_key_of_a_stream_and_no_nonce_of_a_letter_is_used_twice() -> None:
             keys.open_with_key(channel, round_, sender, recipient, letter)
 
 
+def test_what_opens_one_round_opens_no_other(library: Graph) -> None:
+    """Of who sent the seed is given away, of who did not the mask key: of one secret for all rounds both would be known."""
+    job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), steps=3)
+    known: list[object] = []
+    for other in (job, dataclasses.replace(job, key=f"{job.key} again", fingerprint="other settings")):
+        for round_ in range(3):
+            now = masked_round.find_masked_round(other, round_)
+            assert now is not None
+            own = [masking._secrets(other, client, round_, now) for client in now.asked]
+            known += [part for one in own for part in (one.mask, one.seed, *map(tuple, one.coefficients))]
+    assert len(known) == 2 * 3 * 12 * 4
+    assert len(set(known)) == len(known)
+
+
 def test_shares_give_a_secret_back_from_any_threshold_of_them() -> None:
     rng = np.random.default_rng(0)
     secret, coefficients = rng.bytes(32), [keys.key_field_element(rng.bytes(48)) for _ in range(4)]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from fedgraph.errors import UnboundedValueError
 from fedgraph.learning import neighbour_limits
@@ -25,6 +29,18 @@ def test_sums_are_the_dense_product(index: type) -> None:
     wide = sp.csr_array((adjacency.data, adjacency.indices.astype(index), adjacency.indptr.astype(index)), shape=(40, 40))
     rows = np.random.default_rng(1).standard_normal((40, 7)).astype(np.float32)
     assert np.allclose(aggregation.aggregate_neighbours(wide, rows), adjacency.toarray() @ rows, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_product_for_a_gpu_gives_the_same_sums(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the CPU's tensors: both factors of torch's product are of one precision."""
+    adjacency, rows = random_graph(40, 6, 0), np.random.default_rng(1).standard_normal((40, 7)).astype(kind)
+    weights = sp.csr_array(adjacency.astype(np.float64) * 0.3)
+    plain = aggregation.aggregate_neighbours(adjacency, rows, kind), aggregation.aggregate_weighted_neighbours(weights, rows)
+    devices = itertools.cycle([SimpleNamespace(type="cuda"), torch.device("cpu")])  # asked which one, then for its tensors
+    monkeypatch.setattr(aggregation, "torch_device", lambda: next(devices))
+    assert np.array_equal(aggregation.aggregate_neighbours(adjacency, rows, kind), plain[0])
+    assert np.allclose(aggregation.aggregate_weighted_neighbours(weights, rows), plain[1], atol=1e-12)
 
 
 def test_read_only_inputs_and_isolated_nodes() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,11 @@ def test_a_poisson_batch_is_independent_coins_and_a_fixed_one_is_not(rate: float
     fixed = np.array([draw_fixed_descent_mask(n, size, rng) for _ in range(steps)])
     assert set(fixed.sum(axis=1).tolist()) == {size}
     assert np.abs(fixed.mean(axis=0) - size / n).max() < 5 * np.sqrt(rate / steps)
+
+
+def test_every_batch_of_a_fixed_size_is_as_likely() -> None:
+    """What is priced is a batch without replacement, and not any batch in which each row is as often."""
+    draws = [tuple(np.flatnonzero(draw_fixed_descent_mask(6, 3, np.random.default_rng(seed)))) for seed in range(4_000)]
+    counts = Counter(draws)
+    assert len(counts) == 20
+    assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 19 + 6 * np.sqrt(2 * 19)

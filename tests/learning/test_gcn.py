@@ -13,7 +13,11 @@ from fedgraph.learning.propagation.walks import random_walk_matrix, walk_by_pers
 from fedgraph.types import Graph
 
 
-@pytest.mark.parametrize("inputs_of", [gcn._sparse_inputs, gcn.compact_gcn_inputs])
+def whole_inputs(graph: Graph) -> gcn.GcnInputs:
+    return gcn._sparse_inputs(graph, graph.adjacency.astype(np.float32))
+
+
+@pytest.mark.parametrize("inputs_of", [whole_inputs, gcn.compact_gcn_inputs])
 def test_gradient_is_autograds(inputs_of: object, library: Graph) -> None:
     small = library.induced(np.arange(25))
     inputs = inputs_of(small)  # type: ignore[operator]
@@ -36,9 +40,7 @@ def test_a_graph_without_labels_has_no_gradient(library: Graph) -> None:
 
     blind = dataclasses.replace(library.induced(np.arange(5)), labels=np.full(5, -1))
     layout = Layout((library.num_features, 3, 4))
-    assert not gcn.gcn_gradient(
-        layout, put_layout_on_device(layout.start(np.random.default_rng(0))), gcn._sparse_inputs(blind)
-    ).any()
+    assert not gcn.gcn_gradient(layout, put_layout_on_device(layout.start(np.random.default_rng(0))), whole_inputs(blind)).any()
 
 
 def test_compact_and_whole_agree(library: Graph) -> None:
@@ -48,7 +50,7 @@ def test_compact_and_whole_agree(library: Graph) -> None:
     inputs = gcn.compact_gcn_inputs(small)
     assert inputs.columns is not None
     layout, where = select_layout_columns(full, inputs.columns)
-    a = gcn.gcn_scores(full, put_layout_on_device(vector), gcn._sparse_inputs(small))
+    a = gcn.gcn_scores(full, put_layout_on_device(vector), whole_inputs(small))
     b = gcn.gcn_scores(layout, put_layout_on_device(vector[where]), inputs)
     assert torch.allclose(a, b, atol=1e-5)
 

@@ -10,7 +10,7 @@ import pytest
 from fedgraph import seeds
 from fedgraph.federation import client, rounds
 from fedgraph.federation.messages import unite_message_block
-from fedgraph.learning.baselines import fitting, many_gcns, many_gcns_dense
+from fedgraph.learning.baselines import fitting, many_gcns
 from fedgraph.learning.baselines.networks import NetworkShape
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import Budget
@@ -44,8 +44,8 @@ def test_one_call_is_the_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Parameters and moments, weighted and summed; a client without a labelled node adds nothing. filled: dense products."""
-    monkeypatch.setattr(many_gcns_dense, "_FILLED", 0.0 if filled else 1.0)
-    monkeypatch.setattr(many_gcns_dense, "_BLOCK", 5)
+    monkeypatch.setattr(many_gcns, "_FILLED", 0.0 if filled else 1.0)
+    monkeypatch.setattr(many_gcns, "_BLOCK", 5)
     joint, starts = unite_message_block(dealt.subgraphs)
     labels = joint.graph.labels.copy()
     labels[starts[3] : starts[4]] = -1
@@ -95,7 +95,7 @@ def test_the_parts_of_the_vector_are_torchs(dealt: Partition) -> None:
     inner = {"0.layer.bias": (h,), "0.layer.lin.weight": (h, d), "1.layer.bias": (c,), "1.layer.lin.weight": (c, h)}
     assert list(names.items()) == [(f"body.convs.{n}", s) for n, s in inner.items()]
     vector = np.random.default_rng(0).standard_normal(h + h * d + c + c * h).astype(np.float32)
-    assert np.array_equal(many_gcns._parts_of(shape).joined(*many_gcns._parts_of(shape).split(vector)), vector)
+    assert np.array_equal(many_gcns._joined(*many_gcns._split(shape, vector), h), vector)
     ours = many_gcns.score_many_gcns(shape, vector, many_gcns.prepare_many_gcns(graph, np.array([0, graph.num_nodes])))
     assert np.allclose(ours, fitting.score_after_fitting(network, vector, fitting.prepare_fitting_inputs(graph)), atol=1e-4)
 

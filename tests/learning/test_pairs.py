@@ -49,8 +49,8 @@ def test_nothing_is_lost_between_public_rows(public: Graph) -> None:
 
 @pytest.mark.parametrize("k", [2, 6])
 def test_directions_are_the_leading_ones_of_the_smoothed_kernel(public: Graph, k: int) -> None:
-    pairs = public_pair_projection(public, k, alpha=0.3, steps=2)
-    smooth = walk_by_personalised_pagerank(public.adjacency, np.eye(80), 0.3, 2)
+    pairs = public_pair_projection(public, k)
+    smooth = walk_by_personalised_pagerank(public.adjacency, np.eye(80), 0.25, 4)
     kernel = _similarity(pairs.landmarks, pairs.landmarks)
     expected = np.linalg.eigh(smooth @ kernel @ smooth.T)[1][:, ::-1][:, :k]
     assert np.rad2deg(subspace_angles(smooth @ kernel @ pairs.mixing, expected)).max() < 1

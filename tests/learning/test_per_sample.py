@@ -9,9 +9,8 @@ import torch
 
 from fedgraph.learning.clipping.per_sample import (
     clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
     overlap_per_sample,
+    per_sample_gradients,
 )
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
@@ -109,7 +108,8 @@ def test_products_are_of_each_rows_clipped_gradient_with_what_is_left_of_a_messa
         only = torch.tensor(np.where(np.arange(6) == i, labels, -1))
         alone.append(clip_per_sample(layout, vector, FeatureMatrix(x), only, 0.5).astype(np.float64))
     left = message - sum(w * g for w, g in zip(weights, alone, strict=True))
-    found = multiply_per_sample_rest(layout, vector, FeatureMatrix(x), torch.tensor(labels), 0.5, message, weights)
+    clipped = per_sample_gradients(layout, vector, FeatureMatrix(x), torch.tensor(labels)).clipped(0.5)
+    found = clipped.left_over_products(message, weights)
     np.testing.assert_allclose(found, [g @ left for g in alone], rtol=1e-4, atol=1e-5)
 
 
@@ -123,5 +123,6 @@ def test_products_of_rows_with_one_another_are_of_their_clipped_gradients(layout
     for i in of:
         only = torch.tensor(np.where(np.arange(6) == i, labels, -1))
         alone.append(clip_per_sample(layout, vector, x, only, 0.5).astype(np.float64))
-    found = multiply_per_sample(layout, vector, x, torch.tensor(labels), 0.5, overlap_per_sample(x, of), of)
+    clipped = per_sample_gradients(layout, vector, x, torch.tensor(labels)).clipped(0.5)
+    found = clipped.products([overlap_per_sample(x, of)], of)
     np.testing.assert_allclose(found, np.stack(alone) @ np.stack(alone).T, rtol=1e-4, atol=1e-6)

@@ -66,11 +66,11 @@ def test_the_posterior_is_bayes_rule(answers: int) -> None:
 def test_an_edge_is_in_two_lists(library: Graph, reports: str, epsilon: float) -> None:
     """Published noise protects one list at ε, and so an edge at up to 2ε; provable noise an edge at ε."""
     plan, _, _ = planned(library, epsilon, reports=reports)
-    split = plan.made.split
+    split = plan.made
     assert split.answers * split.answer + 2 * split.degree == pytest.approx(epsilon)
     assert 0.9 * epsilon < plan.provable().epsilon <= epsilon
     published, _, _ = planned(library, epsilon, "published", reports=reports)
-    split = published.made.split
+    split = published.made
     assert split.answer + split.degree == pytest.approx(epsilon) == pytest.approx(published.epsilon_published)
     assert 1.4 * epsilon * (1 if reports == "both" else 0.7) < published.provable().epsilon <= 2 * epsilon
 
@@ -132,9 +132,9 @@ def test_what_meets_the_noise_is_what_is_priced(library: Graph, reports: str) ->
         loss = 0.0
         for (path, here), (_, there) in zip(desks[0].met, desks[1].met, strict=True):
             if path == "degrees":
-                loss += plan.made.split.degree * np.abs(here - there).sum()
+                loss += plan.made.degree * np.abs(here - there).sum()
             else:
-                loss += plan.made.split.answer * len({*map(tuple, here)} ^ {*map(tuple, there)})
+                loss += plan.made.answer * len({*map(tuple, here)} ^ {*map(tuple, there)})
         worst = max(worst, loss)
     assert worst == pytest.approx(plan.provable().epsilon, rel=1e-9) == pytest.approx(2.0)
 
@@ -154,7 +154,7 @@ def test_answers_are_flipped_as_often_as_they_are_priced(library: Graph) -> None
     """Of pairs without an edge a share of 1/(e^ε + 1) is answered yes, by each end apart; degrees have Laplace noise."""
     plan, partition, _ = planned(library, 3.0)
     memory = train(plan, partition).state.memory
-    split, n = plan.made.split, library.num_nodes
+    split, n = plan.made, library.num_nodes
     free = np.triu(library.adjacency.toarray() == 0, 1)
     yes = np.triu(memory.yeses.toarray(), 1)[free]
     flip = 1 / (np.exp(split.answer) + 1)

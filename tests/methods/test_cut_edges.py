@@ -124,12 +124,12 @@ def test_gcon_spends_half_an_end(epsilon: float, library: Graph) -> None:
 def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> None:
     partition, facts = situation(library)
     plan = sage_edge.plan(sage_edge.Params(epochs=2), facts, Budget(math.inf, 1e-5))
-    reported = np.concatenate([sage_edge.prepare(plan, s).edges for s in partition.subgraphs])
+    reported = np.concatenate([sage_edge.prepare(plan, s) for s in partition.subgraphs])
     upper = sp.triu(library.adjacency, k=1, format="coo")
     assert {tuple(e) for e in reported.tolist()} == set(zip(*(c.tolist() for c in upper.coords), strict=True))
     assert len(reported) == library.num_edges
     with pytest.raises(UnboundedValueError, match="another client"):
-        plan.schedule.releases[0].bound.enforce(sage_edge.prepare(plan, partition.subgraphs[1]).edges)
+        plan.schedule.releases[0].bound.enforce(sage_edge.prepare(plan, partition.subgraphs[1]))
     assert isinstance(plan.schedule.releases[0].bound, EdgeTriangle)
 
 
@@ -143,7 +143,7 @@ def test_sage_costs_epsilon_once_and_keeps_edges_between_clients(given: dict[str
     out = run(plan, partition)
     assert out.state.memory.scores.shape == (library.num_nodes, library.num_classes)
     for release in plan.schedule.releases:
-        edges = sage_edge.prepare(plan, partition.subgraphs[release.client]).edges  # type: ignore[index]
+        edges = sage_edge.prepare(plan, partition.subgraphs[release.client])  # type: ignore[index]
         noisy = release.mechanism.apply(release.bound.enforce(edges), np.random.default_rng(0))
         received += noisy.tolist()
     truth = sp.csr_array(library.adjacency)

@@ -59,7 +59,8 @@ def test_training_messages_are_read(
 def test_what_colluders_sent_is_taken_off_a_sum_once(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without noise only halves of the canaries' rows are left of a sum, so no product with a row is larger than theirs."""
     canaries, clip, left = 4, 0.5, list[float]()
-    honest, rest = GaussianNoise.apply, neighbour_rows.multiply_neighbour_rows_rest
+    gradients = neighbour_rows.NeighbourRowGradients
+    honest, rest = GaussianNoise.apply, gradients.left_over_products
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 1e9), v, rng))
 
     def spied(*args: Any) -> np.ndarray:
@@ -67,11 +68,18 @@ def test_what_colluders_sent_is_taken_off_a_sum_once(library: Graph, monkeypatch
         left.append(float(abs(found).max()))
         return found
 
-    monkeypatch.setattr(neighbour_rows, "multiply_neighbour_rows_rest", spied)
+    monkeypatch.setattr(gradients, "left_over_products", spied)
     few = CLIENTS | {"attack": {"canaries": canaries, "guesses": [1.0]}}
     outcome(library, {"method": "sage_node", "steps": 3, "clip": clip}, "sums", 1.0, **few)
     assert len(left) == 3
     assert max(left) <= clip**2 * canaries / 2 + 1e-3
+
+
+def test_sums_of_rows_that_were_cut_at_several_clients_are_not_read(library: Graph) -> None:
+    """Under a promise each client's rows stand by themselves, and no reader takes several clients' rows off one sum."""
+    few = CLIENTS | {"attack": {"canaries": 40, "guesses": [1.0]}}
+    found = outcome(library, {"method": "sage_node", "steps": 3, "cap": "promised", "degree": 3}, "sums", 1.0, **few)
+    assert "seen in the trained model" in found.facts.attack.what
 
 
 def test_what_a_sum_holds_beyond_known_rows() -> None:
@@ -80,7 +88,8 @@ def test_what_a_sum_holds_beyond_known_rows() -> None:
     vector = rng.normal(size=layout.num_parameters)
     each = np.stack([neighbour_rows.clip_neighbour_rows(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in range(5)])
     message, weights = rng.normal(size=layout.num_parameters), rng.random(5)
-    found = neighbour_rows.multiply_neighbour_rows_rest(layout, vector, inputs, labels, 0.5, 1.0, message, weights)
+    gradients = neighbour_rows.neighbour_row_gradients(layout, vector, inputs, labels, 0.5, 1.0)
+    found = gradients.left_over_products(message, weights)
     np.testing.assert_allclose(found, each @ (message - weights @ each), rtol=1e-5)
 
 
@@ -89,7 +98,7 @@ def test_products_of_rows_that_hold_sums_over_neighbours() -> None:
     layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, -1, 0, 1])
     vector, of = rng.normal(size=layout.num_parameters), np.array([0, 2, 4])
     each = np.stack([neighbour_rows.clip_neighbour_rows(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in of])
-    found = neighbour_rows.multiply_clipped_neighbour_rows(layout, vector, inputs, labels, 0.5, 1.0, of)
+    found = neighbour_rows.neighbour_row_gradients(layout, vector, inputs, labels, 0.5, 1.0).products(of)
     np.testing.assert_allclose(found, each @ each.T, rtol=1e-5, atol=1e-9)
 
 

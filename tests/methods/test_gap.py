@@ -226,7 +226,7 @@ def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph
     model = gap_node.start(plan, np.random.default_rng(0)).model
     sent = gap_node.client(plan, work, model, 4, PlanStreams(0, ("c", "client", 0, "round", 4)), desk)
     assert list(sent) == ["gradient"]
-    assert sent["gradient"].value.shape == (plan.made.classifier.num_parameters,)
+    assert sent["gradient"].value.shape == (plan.made.layouts["classifier"].num_parameters,)
     assert [e.path for e in desk.entries] == ["aggregate", "aggregate", "classifier"]
 
 

@@ -14,6 +14,7 @@ from scipy.stats import kstest
 from fedgraph import seeds
 from fedgraph.errors import BudgetExceededError, ScenarioError
 from fedgraph.federation import client, rounds
+from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading, information_of_meetings, vote_by_meetings
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, State
@@ -432,3 +433,23 @@ def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsil
     silent = dataclasses.replace(plan.facts, public=dataclasses.replace(plan.facts.public, asking=np.zeros(0, np.int64)))
     with pytest.raises(ScenarioError, match="protocol: asking"):
         label_hop.plan(label_hop.Params(rows=False), silent, Budget(epsilon, 1e-3))
+
+
+@pytest.mark.parametrize("hop", [True, False])
+def test_the_server_descends_as_the_alternative_that_was_chosen_is_planned(hop: bool, library: Graph) -> None:
+    """By its own step size, counted from its own first round to its own last one, whose iterates are averaged."""
+    plan, _ = planned(asking(library), 4.0)
+    path, first, training = plan.made.training(hop)
+    assert plan.made.parts.alone is not None
+    assert plan.made.training(True)[1:] != plan.made.training(False)[1:]
+    (release,) = (r for r in plan.schedule.releases if r.path == path)
+    assert (release.rounds, release.bound.clip) == (range(first, first + training.steps), training.clip)  # type: ignore[attr-defined]
+    state = label_hop.start(plan, np.random.default_rng(0))
+    state = State(state.model, dataclasses.replace(state.memory, hop=hop))
+    descent = Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
+    expected, ones = state.memory.descent, np.ones_like(state.memory.descent.parameters)
+    for number in range(training.steps):
+        state = label_hop.server(plan, state, PlanInbox(first + number, {"gradient": ones}, {}, 1))
+        expected = descent.step(expected, ones / plan.facts.num_train, number)
+    assert np.allclose(state.memory.descent.average, expected.average, rtol=1e-4)
+    assert np.allclose(state.memory.descent.parameters, expected.parameters, rtol=1e-4)

@@ -199,7 +199,9 @@ def test_pooled_rows_of_neighbours_stay_within_the_simplex(library: Graph) -> No
             graph = dataclasses.replace(subgraph.graph, labels=labels)
             work = local_dp.prepare(plan, dataclasses.replace(subgraph, graph=graph))
             vectors.append(
-                plan.schedule.releases[0].bound.enforce(local_dp.local_training_embedding(plan, work, model["parameters"]))
+                plan.schedule.releases[0].bound.enforce(
+                    local_dp.local_training.local_training_embedding(plan, work, model["parameters"])
+                )
             )
     gaps = [np.linalg.norm(a - b) for a in vectors for b in vectors]
     assert max(gaps) == pytest.approx(math.sqrt(2))

@@ -21,7 +21,7 @@ from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Network, NetworkShape, sparse_network_rows
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State
-from fedgraph.methods.nonprivate import candidates, clients, phases
+from fedgraph.methods.nonprivate import clients, phases
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -253,7 +253,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
     assert plan.schedule.rounds == (len(plan.made.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
     assert not phases.PhasePlace.of(state.model).going
     assert [m.candidate for m in kept.members] == [c for c, _ in phases.answering_in_phase(state)]
-    assert max(t.folds for t in kept.tried.values()) > 1 or len(candidates.candidates_within(kept.tried, phases._FAR)) == 1
+    assert max(t.folds for t in kept.tried.values()) > 1 or len(phases.candidates_within(kept.tried, phases._FAR)) == 1
     for member, (index, parameters) in zip(kept.members, phases.answering_in_phase(state), strict=True):
         start = fitting.start_fitting(phases.phase_shape(plan, index), phases.phase_step_seed(kept.seed, index))  # type: ignore[arg-type]
         alone = fitting.continue_fitting(
@@ -288,37 +288,37 @@ def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(libra
 def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> None:
     """By hand: the first fold alone would choose candidate 1; both folds choose 0, and 1 is within a standard error (0.028)."""
 
-    def best(candidate: int, accuracy: float) -> candidates.BestCandidate:
-        return candidates.BestCandidate(candidate, accuracy, 0.5, 1, np.zeros(0, np.float32))
+    def best(candidate: int, accuracy: float) -> phases.BestCandidate:
+        return phases.BestCandidate(candidate, accuracy, 0.5, 1, np.zeros(0, np.float32))
 
     def curve(*right: float) -> np.ndarray:
         return np.array([[r, 50.0, 100.0] for r in right])
 
     first = {
-        0: candidates.TriedCandidate(curve(60, 79), 1, best(0, 0.79)),
-        1: candidates.TriedCandidate(curve(50, 82), 1, best(1, 0.82)),
+        0: phases.TriedCandidate(curve(60, 79), 1, best(0, 0.79)),
+        1: phases.TriedCandidate(curve(50, 82), 1, best(1, 0.82)),
     }
-    first[2] = candidates.TriedCandidate(curve(40, 60), 1, best(2, 0.6))
-    assert candidates.candidates_within(first, 0.0) == [1]
-    assert candidates.candidates_within(first, 1.0) == [1, 0]
+    first[2] = phases.TriedCandidate(curve(40, 60), 1, best(2, 0.6))
+    assert phases.candidates_within(first, 0.0) == [1]
+    assert phases.candidates_within(first, 1.0) == [1, 0]
     both = {c: first[c].after(curve(*more)) for c, more in {0: (60, 84, 90), 1: (50, 76)}.items()} | {2: first[2]}
-    assert candidates.candidates_within(both, 0.0) == [0], "84.5 % after two rounds, of 200 nodes"
+    assert phases.candidates_within(both, 0.0) == [0], "84.5 % after two rounds, of 200 nodes"
     assert both[0].best.updates == 2, "the shorter fold counts with its last row"
     assert both[0].best.accuracy == pytest.approx((79 + 90) / 200)
-    assert candidates.candidates_within(both, 1.0) == [0], "0.79 is more than 0.026 below"
-    assert candidates.candidates_within(both, 3.0) == [0, 1], "one that saw fewer folds is out"
+    assert phases.candidates_within(both, 1.0) == [0], "0.79 is more than 0.026 below"
+    assert phases.candidates_within(both, 3.0) == [0, 1], "one that saw fewer folds is out"
     untrained, after = replace(best(0, 0.9), updates=0), best(0, 0.2)
     assert after.beats(untrained), "an untrained network is right by chance"
     assert not untrained.beats(after)
     two = {
-        0: candidates.TriedCandidate(np.array([[0, 1, 2], [2, 1, 2]]), 1, best(0, 1.0)),
-        1: candidates.TriedCandidate(np.array([[1, 1, 2]] * 2), 1, best(1, 0.5)),
+        0: phases.TriedCandidate(np.array([[0, 1, 2], [2, 1, 2]]), 1, best(0, 1.0)),
+        1: phases.TriedCandidate(np.array([[1, 1, 2]] * 2), 1, best(1, 0.5)),
     }
-    assert candidates.candidates_within(two, phases._FAR) == [0, 1], "one right of two is not behind two of two"
+    assert phases.candidates_within(two, phases._FAR) == [0, 1], "one right of two is not behind two of two"
     scores = [np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])]
-    assert candidates.candidates_together(scores[:1]) is scores[0]
+    assert phases.candidates_together(scores[:1]) is scores[0]
     wanted = np.log(1 / (1 + np.exp([[-2.0, 2.0]]))) / 2 + np.log(1 / (1 + np.exp([[1.0, -1.0]]))) / 2
-    assert np.allclose(candidates.candidates_together(scores), wanted)
+    assert np.allclose(phases.candidates_together(scores), wanted)
 
 
 def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Graph) -> None:
@@ -326,8 +326,8 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
     params = Params(model="ceiling", among=["logistic", "mlp"])  # three candidates; the first two are done
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,), Viewer.SERVER)
     plan = nonprivate.plan(params, clear_facts(facts, filled=0.0), Budget(math.inf, 1e-5))
-    best = candidates.BestCandidate(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
-    tried = {c: candidates.TriedCandidate(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
+    best = phases.BestCandidate(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
+    tried = {c: phases.TriedCandidate(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
 
     def goes_on(right: int, steps: int) -> bool:
         shape = phases.phase_shape(plan, 2)

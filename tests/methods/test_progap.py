@@ -56,16 +56,16 @@ def test_it_learns_and_answers_without_reading_an_edge(library: Graph, grown) ->
 
 def test_a_stage_begins_with_the_bases_of_the_stage_before(library: Graph) -> None:
     """Without a step of training stage 1 holds what stage 0 held."""
-    from fedgraph.learning.baselines import progressive
+    from fedgraph.learning.baselines import gap_networks
 
     public, nobody = protocols.graph_without_edges(library), np.zeros(library.num_nodes, dtype=bool)
-    first = progressive.train_progressive_stage(None, public, [], nobody, 4, 5, 0)
-    sums = [aggregate_hop(library.adjacency, progressive.progressive_rows(first, public, [], 4))]
-    second = progressive.train_progressive_stage(first, public, sums, nobody, 4, 0, 1)
-    again = progressive._network(public, sums, 4)
-    progressive.fitting.write_fitting_vector(again, second)
-    before = progressive._network(public, [], 4)
-    progressive.fitting.write_fitting_vector(before, first)
+    first = gap_networks.train_progressive_stage(None, public, [], nobody, 4, 5, 0)
+    sums = [aggregate_hop(library.adjacency, gap_networks.progressive_rows(first, public, [], 4))]
+    second = gap_networks.train_progressive_stage(first, public, sums, nobody, 4, 0, 1)
+    again = gap_networks._progressive(public, sums, 4)
+    gap_networks.fitting.write_fitting_vector(again, second)
+    before = gap_networks._progressive(public, [], 4)
+    gap_networks.fitting.write_fitting_vector(before, first)
     for name, tensor in before.bases[0].state_dict().items():
         assert np.array_equal(tensor.numpy(), again.bases[0].state_dict()[name].numpy()), name
 
@@ -183,9 +183,8 @@ def test_what_a_stage_s_sum_holds_beyond_known_rows() -> None:
     alone = [torch.tensor(np.where(np.arange(7) == row, labels, -1)) for row in range(7)]
     each = np.stack([staged.clip_staged_gradients(stage, vector, xs, one, clip) for one in alone]).astype(float)
     message, weights, of = rng.normal(size=stage.num_parameters), rng.random(7), np.array([1, 4])
-    left = staged.multiply_staged_rest(stage, vector, xs, torch.tensor(labels), clip, message, weights)
+    clipped = staged.staged_gradients(stage, vector, xs, torch.tensor(labels)).clipped(clip)
+    left = clipped.left_over_products(message, weights)
     assert left == pytest.approx(each @ (message - weights @ each), rel=1e-4, abs=1e-5)
-    found = staged.multiply_staged_gradients(
-        stage, vector, xs, torch.tensor(labels), clip, [overlap_per_sample(x, of) for x in xs], of
-    )
+    found = clipped.products([overlap_per_sample(x, of) for x in xs], of)
     assert found == pytest.approx(each[of] @ each[of].T, rel=1e-4, abs=1e-6)

@@ -173,6 +173,30 @@ def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> 
             assert np.linalg.norm(sums[0] - sums[1]) <= allowed
 
 
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e9])
+def test_no_parameters_make_neighbours_count_for_more_than_is_priced(size: float) -> None:
+    """All rows are alike, and parameters tell the neighbours' part with the hub from the one without: each row turns over."""
+    n, clip, bound, layout = 61, 0.5, 2.0, Layout((12, 2))
+    dense, cap = regular(n, 4, 0).toarray(), neighbour_sums.log_neighbour_cap(n)
+    dense[0, 1:] = dense[1:, 0] = 1
+    features, labels = sp.csr_array(np.tile(np.eye(6, dtype=np.float32)[:1], (n, 1))), np.zeros(n, dtype=np.int64)
+    there, gone = (sp.csr_array(dense), features, labels), zeroed(sp.csr_array(dense), features, labels, 0)
+    for scale in (neighbour_sums.neighbour_gradient_scale(cap, clip, bound), 5.0, 0.5):
+        rows = [
+            neighbour_rows.make_neighbour_rows(x, limit_neighbour_weights(a, cap.factors), scale) for a, x, _ in (there, gone)
+        ]
+        assert all(np.linalg.norm(half, axis=1).max() <= 1 + 1e-12 for row in rows for half in np.hsplit(row, 2))
+        middle = (rows[0][1, 6] + rows[1][1, 6]) / 2
+        weights = np.zeros((13, 2))
+        weights[6], weights[12] = (size, -size), (-size * middle, size * middle)
+        with_it, without = (
+            neighbour_rows.clip_neighbour_rows(layout, weights.ravel(), row, y, clip, bound)
+            for row, y in zip(rows, (there[2], gone[2]), strict=True)
+        )
+        allowed = neighbour_sums.neighbour_gradient_sensitivity(cap, clip, bound, scale)
+        assert np.linalg.norm(with_it - without) <= allowed
+
+
 def test_the_gradient_of_the_log_cap_rows_is_that_of_the_usual_kernel() -> None:
     rng, layout = np.random.default_rng(0), Layout((8, 3))
     inputs = rng.standard_normal((40, 8)).astype(np.float32).astype(np.float64) * 0.2
@@ -230,7 +254,7 @@ def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
     setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
     scores = run(plan, partition).state.memory.scores
-    inputs = gcn._sparse_inputs(setting.held)
+    inputs = gcn._sparse_inputs(setting.held, setting.held.adjacency.astype(np.float32))
     rows = torch.tensor(np.random.default_rng(0).standard_normal((library.num_nodes, 3)).astype(np.float32))
     assert torch.allclose(gcn._Hat(library.adjacency) @ rows, inputs.hat @ rows, atol=1e-5)
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75

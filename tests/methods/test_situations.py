@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
-from fedgraph.methods.base import Budget, Plan, PlanStreams, State, method_kinds
+from fedgraph.methods.base import Budget, MethodReads, Plan, PlanStreams, State, method_kinds
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, Released
 from fedgraph.privacy.events import (
@@ -40,7 +41,7 @@ from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
 from fedgraph.runtime.base import Runtime
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, Partition, graph_without_edges
 from tests.trainings import Key, Trainings, difference, placed, planned, train
 
 CASES = [
@@ -153,6 +154,21 @@ def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, libr
         assert offers.num_sent(plan) >= 0
 
 
+@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+def test_an_answer_reads_no_more_than_is_said(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
+    """``fedgraph predict`` decides by ``reads`` whom a model may answer."""
+    offers, key = method_kinds.load_method(name).OFFERS, Key(name, index, trusted)
+    plan, _, asked = trainings.planned(key)
+    said = offers.reads(plan) if offers.reads is not None else None
+    if offers.kind != "classifier" or said not in (MethodReads.OWN_ROW, MethodReads.NOTHING):
+        return
+    other = graph_without_edges(asked)
+    if said is MethodReads.NOTHING:
+        other = dataclasses.replace(other, features=0 * other.features)
+    predict, state = method_kinds.load_classifier_method(name).predict, trainings.of(key).outcome.state
+    assert np.allclose(predict(plan, state, asked), predict(plan, state, other), atol=1e-6)
+
+
 @pytest.mark.parametrize("name", plugins.names("methods"))
 def test_an_error_names_method_client_and_round(name: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     trusted = Trust.OWN_CLIENT
@@ -251,11 +267,14 @@ def priced(release: PlannedRelease) -> float | None:
     return release.mechanism.std / event.noise_multiplier
 
 
-def moved(plan: Plan, partition: Partition) -> dict[str, float]:
-    """Per path, the largest change that one unit of client 0 made in a bounded value, over worlds and rounds."""
+def moved(plan: Plan, partition: Partition, sent: dict[str, np.ndarray] | None = None) -> dict[str, float]:
+    """Per path, the largest change that one unit of client 0 made in a bounded value, over worlds and rounds.
+
+    sent: what is broadcast; None: parameters so large that gradients are clipped.
+    """
     method, found = method_kinds.load_method(plan.method), dict[str, float]()
     subgraph = partition.subgraphs[0]
-    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    model = sent or hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     for one, two, node in worlds(plan, subgraph.graph):
         for round_ in sorted({r.rounds[0] for r in plan.schedule.releases if len(r.rounds)}):
             desks: list[Watched] = []
@@ -274,6 +293,16 @@ def moved(plan: Plan, partition: Partition) -> dict[str, float]:
                         change[node] = 0  # shown to nobody: it enters the node's own gradient, which is clipped
                     found[path] = max(found.get(path, 0.0), float(np.linalg.norm(change)))
     return found
+
+
+STREAM_WORDS = {"Assumption", "Params", "Protection", "Relation", "Unit", "Viewer", "PlainShare", "DiscreteGaussianShare"}
+
+
+@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+def test_a_class_that_names_streams_keeps_its_name(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
+    """A plan's fingerprint names all secret streams: a class in it with another name would draw other noise."""
+    text = trainings.planned(Key(name, index, trusted))[0].fingerprint_text
+    assert {one or other for one, other in re.findall(r"\b([A-Z]\w*)\(|<(\w+)\.", text)} <= STREAM_WORDS
 
 
 MEASURED = [p for p in CENTRAL if p.values[2] is Trust.CURATOR and p.values[0] not in ("nonprivate",)]
@@ -296,6 +325,43 @@ def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trust
         if isinstance(release.bound, ClippedSum) and isinstance(event, Gaussian):  # where rows are drawn, the unit may not be
             reached = min(least, release.bound.clip)  # some methods also price what neighbours of the unit may move
             assert changes[release.path] > reached * 2 / 3, f"{release.path}: a price for two thirds would not be seen"
+
+
+ANY_BROADCAST = [p for p in MEASURED if method_kinds.load_method(str(p.values[0])).OFFERS.any_broadcast]
+
+
+@pytest.mark.parametrize("size", [0.0, 1e3, 1e30])
+@pytest.mark.parametrize(("name", "index", "trusted"), ANY_BROADCAST)
+def test_whoever_trusts_no_broadcast_is_moved_by_none_beyond_its_price(
+    name: str, index: int, trusted: Trust, size: float, trainings: Trainings
+) -> None:
+    """``Offers.any_broadcast``: a server that chooses what it sends learns no more than an honest one."""
+    plan, partition, _ = trainings.planned(Key(name, index, trusted))
+    rng, begun = np.random.default_rng(1), method_kinds.load_method(name).start(plan, np.random.default_rng(0)).model
+    sent = {k: (size * rng.standard_normal(v.shape)).astype(v.dtype) if v.dtype.kind == "f" else v for k, v in begun.items()}
+    changes = moved(plan, partition, sent)
+    checked = [r for r in plan.schedule.releases if priced(r) is not None and r.path in changes]
+    assert checked
+    for release in checked:
+        assert changes[release.path] <= (priced(release) or 0.0) * (1 + 1e-6), release.path
+
+
+MAY_MISS = [p for p in MEASURED if method_kinds.load_method(str(p.values[0])).OFFERS.partial_rounds]
+
+
+@pytest.mark.parametrize(("name", "index", "trusted"), MAY_MISS)
+def test_who_may_miss_rounds_needs_nothing_that_it_released_in_one(
+    name: str, index: int, trusted: Trust, trainings: Trainings
+) -> None:
+    """``Offers.partial_rounds``: whoever was away has released nothing, so what it makes again then was never recorded."""
+    plan, partition, _ = trainings.planned(Key(name, index, trusted))
+    method = method_kinds.load_method(name)
+    model = method.start(plan, np.random.default_rng(0)).model
+    for round_ in range(plan.schedule.rounds):
+        streams = PlanStreams(0, ("c", "client", 0, "round", round_))
+        desk = Desk("c", 0, round_, plan.schedule.of_client(0), streams.generator("noise"))
+        sent = method.client(plan, method.prepare(plan, partition.subgraphs[0]), model, round_, streams, desk)
+        assert {value.entry for value in sent.values()} == set(desk.entries), "what stays with the client is needed later"
 
 
 DRAWN = {
@@ -366,6 +432,73 @@ def test_each_secret_stream_alone_decides_who_is_drawn(what: str, library: Graph
     assert all(np.array_equal(a, b) for a, b in zip(one, bounded(), strict=True))
     for name in SECRET.get(plan.method, {"batch"}):
         assert any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(one, bounded(name), strict=True)), name
+
+
+class Forced:
+    """A private stream in which the coin of one node falls as is wanted, of as many coins as there are nodes."""
+
+    def __init__(self, rng: np.random.Generator, node: int, coin: float, num_nodes: int) -> None:
+        self._rng, self._node, self._coin, self._num_nodes = rng, node, coin, num_nodes
+
+    def random(self, size: int) -> np.ndarray:
+        found = self._rng.random(size)
+        if size == self._num_nodes:
+            found[self._node] = self._coin
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rng, name)
+
+
+class HeardError(Exception):
+    """What was waited for is there: what follows need not be computed."""
+
+
+class Until(Watched):
+    """A desk that closes once something was released on ``path``."""
+
+    path = ""
+
+    def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
+        released = super().release(path, value)
+        if path == self.path:
+            raise HeardError
+        return released
+
+
+BY_COINS = [what for what in DRAWN if what not in ("link_hops", "sage_node fixed")]  # an edge that is gone has no coin
+
+
+@pytest.mark.parametrize("what", BY_COINS)
+def test_who_is_gone_leaves_the_same_whether_it_is_drawn_or_not(
+    what: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a secret sample hides under zero-out: a node without data is as good as one that was not drawn."""
+    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
+    method, subgraph, honest = method_kinds.load_method(plan.method), partition.subgraphs[0], PlanStreams.generator
+    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    # Of all that one sample feeds, the first release: the coins of later ones are counted along the rows that are left.
+    first = next(r for r in plan.schedule.releases if not isinstance(next(flatten_event(r.event))[0], Gaussian))
+    tossed = 0
+    for node in (int(subgraph.graph.degrees.argmax()), subgraph.nodes.size - 1):
+        gone = dataclasses.replace(subgraph, graph=zeroed(subgraph.graph, node))
+        desks: list[Until] = []
+        for coin in (0.0, 1.0):
+
+            def generator(streams: PlanStreams, name: str, node: int = node, coin: float = coin) -> Any:
+                rng = honest(streams, name)
+                return Forced(rng, node, coin, subgraph.nodes.size) if name in ("batch", "sample") else rng
+
+            monkeypatch.setattr(PlanStreams, "generator", generator)
+            streams = PlanStreams(0, ("c", "client", 0, "round", first.rounds[0]))
+            desks.append(Until(plan, first.rounds[0], streams, desks[0] if desks else None))
+            desks[-1].path = first.path
+            with pytest.raises(HeardError):
+                method.client(plan, method.prepare(plan, gone), model, first.rounds[0], streams, desks[-1])
+        one, two = (desk.seen[first.path] for desk in desks)
+        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True)), f"node {node}, which is gone, was heard"
+        tossed += len(one)
+    assert tossed
 
 
 @pytest.mark.parametrize("what", DRAWN)

@@ -153,6 +153,9 @@ def test_what_cannot_be_asked_gets_one_line(models: dict[str, Model], run: Run, 
         model.score_pairs([("account-1", "eve")])
     with pytest.raises(DataError, match="'account-1' is asked with itself"):
         model.score_pairs([("account-1", "account-1")])
+    for wrong in ("ab", ("account-1",), ("account-1", "account-2", "account-3")):
+        with pytest.raises(DataError, match="is no pair; allowed: two ids"):
+            model.score_pairs([wrong])
     with pytest.raises(DataError, match="scores pairs, and names no class"):
         model.predict(str(place / "people"))
     with pytest.raises(ScenarioError, match="leave --public away"):

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from fedgraph import data, plugins
 from fedgraph.errors import DataError
+from fedgraph.partition import base
 from fedgraph.types import Graph, Partition
 
 NAMES = plugins.names("partition")
@@ -60,6 +61,20 @@ def test_every_edge_is_held_or_counted_as_cut(name: str, library: Graph) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_cut_edge_is_told_at_both_its_ends_and_counted_once(name: str, library: Graph) -> None:
+    partition = split(name, library)
+    if not partition.disjoint:
+        with pytest.raises(DataError, match="overlaps"):
+            base.partition_with_cut_edges(library, partition)
+        return
+    told = base.partition_with_cut_edges(library, partition)
+    found = [(int(s.nodes[row]), int(other)) for s in told.subgraphs if s.cut is not None for row, other in s.cut]
+    assert len(found) == len(set(found)) == 2 * told.num_cut_edges == 2 * partition.num_cut_edges
+    assert set(found) == {(b, a) for a, b in found}
+    assert all(library.adjacency[one, other] for one, other in found)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_disjoint_partitions_cover_every_node_once(name: str, library: Graph) -> None:
     partition = split(name, library, **({} if name == "whole" else {"clients": 60}))
     holders = np.asarray(partition.holdings(library.num_nodes).sum(axis=0)).ravel()
@@ -74,6 +89,28 @@ def test_disjoint_partitions_cover_every_node_once(name: str, library: Graph) ->
 def test_the_generator_decides(name: str, library: Graph) -> None:
     one, two = split(name, library, seed=4), split(name, library, seed=4)
     assert all(np.array_equal(a.nodes, b.nodes) for a, b in zip(one.subgraphs, two.subgraphs, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_partition_says_what_it_read(name: str, library: Graph) -> None:
+    """With other edges (or labels) everybody holds the same nodes, unless the partition says that it read them."""
+    found = split(name, library)
+    order = np.random.default_rng(1).permutation(library.num_nodes)
+    other_edges = replace(library, adjacency=library.adjacency[order][:, order])
+    other_labels = replace(library, labels=library.labels[order])
+    assert found.from_edges or same_clients(found, split(name, other_edges))
+    assert found.from_labels or same_clients(found, split(name, other_labels))
+
+
+def same_clients(one: Partition, other: Partition) -> bool:
+    return all(np.array_equal(a.nodes, b.nodes) for a, b in zip(one.subgraphs, other.subgraphs, strict=True))
+
+
+@pytest.mark.parametrize("groups", [([0, 1, 2], [2, 3, 4, 5]), ([0, 1, 2], [3, 4])])
+def test_a_node_held_twice_or_by_nobody_is_refused(groups: tuple[list[int], ...], library: Graph) -> None:
+    graph = library.induced(np.arange(6))
+    with pytest.raises(DataError, match=r"node [25] is given to [20] clients; .* hold each node once"):
+        base.disjoint_partition(graph, [np.array(g) for g in groups], "wrong", from_edges=False, from_labels=False)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("whole", "natural")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,13 @@ def test_every_graph_goes_to_one_client(module: object, collection: GraphCollect
     assert all(m.size for m in shares.members)
     again = module.deal(collection, module.Params(), np.random.default_rng(0))
     assert all(np.array_equal(a, b) for a, b in zip(shares.members, again.members, strict=True))
+
+
+@pytest.mark.parametrize("module", [whole, uniform, dirichlet])
+def test_what_decides_who_holds_a_graph_is_said(module: object, collection: GraphCollection) -> None:
+    other = replace(collection, labels=np.random.default_rng(0).permutation(collection.labels))
+    one, two = (module.deal(graphs, module.Params(), np.random.default_rng(0)) for graphs in (collection, other))
+    assert one.from_labels == any(not np.array_equal(a, b) for a, b in zip(one.members, two.members, strict=True))
 
 
 def skew(collection: GraphCollection, concentration: float) -> float:

@@ -7,15 +7,20 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import dp_accounting
+import numpy as np
 import pytest
 import yaml
 from dp_accounting import pld
+from scipy.stats import binom, norm
 
 import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import PricingError
+from fedgraph.pricing import costs, dp_sgd
 from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 
@@ -147,3 +152,41 @@ def test_the_command_imports_neither_torch_nor_ray(tmp_path: Path) -> None:
     code = f"import sys; from fedgraph.commands import base; base.main(['price', {str(write(tmp_path))!r}]); "
     code += "sys.exit('torch' in sys.modules or 'ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("batch", "others"), [(1, 2), (1, 9), (3, 7)])
+@pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
+def test_laplace_noise_on_fixed_batches_covers_the_worst_answer(batch: int, others: int, scale: float) -> None:
+    """Whoever is drawn takes the place of another one, whose contribution is −1: the ratio of both densities, far out."""
+    rate = batch / (others + 1)
+    y = np.linspace(-batch - 30 * scale, batch + 30 * scale, 20_001)
+
+    def density(centre: float) -> np.ndarray:
+        return np.asarray(np.exp(-np.abs(y - centre) / scale))
+
+    rest = (1 - rate) * density(-batch)
+    there, gone = (rate * density(own - (batch - 1)) + rest for own in (1.0, 0.0))
+    worst = float(np.abs(np.log(there / gone)).max())
+    assert costs.cost_of_sampled_laplace(scale, rate, replaced=False, fixed=True)(1, 0.0).epsilon >= worst * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("sampling", ["poisson", "fixed", "shuffled"])
+def test_whoever_has_more_records_pays_more(sampling: Any) -> None:
+    asked = SimpleNamespace(ask=lambda name, known: known, louder=1.0)
+    training = dp_sgd.DpSgdTraining(4.0, sampling=sampling, rate=0.1, steps=20, delta=1e-5)
+    rows = dp_sgd.read_dp_sgd(asked, training).rows  # type: ignore[arg-type]
+    paid = [row.cost(row.rounds, row.delta).epsilon for row in rows if row.relation == "zero-out"]
+    assert len(paid) == 1 + len(dp_sgd.SEVERAL)
+    assert paid == sorted(set(paid))
+
+
+@pytest.mark.parametrize("records", [2, 5])
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_the_coins_of_all_records_of_a_person_are_counted(records: int, rate: float) -> None:
+    """One round by quadrature: each record is in the sum by a coin of its own."""
+    sigma, delta = 2.0, 1e-5
+    epsilon = costs.cost_of_poisson(sigma, rate, records=records)(1, delta).epsilon
+    y = np.linspace(-40, 40, 400_001)
+    there = sum(binom.pmf(j, records, rate) * norm.pdf(y, j, sigma) for j in range(records + 1))
+    missed = float(np.trapezoid(np.maximum(there - math.exp(epsilon) * norm.pdf(y, 0, sigma), 0), y))
+    assert 0.7 * delta < missed <= delta * (1 + 1e-6)

@@ -45,6 +45,36 @@ def test_lines_fit_a_terminal() -> None:
         assert max(len(line) for line in quotes.quote_as_text(pricing.price(FILES / file)).splitlines()) <= 120
 
 
+def test_where_the_total_is_open_the_theorem_beside_the_rounds_is_said_to_price_one(tmp_path: Path) -> None:
+    open_, closed = (
+        pricing.price(FILES / "openfgl.sh"),
+        pricing.price(FILES / "openfgl.sh", given={"nodes that a node reaches": 10}),
+    )
+    text, page = quotes.quote_as_text(open_), quotes.quotes_as_html([open_])
+    assert "one of 100 rounds, δ = 1e-05; μ = √Σ(Δ₂/s)² = 17.4921" in " ".join(text.split())
+    assert "one of 100 rounds, δ" in page
+    assert "one of" not in quotes.quote_as_text(closed)
+    described = tmp_path / "one.yaml"
+    described.write_text("mechanism: gaussian\nunit: client\nclip: 1\nnoise_std: 1\nrounds: 1\ndelta: 1e-5\n", encoding="utf-8")
+    assert "1 round, δ" in quotes.quotes_as_html([pricing.price(described)])
+
+
+def test_a_batch_share_of_federatedscope_is_taken_as_the_one_that_protects_least() -> None:
+    quote = pricing.price(FILES / "federatedscope_sgdmf.yaml", fix=8.0)
+    ((_, *others),) = (tuple(epsilon for _, epsilon in asked.answers) for asked in quote.asked)
+    assert quote.headline.per_round.epsilon > max(others)
+    assert quote.fix is not None
+    assert quote.fix.why.endswith("if batch share = 0.001")
+
+
+def test_columns_stand_below_each_other_where_a_relation_is_long() -> None:
+    lines = quotes.quote_as_text(pricing.price(FILES / "gap_edp.sh")).splitlines()
+    header = next(line for line in lines if "per round" in line and "relation" in line)
+    for line in lines:
+        if "edge-undirected" in line or "edge-directed" in line:
+            assert line.index("whoever receives") == header.index("seen by")
+
+
 def test_shown_bounds_are_never_below() -> None:
     for value in (1.23441, 9.9999, 0.0123451, 12345.6, 8.0, 1e-9, 213_000_000.4):
         assert round_up_quote(value) >= value * (1 - 1e-12)

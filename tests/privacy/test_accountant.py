@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
+from fedgraph.privacy import fields
 from fedgraph.privacy.accounting import rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon, epsilon_before_amplification
@@ -163,8 +164,11 @@ def test_an_event_that_nobody_prices_is_found():
 
 
 def test_a_field_without_a_check_is_refused():
-    with pytest.raises(PrivacyError, match=r"Unchecked\.steps says not what it may hold"):
+    with pytest.raises(
+        PrivacyError, match=r"Unchecked\.steps says not what it may hold: declare it as (.*) or the like"
+    ) as told:
         Unchecked(3)
+    assert all(hasattr(fields, name) for name in str(told.value).split("declare it as ")[1].split(" or ")[0].split(", "))
     unchecked = [
         f"{kind.__name__}.{f.name}"
         for kind in shipped_events()
@@ -365,6 +369,16 @@ def test_amplification_is_exact_at_any_size(epsilon, rate):
         assert amplified_epsilon(epsilon_before_amplification(epsilon, rate), rate) == pytest.approx(epsilon, rel=1e-9)
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_rate_of_one_costs_what_rates_near_one_approach(rows, replaced):
+    """A row that is replaced moves a sum by two clips, and so do all but the unit's own."""
+    exact = price(Repeated(Gaussian(9.0 / (2 * rows - (not replaced))), 4), 1e-5).epsilon
+    whole = price(Repeated(PoissonGaussian(9.0, 1.0, rows, replaced), 4), 1e-5).epsilon
+    nearly = price(Repeated(PoissonGaussian(9.0, 1 - 1e-6, rows, replaced), 4), 1e-5).epsilon
+    assert whole == exact == pytest.approx(nearly, rel=2e-2)
+
+
 def test_sampling_once_is_applied_once_to_the_whole():
     inner = Composed((Repeated(Gaussian(1.0), 10), PureDP(2.0)))
     paid = price(SampledOnce(inner, 0.09), 1e-4)
@@ -376,6 +390,19 @@ def test_sampling_once_is_applied_once_to_the_whole():
     assert paid.epsilon > published_reading
     beside = price(Composed((SampledOnce(inner, 0.09), PureDP(0.5))), 1e-4)
     assert beside.epsilon == pytest.approx(paid.epsilon + 0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("rates", [(0.5,), (0.5, 0.5), (0.5, 0.25, 0.1), (0.2,) * 5], ids=str)
+def test_what_sampled_parts_may_miss_adds_up(rates):
+    """Each gives everything away with probability q·δ₀, else nothing: below their sum no ε holds, above it ε = 0 does."""
+    parts = [SampledOnce(ApproxDP(0.0, 1e-5), rate) for rate in rates]
+    each = max(rates) * 1e-5 * len(rates)  # δ is divided evenly
+    missed = math.fsum(rate * 1e-5 for rate in rates)
+    assert price(Composed(tuple(parts)), each * 1.001).epsilon == 0
+    assert price(Composed(tuple(parts)), missed * 0.999).epsilon == math.inf
+    beside = Composed((*parts, ApproxDP(0.0, each)))
+    assert price(beside, 2 * each * 1.001).epsilon == 0
+    assert price(beside, (missed + each) * 0.999).epsilon == math.inf
 
 
 def test_a_secret_sample_inside_a_choice_is_a_mixture():

@@ -18,9 +18,16 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.budget_book import BudgetCandidate
-from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, Repeated
+from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PureDP, Repeated
 from fedgraph.privacy.ledger import LedgerLine
-from fedgraph.privacy.settle import Guarantee, Promise, dearest_settled_events, settle, settle_jointly
+from fedgraph.privacy.settle import (
+    Guarantee,
+    Promise,
+    dearest_settled_events,
+    dearest_settled_together,
+    settle,
+    settle_jointly,
+)
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 
 DELTA = 1e-6
@@ -107,6 +114,45 @@ def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> Non
     broken = guarantee(promises=(Promise(Assumption.PROMISED_DEGREE, 5, 9, 2, 100),))
     with pytest.raises(PrivacyError, match="the data break it"):
         charge(book, "fourth", broken, [line(Gaussian(20.0))], None)
+
+
+def test_two_rows_of_one_first_charge_are_of_one_relation(book: Path) -> None:
+    """Nothing was charged before, with which either of them could be compared."""
+    rows = [
+        BudgetCandidate.planned(relation.value, guarantee(relation), [line(Gaussian(90.0))])
+        for relation in (Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE)
+    ]
+    with pytest.raises(PrivacyError, match="they do not compose"):
+        budget_book.charge_budget_book(book, "both", rows, None)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        guarantee(),
+        guarantee(sampled_once=0.2),
+        guarantee(holdings=sp.csr_array(np.array([[1, 1, 0], [0, 1, 1]]))),
+        guarantee(per_end=True),
+        guarantee(promises=(Promise(Assumption.PROMISED_DEGREE, 5, 9, 2, 100),)),
+    ],
+    ids=["disjoint", "sampled", "overlapping", "ends", "broken promise"],
+)
+def test_what_a_run_released_is_charged_at_what_the_run_said(given: Guarantee) -> None:
+    lines = [line(Gaussian(5.0), 0, 3), line(Gaussian(3.0), 1)]
+    said = settle(given, lines)
+    row = BudgetCandidate.released("row", said.account("cell", given), lines)
+    assert settle_jointly([row.dearest], DELTA) == pytest.approx(said.epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("trainings", [2, 9])
+def test_many_trainings_cost_whoever_paid_the_dearest_of_each(trainings: int) -> None:
+    """2⁹ combinations are too many to be priced one by one; what bounds them all must bound this one, too."""
+    parts = [(Gaussian(40.0), PureDP(0.02)), *(((PureDP(0.01), Gaussian(30.0)),) * (trainings - 1))]
+    charged = settle_jointly([dearest_settled_together(parts)], DELTA)
+    for place in (0, 1):
+        assert charged >= price(Composed(tuple(part[place] for part in parts)), DELTA).epsilon * (1 - 1e-9)
+    paid = [max(part, key=lambda event: price(event, DELTA).epsilon) for part in parts]
+    assert charged >= price(Composed(tuple(paid)), DELTA).epsilon * (1 - 1e-9)
 
 
 def edits(content: bytes) -> list[bytes]:

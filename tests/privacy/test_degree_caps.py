@@ -12,7 +12,13 @@ import scipy.sparse as sp
 from fedgraph import data
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.learning.neighbour_limits import limit_neighbour_weights, require_neighbour_limit
-from fedgraph.privacy.neighbour_sums import NeighbourDegreeCap, limited_neighbour_cap, log_neighbour_cap
+from fedgraph.privacy.neighbour_sums import (
+    NeighbourDegreeCap,
+    limited_neighbour_cap,
+    log_neighbour_cap,
+    neighbour_gradient_scale,
+    neighbour_gradient_sensitivity,
+)
 from tests.refills import refill_sensitivity
 
 
@@ -155,6 +161,19 @@ def test_rows_that_are_shown_and_nodes_that_are_replaced_cost_more() -> None:
     shown = cap.changes(rows_released=True)[0][30]
     assert own**2 + np.square(changes(star, 0, cap.factors)).sum() <= shown
     assert cap.sensitivity_l2(rows_released=True) > 3 * cap.sensitivity_l2()
+
+
+@pytest.mark.parametrize("cap", [log_neighbour_cap(500), log_neighbour_cap(7), NeighbourDegreeCap(50)])
+def test_a_node_that_is_replaced_goes_once_and_comes_once(cap: NeighbourDegreeCap) -> None:
+    for once, twice in (
+        (cap.sensitivity_l2(), cap.sensitivity_l2(replaces=True)),
+        (cap.sensitivity_l1(), cap.sensitivity_l1(replaces=True)),
+        *(
+            [neighbour_gradient_sensitivity(cap, 0.5, 2.0, scale, replaces) for replaces in (False, True)]
+            for scale in (0.01, 1.0, neighbour_gradient_scale(cap, 0.5, 2.0), 1e9)
+        ),
+    ):
+        assert twice == pytest.approx(2 * once, rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 24])

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from fedgraph.errors import BudgetExceededError, PrivacyError, UnboundedValueError
 from fedgraph.federation.messages import ClientMessage
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, declared_at_desk
-from fedgraph.privacy.events import Gaussian, Repeated
+from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, alternatives_at_desk, declared_at_desk
+from fedgraph.privacy.events import Gaussian, OneOf, PartOf, Repeated
+from fedgraph.privacy.ledger import merge_ledger_lines
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball
 
@@ -181,3 +182,23 @@ def test_a_message_takes_no_replayed_value():
     door, _ = first_round()
     with pytest.raises(PrivacyError, match="bare ndarray"):
         ClientMessage(4, 3, {"hops": later(door.released).replay("hops", np.full(2, 0.1))})
+
+
+def test_a_client_that_is_started_again_keeps_its_choice_wherever_its_number_stands():
+    """Clients that chose alike stand in one line of the ledger as several ranges."""
+    choice = OneOf((Gaussian(3.0), Gaussian(4.0)))
+    plans = [
+        PlannedRelease(path, BOUND, NOISE, PartOf(event, choice, place), range(2))
+        for place, (path, event) in enumerate((("labels", Gaussian(3.0)), ("rows", Gaussian(4.0))))
+    ]
+    chosen = {client: "labels" if client in (0, 2, 5, 6, 9) else "rows" for client in range(11)}
+    doors = {client: Desk("cell", client, 0, plans, np.random.default_rng(client)) for client in chosen}
+    lines = merge_ledger_lines([door.release(chosen[client], np.ones(2)).entry for client, door in doors.items()])
+    assert len(lines) == 2
+    for client, path in chosen.items():
+        again = Desk("cell", client, 1, plans, np.random.default_rng(0), released=alternatives_at_desk(lines, client))
+        other = ({"labels", "rows"} - {path}).pop()
+        with pytest.raises(BudgetExceededError, match="another alternative"):
+            again.release(other, never)
+        assert again.release(path, np.ones(2)).entry.client == client
+    assert not alternatives_at_desk(lines, 11)

@@ -148,6 +148,8 @@ def test_explaining_nothing_and_no_privacy():
     clear = LedgerRelease(OPEN.cell, "model", 0, 0, "sent in clear", Unprotected("gradients"))
     assert "ε = ∞" in explain_ledger(Ledger([OPEN], [clear]))
     assert "ε = 0" in explain_ledger(Ledger([OPEN]))
+    assert "; 0 releases\n" in explain_ledger(Ledger([OPEN]))
+    assert "; 1 release\n" in explain_ledger(Ledger([OPEN], [clear]))
 
 
 def test_a_release_repeated_over_rounds_and_clients_is_one_line():

@@ -55,6 +55,21 @@ def test_one_node_changes_the_meetings_by_at_most_what_is_stated(relation: Relat
     assert worst >= 0.6 * stated, "the bound is nearly met, so the noise is not wasted"
 
 
+@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_as_many_numbers_as_one_node_is_in_may_change_by_one(classes: int, by_class: bool) -> None:
+    """Every number is listed with the classes of the nodes that are in it."""
+    counted, every = MeetingCounts(50, classes, by_class), frozenset(range(classes))
+    numbers = [frozenset({a}) for a in every] + [every, every] * len(counted.rates)
+    pairs = itertools.combinations_with_replacement(range(classes), 2)
+    numbers += [frozenset(pair) for pair in pairs for _ in counted.class_rates]
+    assert len(numbers) == counted.length
+    gone = max(sum(y in number for number in numbers) for y in every)
+    other = max(sum(y in n or z in n for n in numbers) for y, z in itertools.permutations(every, 2))
+    assert counted.change(Relation.NODE_ZERO_OUT) ** 2 == pytest.approx(gone)
+    assert counted.change(Relation.NODE_REPLACE) ** 2 == pytest.approx(other)
+
+
 def test_a_hub_on_every_node_changes_no_more_than_any_other() -> None:
     """Plain counts of edges would change by n − 1."""
     n, classes = 2000, 2

@@ -41,6 +41,16 @@ def test_the_client_pays_what_it_asked_for_and_the_others_what_they_did(
     assert other == before
 
 
+@pytest.mark.parametrize(("rounds", "per_round"), [(range(8), 1), (range(2), 4), (range(3, 4), 2)])
+def test_every_release_counts_however_the_rounds_hold_them(rounds: range, per_round: int) -> None:
+    """Hops are released several times in one round, beside sums of other rounds."""
+    hops = PlannedRelease("hops", Rows(1.0, 50), GaussianNoise(2.0), Gaussian(2.0), rounds, per_round)
+    after = apply_own_budgets((*planned(), hops), {1: 0.5}, 3, DELTA)
+    own, other = (price(declared_at_desk(after, client), DELTA).epsilon for client in (1, 0))
+    assert 0.5 * 0.98 < own <= 0.5
+    assert other == price(declared_at_desk((*planned(), hops), 0), DELTA).epsilon
+
+
 def test_more_than_the_plan_gives_changes_nothing() -> None:
     after = apply_own_budgets(planned(), {0: 100.0}, 2, DELTA)
     assert {type(r.mechanism) for r in after} == {GaussianNoise}

@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, L2Ball, NonNegativeRows, Rows, Unbounded, sensitivity_l2
+from fedgraph.privacy import sensitivity
+from fedgraph.privacy.sensitivity import (
+    Box,
+    ClippedSum,
+    EdgeRows,
+    EndsSimplexRows,
+    L2Ball,
+    NonNegativeRows,
+    Rows,
+    SensitivityBound,
+    SimplexRows,
+    Unbounded,
+    sensitivity_l2,
+)
 from fedgraph.privacy.units import Relation
 
 vectors = arrays(np.float64, 4, elements=st.floats(-1e6, 1e6))
@@ -52,6 +65,38 @@ def test_non_negative_rows_differ_by_root_two_times_the_radius():
     assert apart == pytest.approx(math.sqrt(6) * 0.5)
     with pytest.raises(UnboundedValueError, match="at most 3 rows"):
         bound.enforce(np.ones((4, 2)))
+
+
+NODE, EDGE = Relation.NODE_ZERO_OUT, Relation.EDGE_UNDIRECTED
+CHANGED = [  # bound, relation, rows of four that one unit may turn into others
+    (L2Ball(0.7), NODE, 4), (L2Ball(0.7), Relation.NODE_REPLACE, 4), (Rows(0.7, 4), NODE, 1),
+    (Rows(0.7, 4), Relation.NODE_REPLACE, 1), (EdgeRows(0.7, 4), EDGE, 1), (NonNegativeRows(0.7, 4), NODE, 4),
+    (SimplexRows(4), NODE, 4), (EndsSimplexRows(4), EDGE, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bound", "relation", "rows"), CHANGED, ids=str)
+def test_hostile_values_stay_within_what_is_stated_and_reach_it(bound, relation, rows):
+    """Whatever a learner hands over: far too long, negative, zero, tiny, or one class alone."""
+    rng, worst = np.random.default_rng(0), 0.0
+    vanishes = isinstance(bound, (L2Ball, Rows)) and not relation.replaces
+    for _ in range(400):
+        one, other = (rng.choice([0.0, 1e-9, 1.0, -1.0, 1e6, -1e6], (4, 3)) for _ in range(2))
+        if rng.random() < 0.5:
+            one, other = np.eye(3)[[0, 0, 0, 0]] * 1e6, np.eye(3)[[1, 1, 1, 1]] * 1e6
+            other = -one if relation.replaces and not isinstance(bound, NonNegativeRows) else other
+        other[rows:] = one[rows:]
+        other[:rows] *= not vanishes
+        worst = max(worst, float(np.linalg.norm(bound.enforce(one) - bound.enforce(other))))
+    stated = sensitivity_l2(bound, relation)
+    assert stated * 0.99 < worst <= stated * (1 + 1e-9)
+
+
+def test_every_bound_with_a_sensitivity_meets_hostile_values_here():
+    """Of the others, sums of clipped rows only check what the learner clips, and two have no sensitivity."""
+    kinds = [kind for kind in vars(sensitivity).values() if isinstance(kind, type) and issubclass(kind, SensitivityBound)]
+    others = {kind for kind in kinds if issubclass(kind, ClippedSum)} | {SensitivityBound, Box, Unbounded}
+    assert {type(bound) for bound, _, _ in CHANGED} == set(kinds) - others
 
 
 @settings(max_examples=40)

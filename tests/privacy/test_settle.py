@@ -1,6 +1,7 @@
 """One function prices every run: composition, overlap, ends of edges, one-time samples, and promises that the data break."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from fedgraph.privacy.events import Composed, Gaussian, Repeated, SampledOnce
 from fedgraph.privacy.ledger import Ledger, LedgerRelease, merge_ledger_lines
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import L2Ball
-from fedgraph.privacy.settle import Guarantee, Promise, settle, settle_account, settle_plan
+from fedgraph.privacy.settle import Guarantee, Promise, settle, settle_account, settle_per_client, settle_plan
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 NODE = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.COUNTS_PUBLIC,))
@@ -53,6 +54,29 @@ def test_an_edge_pays_its_two_ends():
     found = settle(Guarantee(EDGE, DELTA, per_end=True, holdings=None), LINES)
     assert found.epsilon == composition.compose_ends({1: TOGETHER}, DELTA)[0].epsilon
     assert found.total.holders == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        Guarantee(NODE, DELTA, holdings=None, per_end=False),
+        Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False),
+        Guarantee(EDGE, DELTA, per_end=True, holdings=None),
+    ],
+    ids=["disjoint", "sampled", "ends"],
+)
+def test_each_client_is_told_the_price_of_its_dearest_unit(guarantee):
+    """Found by trying every unit: of an edge with one end here, the other end may be at whoever pays most."""
+    own = {client: Composed((Repeated(Gaussian(4.0 + client), 5), *((Gaussian(2.0),) * (client == 1)))) for client in range(3)}
+    if guarantee.sampled_once is not None:
+        own = {client: SampledOnce(event, guarantee.sampled_once) for client, event in own.items()}
+    units = {c: [Composed((e, o)) for o in own.values()] if guarantee.per_end else [e] for c, e in own.items()}
+    found = settle_per_client(guarantee, LINES)
+    for client, each in units.items():
+        assert found[client] == pytest.approx(max(price(unit, DELTA).epsilon for unit in each), rel=1e-9)
+    assert max(found.values()) == pytest.approx(settle(guarantee, LINES).epsilon, rel=1e-9)
+    broken = replace(guarantee, promises=(Promise(Assumption.PROMISED_DEGREE, 10, 168, 15, 200),))
+    assert settle_per_client(broken, LINES) == dict.fromkeys(range(3), math.inf)
 
 
 def test_a_secret_sample_amplifies_the_whole_once():

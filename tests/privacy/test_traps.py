@@ -66,6 +66,15 @@ def test_fractional_orders_may_fail_to_converge_and_are_only_logged(caplog):
     assert ours[3] * 1.5 == pytest.approx((whole[0] + 2 * whole[1]) / 2)
 
 
+@pytest.mark.parametrize("sampling_rate", [1e-6, 0.01, 0.3, 1.0])
+@pytest.mark.parametrize("noise_multiplier", [0.3, 1.0, 20.0])
+def test_whole_orders_are_those_of_the_library(noise_multiplier, sampling_rate):
+    orders = np.arange(2.0, 65.0)
+    event = dp.PoissonSampledDpEvent(sampling_rate, dp.GaussianDpEvent(noise_multiplier))
+    theirs = dp.rdp.RdpAccountant(orders).compose(event).rdp
+    assert rdp.rdp_of_poisson_row(noise_multiplier, sampling_rate, orders) == pytest.approx(theirs, rel=1e-10, abs=1e-14)
+
+
 def test_interpolated_orders_are_above_the_exact_ones():
     event = dp.PoissonSampledDpEvent(0.05, dp.GaussianDpEvent(1.5))
     orders = np.array([1.7, 2.5, 4.3, 7.9])

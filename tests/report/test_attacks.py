@@ -10,7 +10,7 @@ import pytest
 
 from fedgraph.audit import one_run
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import CanaryAttackFacts, NodeClassificationFacts
+from fedgraph.cells.task_facts import CanaryAttackFacts, EveryNamedAttackFacts, NamedAttackFacts, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, attack_bounds, report_rows, result_files, statement, table_columns
@@ -80,6 +80,19 @@ def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction()
     assert not any("measured" in sentence for sentence in answered.sentences[: answered.warnings]), "no warning"
     (still,) = attack_bounds.find_contradicting_attack_bounds([row(entry(95)), *others])
     assert still.startswith("CONTRADICTION")
+
+
+def test_the_closest_bound_is_that_of_canaries_where_attacks_by_name_have_bounds_too() -> None:
+    attacked = entry(60)
+    by_name = NamedAttackFacts(
+        "lira", "somebody", "the plan", "server", "one from the other", 0.9, 0.8, (0.1, 0.2), 50, 50, "node-zero-out", 0.9,
+        True, "", "counting-tight", ((500, 100, 95),), None, "viewer", {},
+    )  # fmt: skip
+    both = replace(attacked, facts=replace(attacked.facts, named=EveryNamedAttackFacts((by_name,), {})))
+    (said,) = attack_bounds.summarise_attack_bounds([row(attacked), row(entry(55, variant="b"))])
+    assert "2 lower bounds on ε were measured. The closest to its proof is" in said
+    (said,) = attack_bounds.summarise_attack_bounds([row(both)])
+    assert "2 lower bounds on ε were measured. Of those with canaries, the closest to its proof is" in said
 
 
 def test_more_than_was_published_is_said() -> None:

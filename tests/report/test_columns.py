@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import NodeClassificationFacts
+from fedgraph.cells.task_facts import ClientResultFacts, NodeClassificationFacts, ParticipationFacts
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Protection, Relation, Viewer
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import trackers
 from fedgraph.report.report_rows import group_report_rows
 from fedgraph.report.result_files import _WRITTEN, RESULT_NAMING, read_result_columns
 from fedgraph.report.scores import score_rows
+from fedgraph.report.statement import make_statement
 from fedgraph.report.table_columns import (
     TABLE_COLUMNS,
     column_number_of_score,
@@ -37,6 +40,28 @@ def test_a_column_has_one_name_and_one_value_wherever_it_stands() -> None:
         if column.csv and column.table and column.key != "metric":
             assert written[column.key] == column.value(number), column.key
     assert set(RESULT_NAMING) < set(written)
+
+
+def test_every_assumption_stands_in_every_table_and_statement() -> None:
+    stated = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.CLIENTS_DISJOINT)
+    entry = replace(ENTRY, protection=Protection(Relation.NODE_REPLACE, Viewer.SERVER, stated))
+    (row,) = group_report_rows([entry])
+    (score,) = score_rows([row])
+    (written,) = read_result_columns(column_numbers_of_cells("s", "real", [entry]))
+    column = next(column for column in TABLE_COLUMNS if column.key == "assumptions")
+    for text in (written["assumptions"], column.value(column_number_of_score(score))):
+        assert str(text).split() == [assumption.value for assumption in stated]
+    assert make_statement(row).conditions == tuple(assumption.words for assumption in stated)
+
+
+def test_a_number_of_one_client_stands_beside_the_epsilon_of_that_client() -> None:
+    results = tuple(
+        ClientResultFacts("federated", name, 5, 2, {"accuracy": 0.5}, epsilon, "the server")
+        for name, epsilon in (("all", 0.9), ("a", 0.3), ("b", 0.9), ("c", 0.0))
+    )
+    entry = replace(ENTRY, facts=ParticipationFacts(results=results), epsilon_provable=0.9)
+    written = read_result_columns(column_numbers_of_cells("s", "real", [entry]))
+    assert {line["client"]: line["epsilon_provable"] for line in written} == {r.client: r.epsilon for r in results}
 
 
 def test_the_page_and_the_trackers_have_what_the_list_says() -> None:

@@ -46,6 +46,17 @@ def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:
     assert report_rows.format_row_mean(row, "accuracy") == "0.500 ± 0.141"
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_every_price_of_a_row_is_that_of_its_dearest_seed(order: tuple[int, ...]) -> None:
+    paid = (0.5, 2.0, 1.0)
+    made = [entry(seed=s, epsilon_provable=paid[s], epsilon_published=2 * paid[s], paths={"model": paid[s] / 2}) for s in order]
+    (row,) = report_rows.group_report_rows(made)
+    assert (row.provable, row.published, row.path("model")) == (2.0, 4.0, 1.0)
+    said = " ".join(statement.make_statement(row).sentences)
+    assert "ε = 2 with δ" in said
+    assert "gives ε = 4" in said
+
+
 def test_seeds_that_chose_otherwise_are_one_row_with_all_their_paths() -> None:
     other = entry(seed=1, paths={"meetings": 0.2, "labels": 0.7})
     row = report_rows.group_report_rows([entry(paths={"meetings": 0.2, "rows": 0.9}), other])[0]

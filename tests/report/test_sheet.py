@@ -103,6 +103,10 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(
     assert "Δ₂ = 0.5: noise of standard deviation" in page, "the clip, as the noise and its multiplier say"
     assert ("the server reads only the sum" in page) == (task == "sums")
     assert ("the shares of 9 of 10 clients hide one person" in page) == (task == "sums")
+    for own in ({"epsilon_provable": 0.5}, {"paths": {"model": 0.5}}):  # though results.json were edited alike
+        edited = replace(row, **own)  # type: ignore[arg-type]
+        with pytest.raises(DataError, match=r"states ε = 0\.5.* and its ledger costs ε = "):
+            privacy_sheet.make_privacy_sheet(replace(done.kept[0], entries=(edited,)), ReportRow((edited,)))
     (file,) = (tmp_path / "r" / "cells").glob("*.json.gz")
     whole = json.loads(gzip.decompress(file.read_bytes()))
     smaller = json.loads(json.dumps(whole["ledger"]).replace('"noise_multiplier": ', '"noise_multiplier": 9'))

@@ -46,6 +46,16 @@ def test_a_terminal_gets_the_view_of_watch_and_it_goes_away(monkeypatch: pytest.
     assert live.read_live_state(tmp_path).status == "interrupted"
 
 
+def test_names_with_brackets_and_colons_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    console, name = Console(), "[red]age, [/]city, :bank:"
+    console.say(name)
+    console.print(name)
+    console.table(f"{name}!", [f"{name}?"], [[name]])
+    out = capsys.readouterr()
+    assert out.err == f"{name}\n"
+    assert out.out.count(name) == 4
+
+
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     console = Console(quiet=True)
     console.plan(1, 0)

@@ -109,7 +109,7 @@ def test_a_run_in_which_everything_failed_says_so(
 
     monkeypatch.setattr(node_classification, "run", fails)
     assert run.main([str(tiny), "--out", str(tmp_path / "out")]) == 1
-    assert "4 of 4 cells failed" in one_line(capsys)
+    assert f"4 of 4 cells failed; the report is in {tmp_path / 'out'}; --resume" in one_line(capsys)
     assert {row["status"] for row in rows(tmp_path / "out")} == {"failed: not enough memory (no size told)"}
 
 

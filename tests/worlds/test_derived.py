@@ -14,13 +14,13 @@ import fedgraph
 from fedgraph import seeds
 from fedgraph.data.base import splits
 from fedgraph.methods.base import Budget, method_kinds
-from fedgraph.partition import dirichlet
+from fedgraph.partition import dirichlet, uniform
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import world_of_trust
+from fedgraph.worlds.dealt import DealtCut, DealtWorld, deal_federation, deal_world
+from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 PROTOCOLS = {"features": "inductive", "gap_node": "inductive", "gap_edge": "inductive-edges", "lpgnn": "transductive"}
 PROTECTS_LABELS, PRIVATE_EDGES = {"features", "gap_node", "lpgnn"}, {"features", "gap_node", "gap_edge"}
@@ -92,6 +92,53 @@ def test_the_largest_component_is_an_assumption_where_edges_are_private(name: st
     graph = protocols.keep_largest_component(bridged(library, there=True))
     assert (Assumption.COMPONENT_FROM_EDGES in assumed(name, graph)) == (name in PRIVATE_EDGES)
     assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
+
+
+def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: DealtCut = "dropped") -> list[DealtWorld]:
+    """The same three owners with one curator, together, each alone, and without one of them."""
+    dealt = uniform.split(graph, uniform.Params(clients=3), seeds.seeded_generator(0, "d"))
+    owner = np.zeros(graph.num_nodes, dtype=np.int64)
+    for share in dealt.subgraphs:
+        owner[share.nodes] = share.client
+    owned = replace(graph, owner=owner, owner_names=("a", "b", "c"))
+    setting = protocols.make_protocol_setting(owned, protocol, 0.8, seeds.seeded_generator(0, "s"))
+    federation = deal_federation(setting, owned.owner_names, dealt, cut)
+    together = [world_of_trust(trust) for trust in (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)]
+    worlds = [*together, ALONE_WORLD, World(WorldKind.TOGETHER, Trust.OWN_CLIENT, LeftOutOfWorld(1, "b"))]
+    return [deal_world(federation, world, cut, 1, 2) for world in worlds]
+
+
+@pytest.mark.parametrize("given", ["columns_from_rows", "features_from_edges", "nodes_from_edges"])
+@pytest.mark.parametrize("protocol", ["inductive", "inductive-edges", "transductive", "asking"])
+def test_what_the_data_were_made_from_is_told_in_every_world(
+    protocol: protocols.WorldProtocol, given: str, library: Graph
+) -> None:
+    """The method states an assumption of what it is told, and of nothing else."""
+    told = {"nodes_from_edges": "component_from_edges"}.get(given, given)
+    rows_public = protocol in ("inductive-edges", "transductive")  # whoever reads all rows may know what was made of them
+    for value in (True, False):
+        for world in every_world(replace(library, **{given: value}), protocol):
+            expected = value and not (given == "columns_from_rows" and rows_public)
+            assert getattr(world.facts.derived, told) == expected, world.world.words
+
+
+def test_who_asks_has_its_number_of_the_world_that_it_asks_in(library: Graph) -> None:
+    """Everybody else is labelled here, so whoever has no label asks; a client that is left out takes its numbers along."""
+    assert (library.labels >= 0).all()
+    for world in every_world(library, "asking"):
+        labels = np.zeros(world.facts.sizes.num_nodes, dtype=np.int64)
+        for share in world.partition.subgraphs:
+            labels[share.nodes] = share.graph.labels
+        assert np.array_equal(world.facts.public.asking, np.flatnonzero(labels < 0)), world.world.words
+        assert world.facts.num_train == world.setting.num_train == (labels >= 0).sum()
+
+
+@pytest.mark.parametrize("cut", ["dropped", "protected", "generated"])
+def test_edges_between_clients_are_stated_where_some_client_is_told_of_them(cut: DealtCut, library: Graph) -> None:
+    for world in every_world(library, "inductive-edges", cut):
+        told = any(share.cut is not None for share in world.partition.subgraphs)
+        assert world.facts.membership.cut_edges == (cut if told else "dropped"), world.world.words
+        assert told == (cut != "dropped" and world.world.joined)
 
 
 SAFE = {  # a default that is the more private choice, or no choice about privacy: room/file → parameter or field

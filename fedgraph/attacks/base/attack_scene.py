@@ -143,6 +143,11 @@ class Scene:
         """[1 + shadows, n, c]: the clients' rows as they are, each by itself; first the target."""
         return self.kept("alone", lambda: np.stack([self.alone(run, self.known) for run in (self.target, *self.shadows)]))
 
+    def own_labels(self) -> np.ndarray:
+        """[1 + shadows, m]: log-probabilities of the labels of the nodes in question, each by itself; first the target's."""
+        nodes = self.game.found.units[:, 0]
+        return scene_label_probability(self.every_alone(), nodes, self.labels[nodes])
+
     def coins_of_shadows(self) -> np.ndarray:
         """bool [shadows, m]: which units took part in which of the attacker's own runs."""
         return np.stack([run.coins for run in self.shadows])
@@ -177,16 +182,6 @@ def start_scene_model(scene: Scene) -> State:
     return method_kinds.load_method(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
 
 
-def _released_by_client(scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What the client of ``subgraph`` sends in the first round when it is sent ``model``."""
-    made = scene.made
-    method = method_kinds.load_method(made.method)
-    streams = PlanStreams(int(scene.rng.integers(2**31)), ("attack", "client", subgraph.client, "round", 0), made.fingerprint)
-    desk = Desk("attack", subgraph.client, 0, made.schedule.releases, streams.generator("noise"))
-    found = method.client(made, method.prepare(made, subgraph), model, 0, streams, desk)
-    return {name: value.value for name, value in found.items()}
-
-
 def refuse_scene_messages(made: Plan) -> str | None:
     """Why no single message of this plan says something of private rows, or None."""
     if not made.guarantee.protection.viewer.sees_messages:
@@ -196,9 +191,14 @@ def refuse_scene_messages(made: Plan) -> str | None:
 
 def read_scene_gradients(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
     """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
-    read = scene_gradient_reader(scene)
+    read, made, releases = scene_gradient_reader(scene), scene.made, scene.made.schedule.releases
+    method = method_kinds.load_method(made.method)
     for subgraph in scene.game.partition.subgraphs[:clients]:
-        flat = read.gradient(_released_by_client(scene, subgraph, model), model)
+        path = ("attack", "client", subgraph.client, "round", 0)
+        streams = PlanStreams(int(scene.rng.integers(2**31)), path, made.fingerprint)
+        desk = Desk("attack", subgraph.client, 0, releases, streams.generator("noise"))
+        sent = method.client(made, method.prepare(made, subgraph), model, 0, streams, desk)
+        flat = read.gradient({name: released.value for name, released in sent.items()}, model)
         if flat is not None:
             yield subgraph, flat
 

@@ -71,9 +71,8 @@ class CanaryNodes:
         original = np.ones(graph.num_nodes, dtype=np.float32)
         original[rows] = 0
         there = here[(labels[rows] >= 0) & (versions[here] | (not self.empty))]
-        put = sp.csr_array(
-            (np.ones(there.size, np.float32), (place[self.nodes[there]], there)), shape=(graph.num_nodes, self.nodes.size)
-        )
+        at = (place[self.nodes[there]], there)
+        put = sp.csr_array((np.ones(there.size, np.float32), at), shape=(graph.num_nodes, self.nodes.size))
         features = sp.csr_array(sp.diags_array(original) @ graph.features + put @ self.features).astype(np.float32)
         features.eliminate_zeros()
         features.sort_indices()
@@ -146,16 +145,14 @@ def draw_canary_nodes(
     first = _other_classes(held.labels[chosen], c, rng) if kind == "mislabelled" else rng.integers(c, size=m)
     other = _other_classes(first, c, rng) if relation.replaces else np.full(m, -1)
     labels = np.column_stack([other, first]).astype(np.int64)
-    if kind == "full" and relation.replaces:
+    features, empty = sp.csr_array(held.features[chosen]), kind == "full" and relation.replaces
+    if empty:
         features = sp.csr_array(np.ones((m, held.num_features), dtype=np.float32))
-        return CanaryNodes(chosen, rng.random(m) < 0.5, labels, features, alone=True, empty=True)
-    features = sp.csr_array(held.features[chosen])
-    if kind != "mislabelled" and public.features.nnz:
+    elif kind != "mislabelled" and public.features.nnz:
         largest = np.asarray(abs(public.features).max(axis=0).todense()).ravel()
-        used = rng.permutation(np.flatnonzero(largest))
-        columns = np.resize(used, m)
+        columns = np.resize(rng.permutation(np.flatnonzero(largest)), m)
         features = sp.csr_array((largest[columns], (np.arange(m), columns)), shape=(m, held.num_features)).astype(np.float32)
-    return CanaryNodes(chosen, rng.random(m) < 0.5, labels, features, alone=kind != "mislabelled")
+    return CanaryNodes(chosen, rng.random(m) < 0.5, labels, features, alone=kind != "mislabelled", empty=empty)
 
 
 def _other_classes(labels: np.ndarray, num_classes: int, rng: np.random.Generator) -> np.ndarray:

@@ -76,7 +76,6 @@ class CanaryGraphs:
 def _measure_updates(
     guesses: list[float], made: EmbedderMethodPlan, cell: Cell, context: CellContext, partition: Partition
 ) -> WholeRunResult:
-    """Attack one cell whose updates are protected; nothing where no canary fits."""
     rng = seeds.seeded_generator(context.root, "attack", *cell.path)
     found = draw_canary_graphs(made, partition, rng)
     if found is None or found.coins.size < 2:
@@ -97,11 +96,11 @@ def draw_canary_graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.r
     graphs = [s.graph for s in partition.subgraphs]
     if graphs[0].num_classes < 2:
         return None
-    if made.guarantee.protection.relation is Relation.GRAPH_REPLACE:
+    relation = made.guarantee.protection.relation
+    if relation is Relation.GRAPH_REPLACE:
         return _graphs(made, partition, rng)
-    if made.guarantee.protection.relation is Relation.NODE_REPLACE and made.facts.membership.holdings is not None:
-        return _nodes(made, partition, rng)
-    return None
+    shared = relation is Relation.NODE_REPLACE and made.facts.membership.holdings is not None
+    return _nodes(made, partition, rng) if shared else None
 
 
 def _graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs:
@@ -125,8 +124,8 @@ def _graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Gener
         for version in (0, 1):
             labels = np.concatenate([classes[version] for _, classes in drawn_for])
             parts[version].append(replace(subgraph, graph=replace(subgraph.graph, features=features, labels=labels)))
-    made_of = [replace(partition, subgraphs=tuple(p)) for p in parts]
-    return CanaryGraphs(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
+    zero, one = (replace(partition, subgraphs=tuple(own)) for own in parts)
+    return CanaryGraphs(zero, one, tuple(units), rng.random(count) < 0.5)
 
 
 def _nodes(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs:
@@ -153,16 +152,13 @@ def _nodes(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Genera
             for version in (0, 1):
                 parts[version][place] = _with_row(parts[version][place], node, word, int(classes[version][0]))
         count += 1
-    made_of = [replace(partition, subgraphs=tuple(p)) for p in parts]
-    return CanaryGraphs(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
+    zero, one = (replace(partition, subgraphs=tuple(own)) for own in parts)
+    return CanaryGraphs(zero, one, tuple(units), rng.random(count) < 0.5)
 
 
 def _words(graphs: Sequence[Graph], rng: np.random.Generator) -> Iterator[sp.csr_array]:
-    """Rows of one public word, float32 CSR [1, d]; each canary has its own word as long as there are enough.
-
-    Args:
-        graphs: In whose rows a word counts as used. Its value is the largest there, or 1 where no word is used.
-        rng: Draws the order of the words.
+    """Rows of one public word, float32 CSR [1, d]; each canary has its own word as long as there are enough. Its value is the
+    largest in rows of ``graphs``, or 1 where no word is used there.
     """
     largest = np.max([np.asarray(abs(g.features).max(axis=0).todense()).ravel() for g in graphs], axis=0)
     used = np.flatnonzero(largest)
@@ -181,7 +177,6 @@ def _classes(num_classes: int, n: int, spread: bool, rng: np.random.Generator) -
 
 
 def _with_row(subgraph: Subgraph, node: int, row: sp.csr_array, label: int) -> Subgraph:
-    """The client with another row and label for one global node."""
     graph = subgraph.graph
     place = int(np.flatnonzero(subgraph.nodes == node)[0])
     rows = [graph.features[:place], row, graph.features[place + 1 :]]
@@ -214,17 +209,10 @@ def measure_canary_graphs(
 ) -> WholeRunResult:
     """Attack one cell of graphs: all that is released where updates are protected, else the embedding path.
 
-    Args:
-        settings: How cells are attacked; None: they are not.
-        made: The cell's plan.
-        cell: The cell; it names the random streams.
-        context: Where a run takes place.
-        partition: The clients, as they are.
-        state: The final state of the run that counts. It is given to the attacker, where updates are not protected.
+    settings: None: cells are not attacked. cell: names the random streams. partition: the clients, as they are. state: the
+    final one of the run that counts, which the attacker is given where updates are not protected.
 
-    Returns:
-        What was measured; ``NO_WHOLE_RUN_RESULT`` where the seed is not meant, a degree is promised, or no client sent
-        anything.
+    Returns ``NO_WHOLE_RUN_RESULT`` where the seed is not meant, a degree is promised, or no client sent anything.
     """
     if settings is None or cell.seed >= settings.seeds or made.guarantee.protection.promised_degree is not None:
         return NO_WHOLE_RUN_RESULT
@@ -251,16 +239,13 @@ def measure_canary_graphs(
     read = "encoded embeddings" if made.made.pooled is None else "released histograms of classes"
     what = f"graph-replace canaries, read in the {read}; the model path is outside this attack"
     by = curve.choose_curve_or_counting(gaussian)
-    together = (np.array(scores), np.concatenate(coins))
-    return bound_whole_run_scores(
-        *together, settings.guesses, made.guarantee.delta, what, centred=True, estimator=by, path=_PATH
-    )
+    found, delta = (np.array(scores), np.concatenate(coins)), made.guarantee.delta
+    return bound_whole_run_scores(*found, settings.guesses, delta, what, centred=True, estimator=by, path=_PATH)
 
 
 def _versions(
     made: EmbedderMethodPlan, state: State, subgraph: Subgraph, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a client hands to the desk in version 1 and in version 0."""
     pooled = made.made.pooled
     if pooled is not None:
         first, second = rng.permutation(pooled.width)[:2] if pooled.width > 1 else (0, 0)
@@ -272,6 +257,4 @@ def _versions(
 
 def _farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:
     """The admissible matrix farthest from ``rows``: corners of the simplex, or of the box [0, 1]."""
-    if not softmax:
-        return np.where(rows < 0.5, 1.0, 0.0)
-    return np.eye(rows.shape[1])[rows.argmin(axis=1)]
+    return np.eye(rows.shape[1])[rows.argmin(axis=1)] if softmax else np.where(rows < 0.5, 1.0, 0.0)

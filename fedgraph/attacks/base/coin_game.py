@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from fedgraph.attacks.base import canaries
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.units import Assumption, Relation, Unit
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition
 
 CoinGameKind = Literal["nodes", "edges", "words", "clients"]
 
@@ -112,7 +112,8 @@ def toss_node_coins(partition: Partition, held: Graph, most: int, rng: np.random
 def toss_edge_coins(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> CoinGame:
     """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
     known = canaries.join_canary_clients(partition, held)
-    inside = np.concatenate([_inside(s) for s in partition.subgraphs])
+    edges = [(s.nodes, *s.graph.adjacency.nonzero()) for s in partition.subgraphs]
+    inside = np.concatenate([np.column_stack([nodes[a[a < b]], nodes[b[a < b]]]) for nodes, a, b in edges]).astype(np.int64)
     chosen = inside[np.sort(rng.permutation(len(inside))[: min(most, len(inside) // 2)])]
     found = canaries.CanaryEdges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
     left = partition.with_graphs(lambda s: _without(s.graph, s.nodes, chosen))
@@ -169,21 +170,22 @@ def _without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
 
 def draw_coin_game_strangers(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
     """``count`` pairs of different nodes of one client that have no edge, drawn uniformly from all such; int64 [count, 2]."""
-    sizes = np.array([s.nodes.size for s in partition.subgraphs], dtype=float) ** 2
-    chances = sizes / sizes.sum()
-    return draw_coin_game_pairs(known, count, lambda k: _pairs(partition, rng.choice(sizes.size, k, p=chances), rng))
+    sizes = np.array([s.nodes.size for s in partition.subgraphs])
+    starts, every = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([s.nodes for s in partition.subgraphs])
+    chances = sizes.astype(float) ** 2
+
+    def draw(k: int) -> np.ndarray:
+        which = rng.choice(sizes.size, k, p=chances / chances.sum())
+        drawn = [starts[which] + (rng.random(which.size) * sizes[which]).astype(np.int64) for _ in range(2)]
+        return np.column_stack([every[drawn[0]], every[drawn[1]]])
+
+    return draw_coin_game_pairs(known, count, draw)
 
 
 def draw_coin_game_pairs(known: Graph, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Pairs without an edge, as somebody else draws them.
+    """int64 [≤ count, 2]: pairs without an edge in ``known``, each once and its smaller id first, in the order they were drawn.
 
-    Args:
-        known: The graph whose edges a pair must not be.
-        count: How many.
-        draw: From a number k to int64 [≤ k, 2], pairs with repetitions. It is asked at most 50 times for 4 · ``count``.
-
-    Returns:
-        int64 [≤ count, 2], each pair once and its smaller id first, in the order in which they were drawn.
+    draw: from a number k to int64 [≤ k, 2], pairs with repetitions. It is asked at most 50 times for 4 · ``count``.
     """
     found: dict[tuple[int, int], None] = {}
     for _ in range(50):
@@ -194,21 +196,6 @@ def draw_coin_game_pairs(known: Graph, count: int, draw: Callable[[int], np.ndar
         joined = np.asarray(known.adjacency[pairs[:, 0], pairs[:, 1]]).ravel() != 0
         found.update(dict.fromkeys(map(tuple, pairs[~joined].tolist())))
     return np.array(list(found)[:count], dtype=np.int64).reshape(-1, 2)
-
-
-def _pairs(partition: Partition, which: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    sizes = np.array([s.nodes.size for s in partition.subgraphs])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    every = np.concatenate([s.nodes for s in partition.subgraphs])
-    drawn = [starts[which] + (rng.random(which.size) * sizes[which]).astype(np.int64) for _ in range(2)]
-    return np.column_stack([every[drawn[0]], every[drawn[1]]])
-
-
-def _inside(s: Subgraph) -> np.ndarray:
-    """Edges of a client's subgraph, each once, in global numbers."""
-    rows, columns = s.graph.adjacency.nonzero()
-    once = rows < columns
-    return np.column_stack([s.nodes[rows[once]], s.nodes[columns[once]]]).astype(np.int64)
 
 
 def refuse_node_coins(made: Plan) -> str | None:
@@ -227,11 +214,6 @@ def refuse_edge_coins(made: Plan) -> str | None:
 
 def coin_game_relation(kind: CoinGameKind, made: Plan) -> Relation | None:
     """Under which relation the two versions of a unit are neighbours."""
-    if kind == "nodes":
-        return Relation.NODE_ZERO_OUT
-    if kind == "words":
-        return Relation.NODE_REPLACE
     own = made.guarantee.protection.relation
-    if kind == "edges":
-        return own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED
-    return None
+    of_edges = own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED
+    return {"nodes": Relation.NODE_ZERO_OUT, "words": Relation.NODE_REPLACE, "edges": of_edges}.get(kind)

@@ -38,23 +38,11 @@ from fedgraph.attacks.base import canaries, canary_graphs
 from fedgraph.audit import lower_bound
 from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.documents.settings import SettingsSpec
-from fedgraph.errors import DataError
-from fedgraph.methods.base import (
-    NO_DERIVED_FACTS,
-    Budget,
-    MembershipFacts,
-    Plan,
-    PlanInbox,
-    PlanStreams,
-    PublicFacts,
-    PublicFactsPart,
-    SizeFacts,
-    State,
-)
+from fedgraph.methods import base
+from fedgraph.methods.base import Plan, PublicFacts, State
 from fedgraph.methods.base import seen as seen_by
-from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 
@@ -68,12 +56,9 @@ _NODES = 6  # of a client's graph
 
 @dataclass(frozen=True, eq=False)
 class _Game:
-    """Two neighbouring inputs of one method, and how a run on one of them is read.
+    """Two neighbouring inputs of one method: the clients without the canary (or with it in version 0), and with it.
 
-    Attributes:
-        plan: The plan, at ``EPSILON`` and ``DELTA``.
-        worlds: The clients without the canary (or with it in version 0), and with it.
-        read: From (plan, final state) to the score of one run; the plan may be replaced by what a viewer sees of it.
+    plan: at ``EPSILON`` and ``DELTA``. read: from (what a viewer sees of the plan, final state) to the score of one run.
     """
 
     plan: Plan
@@ -81,40 +66,25 @@ class _Game:
     read: Callable[[Any, State], float]
 
 
-def _play(method: SettingsSpec, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
-    """The game of one method. method: its settings, ``method`` among them."""
-    module = plugins.load("methods", method["method"])
-    settings = module.Params(**{k: v for k, v in method.items() if k != "method"})
-    if module.OFFERS.kind == "embedder":
-        return _graphs(module, settings, clients, rng)
-    return _units(module, settings, viewer, clients, rng)
-
-
-def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
-    whole = _shipped()
+def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: int, rng: np.random.Generator) -> _Game:
     held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
     parts = np.array_split(np.arange(held.num_nodes), clients)
     dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
-    edge = module.OFFERS.units == (Unit.EDGE,)
-    facts = PublicFacts(
-        SizeFacts(held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts)),
-        viewer,
-        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)),
-        PublicFactsPart("test-graph", None if edge else public, graph_without_edges(held) if edge else None),
-        NO_DERIVED_FACTS,
-        colluders=1,
-    )
-    plan: Plan[Any, Any] = module.plan(settings, facts, Budget(EPSILON, DELTA))
-    known = canaries.join_canary_clients(dealt, held)
-    if plan.guarantee.protection.unit is Unit.NODE:
-        honest = replace(known, labels=np.where(np.isin(np.arange(known.num_nodes), parts[0]), known.labels, -1))
-        found: canaries.Canaries = canaries.draw_canary_nodes(
-            honest, public, plan.guarantee.protection.relation, 1, "word", rng
-        )
-        asked = found.planted(known, np.arange(known.num_nodes), np.ones(1, dtype=bool))
+    edge, sizes = module.OFFERS.units == (Unit.EDGE,), tuple(p.size for p in parts)
+    known = base.PublicFactsPart("test-graph", None if edge else public, graph_without_edges(held) if edge else None)
+    members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts))
+    counts = base.SizeFacts(held.num_nodes, held.num_features, held.num_classes, sizes)
+    facts = PublicFacts(counts, viewer, members, known, base.NO_DERIVED_FACTS, colluders=1)
+    plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
+    asked, relation = canaries.join_canary_clients(dealt, held), plan.guarantee.protection.relation
+    found: canaries.Canaries
+    if relation.unit is Unit.NODE:
+        own = np.isin(np.arange(asked.num_nodes), parts[0])
+        honest = replace(asked, labels=np.where(own, asked.labels, -1))
+        found = canaries.draw_canary_nodes(honest, public, relation, 1, "word", rng)
+        asked = found.planted(asked, np.arange(asked.num_nodes), np.ones(1, dtype=bool))
     else:
-        found = canaries.draw_canary_edges(known, dealt, plan.guarantee.protection.relation, 1, rng)
-        asked = known
+        found = canaries.draw_canary_edges(asked, dealt, relation, 1, rng)
     worlds = [canaries.plant_canaries(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
 
     def read(seen_as: Any, state: State) -> float:
@@ -123,24 +93,17 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
     return _Game(plan, (worlds[0], worlds[1]), read)
 
 
-def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) -> _Game:
-    whole = _shipped()
+def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.random.Generator) -> _Game:
     two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
     parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
     dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
-    sizes = (_NODES,) * clients
-    facts = PublicFacts(
-        SizeFacts(two.num_nodes, two.num_features, 2, sizes),
-        Viewer.SERVER,
-        MembershipFacts(from_edges=False, from_labels=False, holdings=dealt.holdings(two.num_nodes), cut_edges="dropped"),
-        PublicFactsPart("nothing"),
-        NO_DERIVED_FACTS,
-        colluders=1,
-    )
-    plan: Plan[Any, Any] = module.plan(settings, facts, Budget(EPSILON, DELTA))
+    sizes, holdings = base.SizeFacts(two.num_nodes, two.num_features, 2, (_NODES,) * clients), dealt.holdings(two.num_nodes)
+    members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges="dropped")
+    nothing = base.PublicFactsPart("nothing")
+    facts = PublicFacts(sizes, Viewer.SERVER, members, nothing, base.NO_DERIVED_FACTS, colluders=1)
+    plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
     found = canary_graphs.draw_canary_graphs(plan, dealt, rng)
-    if found is None:
-        raise DataError(f"{plan.method}: no canary graph fits")
+    assert found is not None
     one = replace(found.zero, subgraphs=(found.one.subgraphs[0], *found.zero.subgraphs[1:]))
     units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
 
@@ -152,13 +115,6 @@ def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) 
 
 def _dealt(clients: tuple[Subgraph, ...]) -> Partition:
     return Partition(clients, True, 0, f"{len(clients)} clients", from_edges=False, from_labels=False)
-
-
-def _shipped() -> Graph:
-    whole = data.load("embedded/library")
-    if not isinstance(whole, Graph):
-        raise DataError("embedded/library is not one graph")
-    return whole
 
 
 MUTANT_ERROR_RATE = 0.01
@@ -175,13 +131,9 @@ UNSEEN_MUTANTS: dict[str, str] = tomllib.loads(
 class _Whole:
     """A method on the bench, sound or broken.
 
-    Attributes:
-        method: Its settings, ``method`` (its name) among them.
-        viewer: Who is priced.
-        clients: How many clients there are.
-        broken: What the door does otherwise than the plan says; empty: the method is sound.
-        times: How many times the usual number of runs is made, where the break is small.
-        opened: Whether all that is priced is read, also what stays at a client.
+    method: its settings, its name among them. viewer: who is priced. broken: what the door does otherwise than the plan says;
+    empty: nothing. times: how many times the usual number of runs is made, where the break is small. opened: whether all that
+    is priced is read, also what stays at a client.
     """
 
     method: SettingsSpec
@@ -199,7 +151,6 @@ class _Whole:
 
 
 def _methods_with_mutants() -> Iterator[_Whole]:
-    """Every sound method that the bench reads, each followed by its mutants."""
     features = {"method": "features", "steps": 2, "projection": "none"}
     together = Viewer.SERVER_SECURE_AGGREGATION
     yield from _sound_and_broken(features, Viewer.SERVER, 2, "noise × ⅔")
@@ -239,8 +190,14 @@ def list_mutant_cases(runs: int = MUTANT_RUNS, seed: int = 0) -> Iterator[BenchC
 
 
 def _case_of(whole: _Whole, runs: int = MUTANT_RUNS, seed: int = 0) -> BenchCase:
-    """``whole`` as the bench takes it: the price of its plan, and one run of the method for each score."""
-    played = _play(whole.method, whole.viewer, whole.clients, seeds.seeded_generator(seed, "mutants", "game"))
+    module, graph = plugins.load("methods", whole.method["method"]), data.load("embedded/library")
+    rng = seeds.seeded_generator(seed, "mutants", "game")
+    assert isinstance(graph, Graph)
+    settings = module.Params(**{k: v for k, v in whole.method.items() if k != "method"})
+    if module.OFFERS.kind == "embedder":
+        played = _graphs(module, settings, graph, whole.clients, rng)
+    else:
+        played = _units(module, settings, graph, whole.viewer, whole.clients, rng)
     played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
     @bench_sampler
@@ -249,78 +206,59 @@ def _case_of(whole: _Whole, runs: int = MUTANT_RUNS, seed: int = 0) -> BenchCase
         return np.array([_score(whole, played, world, (root, "run", run)) for run in range(count)])
 
     absent, present = (scores(world) for world in played.worlds)
-    return BenchCase(
-        whole.name,
-        whole.viewer.value,
-        BenchClaim.paid(played.plan.provable(), DELTA),
-        present,
-        absent,
-        lower_bound.gaussian_lower_bound(),
-        runs=runs * whole.times,
-        mutant=whole.broken or None,
-        counts=False,
-    )
+    claim, name, how = BenchClaim.paid(played.plan.provable(), DELTA), whole.name, lower_bound.gaussian_lower_bound()
+    case = BenchCase(name, whole.viewer.value, claim, present, absent, how, runs=runs * whole.times, counts=False)
+    return replace(case, mutant=whole.broken or None)
 
 
 def _score(whole: _Whole, played: _Game, world: Partition, path: tuple[int | str, ...]) -> float:
-    """One run, read by the method's own evidence, as the viewer of the case sees it."""
     plan = played.plan
     state = _trained(whole, plan, world, path)
-    seen_as: Any = plan
+    facts, guarantee = plan.facts, plan.guarantee
     if whole.broken == "second colluder":  # rows of the second one are known, too
-        facts = replace(plan.facts, colluders=2)
-        seen_as = SimpleNamespace(guarantee=plan.guarantee, facts=facts, **{n: getattr(plan, n) for n in _READ})
-    if whole.broken == "secure sum leaked" and not plan.sums.paths:  # the server holds what each client sent
-        # a plan with this viewer and so little noise refuses to be made (``Plan``): only what evidence reads is handed on
-        seen_as = SimpleNamespace(guarantee=_seen_by_server(plan), facts=plan.facts, **{n: getattr(plan, n) for n in _READ})
-    return played.read(seen_as, state)
-
-
-def _seen_by_server(plan: Plan) -> Guarantee:
-    hidden = ("ideal-secure-aggregation", "one-colluder")
-    kept = tuple(a for a in plan.guarantee.protection.assumptions if a.value not in hidden)
-    protection = replace(plan.guarantee.protection, viewer=Viewer.SERVER, assumptions=kept)
-    return replace(plan.guarantee, protection=protection)
+        facts = replace(facts, colluders=2)
+    elif whole.broken == "secure sum leaked" and not plan.sums.paths:  # the server holds what each client sent
+        hidden = ("ideal-secure-aggregation", "one-colluder")
+        kept = tuple(a for a in guarantee.protection.assumptions if a.value not in hidden)
+        guarantee = replace(guarantee, protection=replace(guarantee.protection, viewer=Viewer.SERVER, assumptions=kept))
+    # a plan that says so, with so little noise, refuses to be made (``Plan``): only what evidence reads is handed on
+    read = {name: getattr(plan, name) for name in _READ}
+    return played.read(SimpleNamespace(guarantee=guarantee, facts=facts, **read), state)
 
 
 def _trained(whole: _Whole, plan: Plan, world: Partition, path: tuple[int | str, ...]) -> State:
     """All rounds, by the method's own client and server, through a door that does what the case says."""
     method = plugins.load("methods", plan.method)
-    releases = tuple(_as_broken(whole, plan, r) for r in plan.schedule.releases)
+    clients, rounds = plan.facts.sizes.num_clients, plan.schedule.rounds
+    factor = {  # of the noise, at the door as it really is
+        "noise × ⅔": 2 / 3,
+        "one hop not counted": math.sqrt((rounds - 1) / rounds) if rounds > 1 else 1.0,
+        "colluder ignored": math.sqrt((clients - 1) / clients),
+    }.get(whole.broken, 1.0)
+    releases = []
+    for release in plan.schedule.releases:
+        noise = release.mechanism
+        less = GaussianNoise(noise.std * factor) if isinstance(noise, GaussianNoise) else noise
+        releases.append(replace(release, mechanism=less))
     state: State = method.start(plan, seeds.seeded_generator(0, "mutants", "start"))
     works = [method.prepare(plan, s) for s in world.subgraphs]
     seen: list[Any] = []
     digests: list[dict[str, str]] = [{} for _ in works]
-    for round_ in range(plan.schedule.rounds):
+    for round_ in range(rounds):
         sent = []
         for client, work in enumerate(works):
-            streams = PlanStreams(int(path[0]), (*path[1:], client, round_), "")
-            desk = Desk("mutant", client, round_, releases, streams.generator("noise"), released=digests[client])
+            streams = base.PlanStreams(int(path[0]), (*path[1:], client, round_), "")
+            desk = Desk("mutant", client, round_, tuple(releases), streams.generator("noise"), released=digests[client])
             sent.append(method.client(plan, work, state.model, round_, streams, desk))
         each = {name: [m[name].value for m in sent] for name in sent[0]}
         sums = {name: np.sum(values, axis=0) for name, values in each.items()}
         hidden = set() if whole.broken == "secure sum leaked" else {name for name, _ in plan.sums.paths}
         told = {name: values for name, values in each.items() if name not in hidden}
-        inbox = PlanInbox(round_, sums, told if plan.facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION else {}, len(sent))
+        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        inbox = base.PlanInbox(round_, sums, {} if secure else told, len(sent))
         after = method.server(plan, state, inbox)
         colluders = 2 if whole.broken == "second colluder" else len(seen_by.seen_colluders(plan))
         known = {name: np.sum(values[len(works) - colluders :], axis=0) for name, values in each.items() if colluders}
         seen.append((state.model, replace(inbox, each=told if plan.sums.paths else each, colluding=known)))
         state = State(after.model, after.memory, tuple(seen))
     return state
-
-
-def _as_broken(whole: _Whole, plan: Plan, release: PlannedRelease) -> PlannedRelease:
-    """The release as the door really makes it."""
-    mechanism = release.mechanism
-    if not isinstance(mechanism, GaussianNoise) or not whole.broken:
-        return release
-    clients, rounds = plan.facts.sizes.num_clients, plan.schedule.rounds
-    factor = {
-        "noise × ⅔": 2 / 3,
-        "one hop not counted": math.sqrt((rounds - 1) / rounds) if rounds > 1 else 1.0,
-        "secure sum leaked": 1.0,
-        "colluder ignored": math.sqrt((clients - 1) / clients),
-        "second colluder": 1.0,
-    }[whole.broken]
-    return replace(release, mechanism=GaussianNoise(mechanism.std * factor))

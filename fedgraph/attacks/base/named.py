@@ -30,13 +30,14 @@ import numpy as np
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding, scene_label_probability, scene_log_odds
+from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding, scene_log_odds
 from fedgraph.attacks.base.coin_game import toss_shadow_coins
 from fedgraph.attacks.base.whole_run import WholeRunAttack, train_whole_run
 from fedgraph.attacks.lira import compute_lira_ratios
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.cells.task_facts import EveryNamedAttackFacts, NamedAttackFacts, NodeRiskFacts
+from fedgraph.errors import RuntimeFailure
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
 from fedgraph.privacy.units import Relation
@@ -47,6 +48,11 @@ _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is 
 
 def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: float) -> NamedAttackFacts:
     """The numbers of one finding. provable: the ε that the run was worth."""
+    if found.units is not None and not np.array_equal(found.truth, scene.target.coins[found.units]):
+        raise RuntimeFailure(
+            f"attack {name}: its truth is not the coins of its units, so no theorem gives an ε: return "
+            "scene.target.coins[units], or units=None"
+        )
     points = operating_points.operating_points(found.scores, found.truth)
     relation = coin_game.coin_game_relation(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
@@ -102,16 +108,16 @@ _REDRAWN = 20  # sets of coins that luck is averaged over
 
 
 def _measure_risk(scene: Scene) -> NodeRiskFacts:
-    """The distribution over nodes, and what the nodes found have in common."""
     nodes = scene.game.found.units[:, 0]
-    confidence = scene_log_odds(scene_label_probability(scene.every_alone(), nodes, scene.labels[nodes]))
+    confidence = scene_log_odds(scene.own_labels())
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
     right, counted = _named_right(confidence, coins)
-    drawn = [_redrawn(coins, scene.rng) for _ in range(_REDRAWN)]
-    lucky = [_named_right(confidence, other) for other in drawn]
+    lucky = [_named_right(confidence, _redrawn(coins, scene.rng)) for _ in range(_REDRAWN)]
     luck = np.mean([np.bincount(r.astype(int), minlength=len(coins) + 1) for r, _ in lucky], axis=0)
     risk = right / np.maximum(counted, 1)
-    degrees, rarity = scene.known.degrees[nodes], _rarity(scene.labels, nodes)
+    known = scene.labels[scene.labels >= 0]
+    shares = np.bincount(known) / known.size
+    degrees, rarity = scene.known.degrees[nodes], -np.log(shares[scene.labels[nodes]])
     own_way = _unlike(scene, nodes)
     return NodeRiskFacts(
         runs=len(coins),
@@ -147,13 +153,6 @@ def _redrawn(coins: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Coins that nobody tossed for these runs, with the same structure: the target's, and pairs of opposites."""
     shadows = toss_shadow_coins(len(coins) - 1, coins.shape[1], rng)
     return np.stack([rng.random(coins.shape[1]) < 0.5, *shadows])
-
-
-def _rarity(labels: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """[m]: −ln of the share of each node's class."""
-    known = labels[labels >= 0]
-    shares = np.bincount(known, minlength=int(known.max()) + 1) / known.size
-    return np.asarray(-np.log(shares[labels[nodes]]))
 
 
 def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
@@ -223,20 +222,11 @@ def measure_named_attacks(
     public: Graph,
     provable: float,
 ) -> NamedAttackFindings:  # fmt: skip
-    """All attacks by name on one cell.
+    """All attacks by name on one cell: a verdict or a refusal for each. Both are empty where the cell is not attacked, or where
+    it releases nothing.
 
-    Args:
-        asked: What the scenario asks for. ``named`` holds the settings of each attack, with its name under ``attack``.
-        made: The cell's plan.
-        cell: The cell; it names the random streams.
-        context: What the task may use.
-        partition: The clients, as they are.
-        held: All clients' nodes.
-        public: The graph that predictions are asked for.
-        provable: The provable ε of the run that counts.
-
-    Returns:
-        A verdict or a refusal for each attack. Both are empty where the cell is not attacked, or where it releases nothing.
+    asked: ``named`` holds the settings of each attack, with its name under ``attack``. cell: names the random streams. held:
+    all clients' nodes. public: the graph that predictions are asked for. provable: ε of the run that counts.
     """
     if asked is None or not asked.named or not asked.meant_for(cell) or not made.schedule.releases:
         return NamedAttackFindings((), {})
@@ -259,9 +249,8 @@ def measure_named_attacks(
         told = module.attack(module.Params(**settings), scene)
         found.append(_judge(name, module, scene, told, provable))
     of_nodes = scenes.get("nodes")
-    return NamedAttackFindings(
-        tuple(found), refused, None if of_nodes is None or not of_nodes.shadows else _measure_risk(of_nodes)
-    )
+    risk = None if of_nodes is None or not of_nodes.shadows else _measure_risk(of_nodes)
+    return NamedAttackFindings(tuple(found), refused, risk)
 
 
 def _scene(

@@ -19,10 +19,8 @@ Every viewer sees the trained model. The bound is therefore valid, but weak, for
 proof of privacy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -74,7 +72,7 @@ class WholeRunAttack(Settings):
     )
 
     @model_validator(mode="after")
-    def _coins_in_pairs(self) -> WholeRunAttack:
+    def _coins_in_pairs(self) -> Self:
         if self.shadows % 2:
             raise ValueError(f"shadows: found {self.shadows}; their coins come in pairs of opposites, so their number is even")
         if self.canaries == 1:
@@ -135,36 +133,22 @@ def measure_whole_run(
 ) -> WholeRunResult:  # fmt: skip
     """Attack one cell by canaries.
 
-    Args:
-        settings: How cells are attacked; None: they are not.
-        made: The cell's plan.
-        cell: The cell; it names the random streams.
-        context: What the task may use.
-        partition: The clients, as they are.
-        held: All clients' nodes.
-        public: Nodes whose features may be known.
-        ordinary: The final state of the run that counts, which has no canaries.
+    settings: None: cells are not attacked. cell: names the random streams. held: all clients' nodes. public: nodes whose
+    features may be known. ordinary: the final state of the run that counts, which has no canaries.
 
-    Returns:
-        What was measured; ``NO_WHOLE_RUN_RESULT`` where the cell is not meant, releases nothing, prices whole graphs, or has
-        too few places for canaries.
+    Returns ``NO_WHOLE_RUN_RESULT`` where the cell is not meant, releases nothing, prices whole graphs, or has too few places.
     """
-    if (
-        settings is None
-        or not settings.canaries
-        or not settings.meant_for(cell)
-        or not made.schedule.releases
-        or made.guarantee.protection.unit is Unit.GRAPH
-    ):
+    if settings is None or not settings.canaries or not settings.meant_for(cell):
+        return NO_WHOLE_RUN_RESULT
+    if not made.schedule.releases or made.guarantee.protection.unit is Unit.GRAPH:
         return NO_WHOLE_RUN_RESULT
     rng = seeds.seeded_generator(context.root, "attack", *cell.path)
     known = canaries_of.join_canary_clients(partition, held)
     relation = made.guarantee.protection.relation
     honest, labelled = _of_the_honest(made, partition, known)
+    found: canaries_of.Canaries
     if relation.unit is Unit.NODE:
-        found: canaries_of.Canaries = canaries_of.draw_canary_nodes(
-            labelled, public, relation, settings.canaries, settings.canary, rng
-        )
+        found = canaries_of.draw_canary_nodes(labelled, public, relation, settings.canaries, settings.canary, rng)
     else:
         found = canaries_of.draw_canary_edges(known, honest, relation, settings.canaries, rng)
     if found.coins.size < 2:
@@ -208,9 +192,8 @@ def train_whole_run(made: Plan, partition: Partition, cell: Cell, context: CellC
     if reads_rounds is not None and reads_rounds(made):
         made = replace(made, watch=replace(made.watch, keeps_rounds=True))
     shared = context.runtime.share(ledger_account_name(stream), partition)
-    state = rounds.run_rounds(
-        context.runtime, shared, made, context.root, stream, stream, rounds.RoundPrefixes(), context.on_round
-    ).state
+    at = (context.root, stream, stream, rounds.RoundPrefixes(), context.on_round)
+    state = rounds.run_rounds(context.runtime, shared, made, *at).state
     context.runtime.forget(shared)
     return state
 
@@ -228,7 +211,9 @@ def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: c
     after, before = whole_run_answers(alone, attacked, asked), whole_run_answers(alone, ordinary, asked)
     if isinstance(found, canaries_of.CanaryNodes):
         return _node_scores(after, before, found), False
-    return _edge_scores(after, before, found.pairs), False
+    # how far the log-probabilities of both ends moved towards what the other end was predicted to be
+    one, two, moved, likely = found.pairs[:, 0], found.pairs[:, 1], after - before, np.exp(before)
+    return np.asarray(((moved[one] - moved[two]) * (likely[two] - likely[one])).sum(axis=1)), False
 
 
 def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.CanaryNodes) -> np.ndarray:
@@ -237,13 +222,6 @@ def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Canar
     of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]
     of_zero = np.take_along_axis(moved, np.maximum(found.labels[:, :1], 0), axis=1)[:, 0]
     return np.asarray(of_one - np.where(found.labels[:, 0] >= 0, of_zero, moved.mean(axis=1)))
-
-
-def _edge_scores(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """How far the log-probabilities of both ends moved towards what the other end was predicted to be."""
-    moved, likely = after - before, np.exp(before)
-    apart = likely[pairs[:, 1]] - likely[pairs[:, 0]]
-    return np.asarray(((moved[pairs[:, 0]] - moved[pairs[:, 1]]) * apart).sum(axis=1))
 
 
 def whole_run_answers(made: Plan, state: State, graph: Graph) -> np.ndarray:

@@ -37,7 +37,6 @@ _NUM_VALUES = 5
 
 
 def cases() -> Iterator[BenchCase]:
-    """One Laplace number, two Laplace numbers, k-ary response, sets of labels."""
     yield from _number()
     yield from _two_numbers()
     yield from _response()
@@ -53,9 +52,8 @@ def _number() -> Iterator[BenchCase]:
     high, low = (float(_UNIT_BOX.enforce(np.array(v))) for v in (57.0, -3.0))
     scale = 1.0 / _EPSILON
     claim = BenchClaim.of(Laplace(scale), 0.0)
-    sound = BenchCase(
-        "laplace", Relation.NODE_REPLACE.value, claim, release(high, scale), release(low, scale), laplace_lower_bound()
-    )
+    worlds, relation = (release(high, scale), release(low, scale)), Relation.NODE_REPLACE.value
+    sound = BenchCase("laplace", relation, claim, *worlds, laplace_lower_bound())
     yield sound
     yield sound.broken("scale × ⅔", release(high, scale * 2 / 3), release(low, scale * 2 / 3))
     yield sound.broken("value not clamped", release(57.0, scale))
@@ -147,7 +145,6 @@ def _per_row(runs: int, rng: np.random.Generator, value: float, per_bit: float) 
 
 @bench_sampler
 def _in_total(runs: int, rng: np.random.Generator, value: float, per_bit: float) -> np.ndarray:
-    """One call per graph."""
     encoder = MultiBitEncoder(per_bit, _BITS_IN_TOTAL, in_total=True)
     matrix = np.full((_NUM_ROWS, _NUM_COLUMNS), value)
     return np.array([np.count_nonzero(encoder.apply(matrix, rng) == 1.0) for _ in range(runs)], dtype=float)
@@ -160,7 +157,6 @@ _SCALE = 2.0 / _PER_PICK  # 2Δ/ε₀
 
 
 def _picks() -> Iterator[BenchCase]:
-    """Priced as bounded-range picks, with mutants; priced as zCDP."""
     favoured = np.zeros(_NUM_CANDIDATES)
     favoured[:_NUM_PICKS] = 1.0
     there, back = _picked(favoured, _SCALE), _picked(1.0 - favoured, _SCALE)
@@ -177,14 +173,8 @@ def _picks() -> Iterator[BenchCase]:
 
 @bench_sampler
 def _picked(runs: int, rng: np.random.Generator, utility: np.ndarray, scale: float) -> np.ndarray:
-    """The shipped mechanism, one row per run."""
     picks = GumbelTopK(_NUM_PICKS, scale).apply(np.broadcast_to(utility, (runs, _NUM_CANDIDATES)), rng)
-    return _log_ratio(picks < _NUM_PICKS, scale)
-
-
-def _log_ratio(favoured: np.ndarray, scale: float) -> np.ndarray:
-    """favoured: bool [runs, k], whether each pick was one of the k favoured candidates. Returns float [runs]."""
-    weight = np.exp(1.0 / scale)
+    favoured, weight = picks < _NUM_PICKS, np.exp(1.0 / scale)  # whether each pick was one of the k favoured candidates
     left_favoured = _NUM_PICKS - np.cumsum(favoured, axis=1) + favoured
     left_others = _NUM_CANDIDATES - _NUM_PICKS - np.cumsum(~favoured, axis=1) + ~favoured
     step = np.where(favoured, 1.0, -1.0) / scale

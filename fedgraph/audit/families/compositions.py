@@ -48,19 +48,16 @@ def _secure_sum(each: float, multiplier: float) -> Iterator[BenchCase]:
     held = sp.csr_array(np.full((_NUM_CLIENTS, 1), each))
     claim = BenchClaim.paid(composition.compose_overlapping_secure(held, std, 1, _DELTA).price, _DELTA)
 
-    def release(row: float, share: float) -> BenchSampler:
-        return lambda runs, rng: _messages(row, share, runs, rng).sum(axis=1)
-
     def of_total(total: float) -> tuple[BenchSampler, BenchSampler]:
         """Every client adds its share of a total noise of this standard deviation."""
-        return release(9.0, total / math.sqrt(_NUM_CLIENTS)), release(0.0, total / math.sqrt(_NUM_CLIENTS))
+        return _messages(9.0, total / math.sqrt(_NUM_CLIENTS)), _messages(0.0, total / math.sqrt(_NUM_CLIENTS))
 
     relation = f"{_RELATION.value}, secure sum"
     sound = BenchCase("overlapping-secure-sum", relation, claim, *of_total(std), gaussian_lower_bound())
     yield sound
     yield sound.broken("clients added in squares", *of_total(multiplier * squares))
     share = std / _NUM_CLIENTS
-    yield sound.broken("noise shares 1/k, not 1/√k", release(9.0, share), release(0.0, share))
+    yield sound.broken("noise shares 1/k, not 1/√k", _messages(9.0, share), _messages(0.0, share))
 
 
 def _own_messages(each: float, multiplier: float) -> Iterator[BenchCase]:
@@ -69,20 +66,18 @@ def _own_messages(each: float, multiplier: float) -> Iterator[BenchCase]:
     held = sp.csr_array(np.ones((_NUM_CLIENTS, 1)))
     claim = BenchClaim.paid(composition.compose_overlapping(spent, held, _DELTA).price, _DELTA)
 
-    def release(row: float, noise: float) -> BenchSampler:
-        return lambda runs, rng: _messages(row, noise, runs, rng).sum(axis=1)  # sufficient: equal noise, equal shifts
-
-    relation = f"{_RELATION.value}, every message"
-    sound = BenchCase("overlapping-messages", relation, claim, release(9.0, std), release(0.0, std), gaussian_lower_bound())
+    relation, worlds = f"{_RELATION.value}, every message", (_messages(9.0, std), _messages(0.0, std))
+    sound = BenchCase("overlapping-messages", relation, claim, *worlds, gaussian_lower_bound())
     yield sound
     alone = multiplier * each
-    yield sound.broken("priced as disjoint clients", release(9.0, alone), release(0.0, alone))
+    yield sound.broken("priced as disjoint clients", _messages(9.0, alone), _messages(0.0, alone))
 
 
-def _messages(row: float, std: float, runs: int, rng: np.random.Generator) -> np.ndarray:
-    """float [runs, clients]: each client bounds its copy of the row and adds its own noise."""
+@bench_sampler
+def _messages(runs: int, rng: np.random.Generator, row: float, std: float) -> np.ndarray:
+    """Each client bounds its copy of the row and adds its own noise. Their sum is sufficient: equal noise, equal shifts."""
     bounded = _BOUND.enforce(np.array([row]))[0]
-    return GaussianNoise(std).apply(np.full((runs, _NUM_CLIENTS), bounded), rng)
+    return np.asarray(GaussianNoise(std).apply(np.full((runs, _NUM_CLIENTS), bounded), rng).sum(axis=1))
 
 
 def _equal() -> Iterator[BenchCase]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
+from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.errors import UnboundedValueError
 from fedgraph.privacy.accounting import selection
@@ -37,7 +37,6 @@ _Opened = Callable[[int, np.random.Generator], _Door]
 
 
 def cases() -> Iterator[BenchCase]:
-    """Bounds enforced; values refused."""
     multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
     claim = BenchClaim.of(Gaussian(multiplier), _DELTA)
     yield from _bounds(multiplier, claim)
@@ -46,8 +45,6 @@ def cases() -> Iterator[BenchCase]:
 
 
 def _audit_desk(bound: SensitivityBound, std: float) -> _Opened:
-    """A desk with ``runs`` planned releases; the way out that the methods have."""
-
     def opened(runs: int, rng: np.random.Generator) -> _Door:
         noise = GaussianNoise(std)
         planned = PlannedRelease("audit", bound, noise, Gaussian(std / sensitivity_l2(bound, _RELATION)), range(1), runs)
@@ -96,7 +93,6 @@ def _refusals(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
 
 
 def _betrayed(door: _Door, value: np.ndarray, std: float) -> bool:
-    """Whether something left that the noise cannot explain."""
     try:
         left = door(value)
     except UnboundedValueError:
@@ -105,15 +101,15 @@ def _betrayed(door: _Door, value: np.ndarray, std: float) -> bool:
 
 
 _SHAPE, _AMONG = 0.0, 20
+_UNIT = Box(0.0, 1.0)
 _FEW, _CHOICES = 5, 2_000  # trials on average, and choices, at the desk
 
 
 def _selection() -> Iterator[BenchCase]:
     """A score that is released once; the best of many, priced as such; the same at the desk."""
     stop = selection.stop_for_selection(_SHAPE, _AMONG)
-    alone = BenchCase(
-        "one score", _RELATION.value, BenchClaim.of(Laplace(1.0), 0.0), _best(1.0, 1.0, 1.0), _best(0.0, 1.0, 1.0)
-    )
+    claim = BenchClaim.of(Laplace(1.0), 0.0)
+    alone = BenchCase("one score", _RELATION.value, claim, _best(1.0, 1.0, 1.0), _best(0.0, 1.0, 1.0))
     yield alone
     yield alone.broken(f"the best of {_AMONG}, selection unpriced", _best(1.0, 1.0, stop), _best(0.0, 1.0, stop))
     claim = BenchClaim.of(Selected((Laplace(1.0),), _SHAPE, stop), _DELTA)
@@ -127,26 +123,15 @@ def _selection() -> Iterator[BenchCase]:
     yield door.broken("scores without a bound", _chosen(50.0, 1.0, Unbounded()))
 
 
-def _best(value: float, scale: float, stop: float) -> BenchSampler:
-    """The largest of K noisy scores."""
-
-    @bench_sampler
-    def release(runs: int, rng: np.random.Generator) -> np.ndarray:
-        trials = np.array([selection.draw_selection_trials(_SHAPE, stop, rng) for _ in range(runs)])
-        scores = LaplaceNoise(scale).apply(np.full(int(trials.sum()), value), rng)
-        return np.asarray(np.maximum.reduceat(scores, np.cumsum(trials) - trials))
-
-    return release()
+@bench_sampler
+def _best(runs: int, rng: np.random.Generator, value: float, scale: float, stop: float) -> np.ndarray:
+    trials = np.array([selection.draw_selection_trials(_SHAPE, stop, rng) for _ in range(runs)])
+    scores = LaplaceNoise(scale).apply(np.full(int(trials.sum()), value), rng)
+    return np.asarray(np.maximum.reduceat(scores, np.cumsum(trials) - trials))
 
 
-def _chosen(value: float, scale: float, bound: SensitivityBound | None = None) -> BenchSampler:
-    """The score of the best trial, as ``Desk.choose`` lets it out."""
-
-    @bench_sampler
-    def release(runs: int, rng: np.random.Generator) -> np.ndarray:
-        event, score = Selected((Laplace(1.0),), _SHAPE, selection.stop_for_selection(_SHAPE, _FEW)), np.array([value])
-        planned = PlannedRelease("choice", bound or Box(0.0, 1.0), LaplaceNoise(scale), event, range(1), runs)
-        desk = Desk("audit", 0, 0, (planned,), rng)
-        return np.array([desk.choose("choice", lambda _: (None, score))[1].value.item() for _ in range(runs)])
-
-    return release()
+@bench_sampler
+def _chosen(runs: int, rng: np.random.Generator, value: float, scale: float, bound: SensitivityBound = _UNIT) -> np.ndarray:
+    event, score = Selected((Laplace(1.0),), _SHAPE, selection.stop_for_selection(_SHAPE, _FEW)), np.array([value])
+    desk = Desk("audit", 0, 0, (PlannedRelease("choice", bound, LaplaceNoise(scale), event, range(1), runs),), rng)
+    return np.array([desk.choose("choice", lambda _: (None, score))[1].value.item() for _ in range(runs)])

@@ -39,29 +39,26 @@ class _LinearProblem:
 
 def cases() -> Iterator[BenchCase]:
     """The price of the whole release, and less noise than it needs."""
-    given = Situation(_EPSILON, _DELTA, 0.9, GconLossBounds(1.0, 0.0, 0.0), 2.0, 1, 1, _LABELLED, per_end=False)
-    made = calibrated(given, _REGULARISER, _GRADIENT)
-    sound = BenchCase(
-        "gaussian-objective", Relation.EDGE_UNDIRECTED.value, BenchClaim.of(made.event, _DELTA), _minimisers(made, 1.0, -1.0),
-        _minimisers(made, 1.0, 1.0), gaussian_lower_bound(), runs=_RUNS,
-    )  # fmt: skip
+
+    def calibrated_for(psi: float) -> Calibrated:
+        bounds = GconLossBounds(1.0, 0.0, 0.0)
+        return calibrated(
+            Situation(_EPSILON, _DELTA, 0.9, bounds, psi, 1, 1, _LABELLED, per_end=False), _REGULARISER, _GRADIENT
+        )
+
+    made, halved = calibrated_for(2.0), calibrated_for(1.0)
+    claim, worlds = BenchClaim.of(made.event, _DELTA), (_minimisers(made, 1.0, -1.0), _minimisers(made, 1.0, 1.0))
+    relation = Relation.EDGE_UNDIRECTED.value
+    sound = BenchCase("gaussian-objective", relation, claim, *worlds, gaussian_lower_bound(), runs=_RUNS)
     yield sound
     yield sound.broken("noise × ⅔", _minimisers(made, 2 / 3, -1.0), _minimisers(made, 2 / 3, 1.0))
-    halved = calibrated(
-        Situation(_EPSILON, _DELTA, 0.9, GconLossBounds(1.0, 0.0, 0.0), 1.0, 1, 1, _LABELLED, per_end=False),
-        _REGULARISER,
-        _GRADIENT,
-    )
     yield sound.broken("Ψ of one end for two", _minimisers(halved, 1.0, -1.0), _minimisers(halved, 1.0, 1.0))
 
 
 @bench_sampler
 def _minimisers(runs: int, rng: np.random.Generator, made: Calibrated, factor: float, own: float) -> np.ndarray:
     """Runs of the mechanism with ``factor`` of the noise, on rows of which the first is ``own``."""
-    problem = _LinearProblem(made.regulariser)
-    mechanism = ObjectivePerturbation(
-        num_columns=1, rate=np.inf, gradient_norm=_GRADIENT, output_std=made.output_std, problem=problem,
-        noise_std=made.noise_std * factor,
-    )  # fmt: skip
+    noise, problem = made.noise_std * factor, _LinearProblem(made.regulariser)
+    mechanism = ObjectivePerturbation(1, np.inf, _GRADIENT, made.output_std, problem, noise_std=noise)
     rows = np.array([[own], [1.0], [-1.0], [0.5]])
     return np.array([float(mechanism.apply(rows, rng)[0, 0]) for _ in range(runs)])

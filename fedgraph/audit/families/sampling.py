@@ -13,16 +13,9 @@ from scipy.stats import binom
 from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning import pair_scorer
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import mixture
-from fedgraph.privacy.events import (
-    FixedSizeGaussian,
-    Gaussian,
-    MentionedGaussian,
-    PoissonGaussian,
-    RandomizedResponse,
-    Repeated,
-    SampledOnce,
-)
+from fedgraph.privacy.events import Gaussian, PoissonGaussian, RandomizedResponse, Repeated, SampledOnce
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Relation
 
@@ -89,10 +82,8 @@ def _pairs() -> Iterator[BenchCase]:
     there, back = (_poisson_sums(sigma, rate, steps, rows, read) for rows in ((long,), (0.0,)))
     sound = BenchCase("pairs-in-steps", Relation.EDGE_UNDIRECTED.value, claim, there, back)
     yield sound
-    quiet = sigma * 2 / 3
-    yield sound.broken(
-        "noise × ⅔", _poisson_sums(quiet, rate, steps, (long,), read), _poisson_sums(quiet, rate, steps, (0.0,), read)
-    )
+    quiet = [_poisson_sums(sigma * 2 / 3, rate, steps, (own,), read) for own in (long, 0.0)]
+    yield sound.broken("noise × ⅔", quiet[0], quiet[1])
     yield sound.broken("a row at each end of an edge", _poisson_sums(sigma, rate, steps, (long, long), read))
     yield sound.broken("a non-edge is a negative", there, _poisson_sums(sigma, rate, steps, (-long,), read))
 
@@ -121,7 +112,7 @@ def _without_replacement() -> Iterator[BenchCase]:
         hit = (drawn == 0).any(axis=2)
         return np.asarray((GaussianNoise(std).apply(hit * value, rng) * hit).sum(axis=1))
 
-    claim = BenchClaim.of(Repeated(FixedSizeGaussian(sigma, 2, 4, touched_rows=1, replaced=True), steps), delta)
+    claim = BenchClaim.of(Repeated(events.FixedSizeGaussian(sigma, 2, 4, touched_rows=1, replaced=True), steps), delta)
     sound = BenchCase("fixed-size-batches", _REPLACE, claim, release(1.0, sigma), release(-1.0, sigma))
     yield sound
     yield sound.broken("replace priced as zero-out", release(1.0, sigma / 2), release(-1.0, sigma / 2))
@@ -159,9 +150,8 @@ def _one_sided_sampling_pair(sigma: float, rate: float, rows: int) -> mixture.Mi
     """
     others = mixture.mixture_pair(sigma, rate, rows - 1, True)
     weights = np.concatenate([others.weights_p * (1 - rate), others.weights_p * rate])
-    return mixture.MixturePair(
-        weights, np.concatenate([2 * others.shifts_p, 2 * others.shifts_p + 1]), np.ones(1), np.zeros(1), sigma
-    )
+    shifts = np.concatenate([2 * others.shifts_p, 2 * others.shifts_p + 1])
+    return mixture.MixturePair(weights, shifts, np.ones(1), np.zeros(1), sigma)
 
 
 def _mentions() -> Iterator[BenchCase]:
@@ -175,12 +165,12 @@ def _mentions() -> Iterator[BenchCase]:
         drawn = rng.binomial(others, rate, (runs, steps))
         turned = np.where(own, 0, rng.binomial(drawn, mention))
         seen = GaussianNoise(sigma).apply(there * (own + 2.0 * turned), rng)
-        shift = np.arange(others + 1)
-        chance = (1 - rate) * binom.pmf(shift[:, None, None], drawn, mention)
-        ratios = chance * np.exp((2 * shift[:, None, None] * seen - 2 * shift[:, None, None] ** 2) / sigma**2)
+        shift = np.arange(others + 1)[:, None, None]
+        chance = (1 - rate) * binom.pmf(shift, drawn, mention)
+        ratios = chance * np.exp((2 * shift * seen - 2 * shift**2) / sigma**2)
         return np.asarray(np.log(rate * np.exp((seen - 0.5) / sigma**2) + ratios.sum(axis=0)).sum(axis=1))
 
-    claim = BenchClaim.of(Repeated(MentionedGaussian(sigma, rate, mention, others, heavy=False), steps), delta)
+    claim = BenchClaim.of(Repeated(events.MentionedGaussian(sigma, rate, mention, others, heavy=False), steps), delta)
     sound = BenchCase("poisson-mentions", _ZERO_OUT, claim, release(True), release(False))
     yield sound
     own_only = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, 1, False), steps), delta)
@@ -202,8 +192,7 @@ def _sampled_once() -> Iterator[BenchCase]:
     yield sound
     yield sound.broken("sample claimed but not drawn", release(1.0, 1.0))
     inner = BenchClaim.of(inside, delta / rate)
-    published = BenchClaim(rate * inner.epsilon, delta, "q·ε")
-    yield sound.broken("amplified to q·ε", sound.present, claim=published)
+    yield sound.broken("amplified to q·ε", sound.present, claim=BenchClaim(rate * inner.epsilon, delta, "q·ε"))
 
 
 def _fixed_sample() -> Iterator[BenchCase]:

@@ -24,6 +24,7 @@ what the hub moves.
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,18 +32,12 @@ import scipy.sparse as sp
 from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning.neighbour_limits import limit_neighbour_weights, limit_neighbours
+from fedgraph.privacy import private_counts
 from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import log_neighbour_cap, neighbour_sum_sensitivity
 from fedgraph.privacy.owned_rows import OwnedRows
-from fedgraph.privacy.private_counts import (
-    ColumnCounts,
-    column_count_sensitivity,
-    count_line,
-    count_positions,
-    widest_count_brackets,
-)
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
@@ -56,7 +51,6 @@ _LONG_BUT_PLAUSIBLE = 2 * _CLIP  # unclipped, and still within the norm that a s
 
 
 def cases() -> Iterator[BenchCase]:
-    """Zero-out, replace, edge; each with its mutants."""
     multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
     claim = BenchClaim.of(Gaussian(multiplier), _DELTA)
     yield from _zero_out(multiplier, claim)
@@ -69,36 +63,27 @@ def cases() -> Iterator[BenchCase]:
 
 
 def _zero_out(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
-    delta_2 = sensitivity_l2(ClippedSum(_CLIP, 4), Relation.NODE_ZERO_OUT)
+    bound, relation = ClippedSum(_CLIP, 4), Relation.NODE_ZERO_OUT
     with_, without = _clipped_sum(_OWN), _clipped_sum(np.zeros(3))
-    along = with_ - without
-
-    def release(value: np.ndarray, std: float) -> BenchSampler:
-        return noisy_sums(value, std, along)
-
-    std = multiplier * delta_2
-    relation = Relation.NODE_ZERO_OUT.value
-    sound = BenchCase("gaussian-sum", relation, claim, release(with_, std), release(without, std), gaussian_lower_bound())
+    std = multiplier * sensitivity_l2(bound, relation)
+    worlds = noisy_sum_worlds(with_, without, std)
+    sound = BenchCase("gaussian-sum", relation.value, claim, *worlds, gaussian_lower_bound())
     yield sound
-    yield sound.broken("noise × ⅔", release(with_, std * 2 / 3), release(without, std * 2 / 3))
-    yield sound.broken("sensitivity halved", release(with_, std / 2), release(without, std / 2))
+    yield sound.broken("noise × ⅔", *noisy_sum_worlds(with_, without, std * 2 / 3))
+    yield sound.broken("sensitivity halved", *noisy_sum_worlds(with_, without, std / 2))
     unclipped = without + _LONG_BUT_PLAUSIBLE * _OWN / np.linalg.norm(_OWN)
-    yield sound.broken("row not clipped", release(ClippedSum(_CLIP, 4).enforce(unclipped), std))
+    yield sound.broken("row not clipped", noisy_sums(bound.enforce(unclipped), std, with_ - without))
 
 
 def _replace(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
-    bound = ClippedSum(_CLIP, 4)
-    one, other = _clipped_sum(_OWN), _clipped_sum(-_OWN)
+    one, other, right = _clipped_sum(_OWN), _clipped_sum(-_OWN), Relation.NODE_REPLACE
 
-    def release(value: np.ndarray, relation: Relation) -> BenchSampler:
-        return noisy_sums(value, multiplier * sensitivity_l2(bound, relation), one - other)
+    def released(priced: Relation) -> tuple[BenchSampler, BenchSampler]:
+        return noisy_sum_worlds(one, other, multiplier * sensitivity_l2(ClippedSum(_CLIP, 4), priced))
 
-    right, wrong = Relation.NODE_REPLACE, Relation.NODE_ZERO_OUT
-    sound = BenchCase(
-        "gaussian-sum-replace", right.value, claim, release(one, right), release(other, right), gaussian_lower_bound()
-    )
+    sound = BenchCase("gaussian-sum-replace", right.value, claim, *released(right), gaussian_lower_bound())
     yield sound
-    yield sound.broken("replace priced as zero-out", release(one, wrong), release(other, wrong))
+    yield sound.broken("replace priced as zero-out", *released(Relation.NODE_ZERO_OUT))
 
 
 def _edge(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
@@ -106,16 +91,12 @@ def _edge(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     path = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]], dtype=float)
     edge = np.zeros((4, 4))
     edge[0, 1] = edge[1, 0] = 1.0
-    with_, without = ((path + edge) @ features).ravel(), (path @ features).ravel()
-
-    def release(value: np.ndarray, delta_2: float) -> BenchSampler:
-        return noisy_sums(value, multiplier * delta_2, with_ - without)
-
-    root = math.sqrt(2)  # an undirected edge changes two rows of AX, each by a unit row of X
-    relation = Relation.EDGE_UNDIRECTED.value
-    sound = BenchCase("edge-aggregate", relation, claim, release(with_, root), release(without, root), gaussian_lower_bound())
+    sums = ((path + edge) @ features).ravel(), (path @ features).ravel()
+    # an undirected edge changes two rows of AX, each by a unit row of X
+    worlds = noisy_sum_worlds(*sums, multiplier * math.sqrt(2))
+    sound = BenchCase("edge-aggregate", Relation.EDGE_UNDIRECTED.value, claim, *worlds, gaussian_lower_bound())
     yield sound
-    yield sound.broken("√2 forgotten", release(with_, 1.0), release(without, 1.0))
+    yield sound.broken("√2 forgotten", *noisy_sum_worlds(*sums, multiplier * 1.0))
 
 
 def _millions(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
@@ -129,15 +110,13 @@ def _millions(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
         return np.asarray(others.astype(dtype) + own.astype(dtype), dtype=np.float64)
 
     there, back = (noisy_sums(value, std, own) for value in (total(np.float64), others))
-    sound = BenchCase(
-        "gaussian-sum-of-millions", Relation.NODE_ZERO_OUT.value, claim, there, back, gaussian_lower_bound(), runs=_RUNS
-    )
+    relation = Relation.NODE_ZERO_OUT.value
+    sound = BenchCase("gaussian-sum-of-millions", relation, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
     yield sound
     yield sound.broken("sum in single precision", noisy_sums(total(np.float32), std, own))
 
 
 def _clipped_sum(own: np.ndarray) -> np.ndarray:
-    """Σ rows, each in its L2 ball; checked against what such a sum can be."""
     rows = [L2Ball(_CLIP).enforce(row) for row in (*_OTHERS, own)]
     return ClippedSum(_CLIP, 4).enforce(np.sum(rows, axis=0))
 
@@ -149,30 +128,30 @@ def noisy_sums(runs: int, rng: np.random.Generator, value: np.ndarray, std: floa
     return np.asarray(GaussianNoise(std).apply(np.broadcast_to(value, (runs, value.size)), rng) @ direction)
 
 
+def noisy_sum_worlds(one: np.ndarray, other: np.ndarray, std: float) -> tuple[BenchSampler, BenchSampler]:
+    """The noisy sums of both worlds, read along the line between them."""
+    return noisy_sums(one, std, one - other), noisy_sums(other, std, one - other)
+
+
 def _degrees() -> Iterator[BenchCase]:
     """The log cap; a rule that is too steep, and the cut that refills, priced as if nothing refilled."""
     multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
     claim, cap = BenchClaim.of(Gaussian(multiplier), _DELTA), log_neighbour_cap(RING_OF_SUMS + 1)
-    there, gone = hub_of_sums(True), hub_of_sums(False)
-    ones, signs = np.ones((RING_OF_SUMS + 1, 1)), np.where(np.arange(RING_OF_SUMS + 1) % 2, 1.0, -1.0)[:, None]
+    hubs, ids, relation = (hub_of_sums(True), hub_of_sums(False)), np.arange(RING_OF_SUMS + 1), Relation.NODE_ZERO_OUT
+    ones, signs = np.ones((ids.size, 1)), np.where(ids % 2, 1.0, -1.0)[:, None]
 
-    def release(one: sp.csr_array, other: sp.csr_array, messages: np.ndarray, std: float) -> tuple[BenchSampler, BenchSampler]:
-        values = [(matrix @ messages)[:RING_OF_SUMS].ravel() for matrix in (one, other)]
-        return noisy_sums(values[0], std, values[0] - values[1]), noisy_sums(values[1], std, values[0] - values[1])
+    def release(graphs: list[sp.csr_array], messages: np.ndarray, std: float) -> tuple[BenchSampler, BenchSampler]:
+        there, gone = ((graph @ messages)[:RING_OF_SUMS].ravel() for graph in graphs)
+        return noisy_sum_worlds(there, gone, std)
 
-    std = multiplier * cap.sensitivity_l2()
-    right = (limit_neighbour_weights(there, cap.factors), limit_neighbour_weights(gone, cap.factors))
-    present, absent = release(*right, ones, std)
-    sound = BenchCase("log-cap-hop", Relation.NODE_ZERO_OUT.value, claim, present, absent, gaussian_lower_bound(), runs=_RUNS)
+    std, steep = multiplier * cap.sensitivity_l2(), np.maximum(0.0, 2 * cap.factors - 1)
+    worlds = release([limit_neighbour_weights(hub, cap.factors) for hub in hubs], ones, std)
+    sound = BenchCase("log-cap-hop", relation.value, claim, *worlds, gaussian_lower_bound(), runs=_RUNS)
     yield sound
-    steep = np.maximum(0.0, 2 * cap.factors - 1)
-    yield sound.broken(
-        "h twice as steep", *release(limit_neighbour_weights(there, steep), limit_neighbour_weights(gone, steep), ones, std)
-    )
-    ids = np.arange(RING_OF_SUMS + 1)
-    cut = (limit_neighbours(there, _PROMISED, ids), limit_neighbours(gone, _PROMISED, ids))
-    claimed = multiplier * neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT, _PROMISED, rows_released=False)
-    yield sound.broken("cut with refill priced as √D", *release(*cut, signs, claimed))
+    yield sound.broken("h twice as steep", *release([limit_neighbour_weights(hub, steep) for hub in hubs], ones, std))
+    claimed = multiplier * neighbour_sum_sensitivity(relation, _PROMISED, rows_released=False)
+    cut = release([limit_neighbours(hub, _PROMISED, ids) for hub in hubs], signs, claimed)
+    yield sound.broken("cut with refill priced as √D", *cut)
 
 
 def hub_of_sums(there: bool) -> sp.csr_array:
@@ -193,22 +172,20 @@ _PERSON, _ANOTHER = np.array([40.0, 5e4, 0.3]), np.array([-40.0, -5e4, -0.3])
 def _columns() -> Iterator[BenchCase]:
     """Zero-out and replace; each with a price that forgets something."""
     multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
-    claim, bound = BenchClaim.of(Gaussian(multiplier), _DELTA), ColumnCounts(3, 4, pooled=False)
+    claim, bound = BenchClaim.of(Gaussian(multiplier), _DELTA), private_counts.ColumnCounts(3, 4, pooled=False)
 
     def counted(own: np.ndarray) -> np.ndarray:
-        return bound.enforce(count_positions(count_line(np.vstack([_PEOPLE, own])), widest_count_brackets(3)))
+        line, brackets = private_counts.count_line(np.vstack([_PEOPLE, own])), private_counts.widest_count_brackets(3)
+        return bound.enforce(private_counts.count_positions(line, brackets)).ravel()
 
     for relation, other in ((Relation.NODE_ZERO_OUT, np.full(3, np.nan)), (Relation.NODE_REPLACE, _ANOTHER)):
-        one, two = counted(_PERSON), counted(other)
-
-        def release(delta_2: float, one: np.ndarray = one, two: np.ndarray = two) -> tuple[BenchSampler, BenchSampler]:
-            return tuple(noisy_sums(value.ravel(), multiplier * delta_2, (one - two).ravel()) for value in (one, two))  # type: ignore
-
-        right = column_count_sensitivity(bound, relation)
-        sound = BenchCase(f"column-counts-{relation.value}", relation.value, claim, *release(right), gaussian_lower_bound())
+        release = partial(noisy_sum_worlds, counted(_PERSON), counted(other))
+        right = private_counts.column_count_sensitivity(bound, relation)
+        name, worlds = f"column-counts-{relation.value}", release(multiplier * right)
+        sound = BenchCase(name, relation.value, claim, *worlds, gaussian_lower_bound())
         yield sound
-        yield sound.broken("noise × ⅔", *release(right * 2 / 3))
-        yield sound.broken("columns counted as one", *release(right / 3**0.5))
+        yield sound.broken("noise × ⅔", *release(multiplier * (right * 2 / 3)))
+        yield sound.broken("columns counted as one", *release(multiplier * (right / 3**0.5)))
 
 
 def _owners(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
@@ -220,9 +197,7 @@ def _owners(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
 
     def released(counted: OwnedRows, priced: float) -> tuple[BenchSampler, BenchSampler]:
         with_, without = counted.enforce(np.concatenate([others, own])), counted.enforce(others)
-        return noisy_sums(with_, multiplier * priced, with_ - without), noisy_sums(
-            without, multiplier * priced, with_ - without
-        )
+        return noisy_sum_worlds(with_, without, multiplier * priced)
 
     delta_2 = bound.sensitivity_l2(Relation.NODE_LINKS)
     sound = BenchCase("owned-records", Relation.NODE_LINKS.value, claim, *released(bound, delta_2), gaussian_lower_bound())

@@ -62,14 +62,18 @@ def guard_command(act: Callable[[], int]) -> int:
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _say(f"fedgraph: {where}{error.strerror or error}; finished cells are kept: --resume goes on", 1)
+        return _say(_noted(f"fedgraph: {where}{error.strerror or error}", error), 1)
     except MemoryError as error:
-        why = str(error) or "no size told"
-        return _say(f"fedgraph: not enough memory ({why}); finished cells are kept: --resume goes on", 1)
+        return _say(_noted(f"fedgraph: not enough memory ({str(error) or 'no size told'})", error), 1)
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
         return _say(f"fedgraph: unforeseen {type(error).__name__}: {error}; {_TRACEBACK}=1 shows where", 1)
+
+
+def _noted(said: str, error: Exception) -> str:
+    """``said`` and what a command added to the error (``Exception.add_note``)."""
+    return "; ".join((said, *getattr(error, "__notes__", ())))
 
 
 def _terminated(number: int, frame: object) -> None:

@@ -31,7 +31,9 @@ _EDGES, _ROWS, _SIDES = nt.Array(nt.float32, 2, "C"), nt.Array(nt.float32, 3, "C
 
 @compiled(nt.void(_INTS, _INTS, _THREE, _TWO, _TWO, _TWO, nt.float32, _EDGES, _ROWS))
 def _attend(start, column, x, source, target, kept, slope, share, out):  # type: ignore[no-untyped-def]
-    """share [m, heads] and out [n, heads, k], which is zero at first, are written; the rest as in ``_attend_along_edges``."""
+    """share [m, heads] and out [n, heads, k], which is zero at first, are written. x: [n, heads, k]; source and target:
+    [n, heads]; kept: [m, heads], what dropout leaves of each share; slope: of the leaky ReLU.
+    """
     heads, width = x.shape[1], x.shape[2]
     for i in range(out.shape[0]):
         for h in range(heads):
@@ -102,16 +104,6 @@ class _Attention(torch.autograd.Function):
         return (*(torch.from_numpy(f) for f in found), None, None, None)
 
 
-def _attend_along_edges(
-    rows: _Rows, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor, kept: torch.Tensor, slope: float
-) -> torch.Tensor:
-    """float32 [n, heads, k]. x: [n, heads, k]; source, target: [n, heads]; kept: [m, heads], what dropout leaves of each share,
-    by the order of ``rows``; slope: of the leaky ReLU. On a CPU only.
-    """
-    found: torch.Tensor = _Attention.apply(x, source, target, rows, kept, slope)  # type: ignore[no-untyped-call]
-    return found
-
-
 _Pair = tuple[torch.Tensor, torch.Tensor]
 
 _MADE = WeakTensorKeyDictionary()  # edges → {what: (matrix, its transpose), or CSR rows}, while somebody holds the edges
@@ -138,20 +130,25 @@ def multiply_along_edges(matrix: _Pair, x: torch.Tensor) -> torch.Tensor:
 
 def normalise_along_edges(edges: torch.Tensor, num_nodes: int) -> _Pair:
     """D^{-1/2} (A + I) D^{-1/2} of edges int64 [2, m] (source, target); a self-loop that is there is kept, not doubled."""
-    found: _Pair = _kept(edges, "normalised", lambda: _pair(_symmetric(_adjacency(edges, num_nodes))))
+
+    def make() -> _Pair:
+        adjacency = _adjacency(edges, num_nodes)
+        whole = adjacency + sp.diags_array((adjacency.diagonal() == 0).astype(np.float64))
+        scale = sp.diags_array(1 / np.sqrt(np.asarray(whole.sum(axis=1)).ravel()))
+        return _pair(sp.csr_array(scale @ whole @ scale))
+
+    found: _Pair = _kept(edges, "normalised", make)
     return found
 
 
-def _with_loops(edges: torch.Tensor, num_nodes: int) -> _Rows:
+def _incoming(edges: torch.Tensor, num_nodes: int) -> _Rows:
     """The sources of each node's incoming edges, itself among them once."""
-    found: _Rows = _kept(edges, "with loops", lambda: _incoming(edges, num_nodes))
-    return found
+    adjacency = sp.csr_array(_adjacency(edges, num_nodes) + sp.eye_array(num_nodes))
+    return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
 
 
 def _kept(edges: torch.Tensor, what: str, make: Callable[[], Any]) -> Any:
-    if edges not in _MADE:
-        _MADE[edges] = {}
-    kept: dict[str, Any] = _MADE[edges]
+    kept: dict[str, Any] = _MADE.setdefault(edges, {})  # type: ignore[no-untyped-call]
     if what not in kept:
         kept[what] = make()
     return kept[what]
@@ -164,18 +161,6 @@ def _adjacency(edges: torch.Tensor, num_nodes: int) -> sp.csr_array:
 
 def _pair(matrix: sp.csr_array) -> _Pair:
     return to_torch_matrix(matrix), to_torch_matrix(sp.csr_array(matrix.T.tocsr()))
-
-
-def _incoming(edges: torch.Tensor, num_nodes: int) -> _Rows:
-    adjacency = sp.csr_array(_adjacency(edges, num_nodes) + sp.eye_array(num_nodes))
-    return adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
-
-
-def _symmetric(adjacency: sp.csr_array) -> sp.csr_array:
-    loops = (adjacency.diagonal() == 0).astype(np.float64)
-    whole = adjacency + sp.diags_array(loops)
-    scale = sp.diags_array(1 / np.sqrt(np.asarray(whole.sum(axis=1)).ravel()))
-    return sp.csr_array(scale @ whole @ scale)
 
 
 class _Layer(nn.Module):
@@ -212,10 +197,10 @@ class _EdgeAttention(_Layer):
         rows = layer.lin(x).view(-1, layer.heads, layer.out_channels)
         if rows.is_cuda:
             return torch.as_tensor(layer(x, edges))
-        incoming = _with_loops(edges, len(rows))
+        incoming: _Rows = _kept(edges, "with loops", lambda: _incoming(edges, len(rows)))
         source, target = (rows * layer.att_src).sum(dim=-1), (rows * layer.att_dst).sum(dim=-1)
         kept = functional.dropout(torch.ones(incoming[1].size, layer.heads), p=layer.dropout, training=self.training)
-        found = _attend_along_edges(incoming, rows, source, target, kept, layer.negative_slope)
+        found = _Attention.apply(rows, source, target, incoming, kept, layer.negative_slope)  # type: ignore[no-untyped-call]
         found = found.flatten(1) if layer.concat else found.mean(dim=1)
         return torch.as_tensor(found + layer.bias)
 

@@ -207,15 +207,12 @@ def take_fitting_step(
 
 
 def score_after_fitting(network: torch.nn.Module, vector: np.ndarray, given: FittingInputs) -> np.ndarray:
-    """Scores without dropout and with the running statistics.
+    """Scores without dropout and with the running statistics: float32 [n, c].
 
     Args:
         network: Overwritten by ``vector``.
         vector: float32 [p], parameters and running statistics.
         given: The graph.
-
-    Returns:
-        float32 [n, c].
     """
     write_fitting_vector(network, vector)
     network.eval()
@@ -234,23 +231,18 @@ def write_fitting_vector(network: torch.nn.Module, vector: np.ndarray) -> None:
         network: It is overwritten.
         vector: float [p], parameters and running statistics.
     """
-    at = 0
+    tensors = _tensors(network)
+    flat = torch.tensor(np.array(vector, dtype=np.float32))
     with torch.no_grad():
-        for tensor in _tensors(network):
-            part = np.array(vector[at : at + tensor.numel()], dtype=np.float32)
-            tensor.copy_(torch.from_numpy(part).view_as(tensor))
-            at += tensor.numel()
+        for tensor, part in zip(tensors, torch.split(flat, [t.numel() for t in tensors]), strict=True):
+            tensor.copy_(part.view_as(tensor))
 
 
 def _parts(network: torch.nn.Module, flat: np.ndarray) -> list[torch.Tensor]:
     """One tensor per learnt parameter, cut from a vector over all tensors."""
-    found, at = [], 0
-    for p in network.parameters():
-        if p.requires_grad:
-            part = np.array(flat[at : at + p.numel()], dtype=np.float32)
-            found.append(torch.from_numpy(part).to(p.device).view_as(p))
-        at += p.numel()
-    return found
+    tensors = _tensors(network)
+    cut = torch.split(torch.tensor(np.asarray(flat, dtype=np.float32)), [t.numel() for t in tensors])
+    return [part.clone().to(t.device).view_as(t) for t, part in zip(tensors, cut, strict=True) if t.requires_grad]
 
 
 def _joined(network: torch.nn.Module, parts: list[torch.Tensor]) -> np.ndarray:

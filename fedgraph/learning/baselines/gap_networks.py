@@ -1,4 +1,6 @@
-"""The two networks of GAP as its released code trains them (Sajadmanesh et al., USENIX Security 2023; github.com/sisaman/GAP).
+"""The networks of GAP and ProGAP as their released code trains them.
+
+**GAP** (Sajadmanesh et al., USENIX Security 2023; github.com/sisaman/GAP):
 
 * **Encoder**: x → linear → batch norm → SELU → linear → unit length. These rows are what is aggregated. They are signed, since
   nothing follows the second linear map: rows after a ReLU are positive, so as unit vectors they look much alike. To be
@@ -7,8 +9,18 @@
 
 16 units, full-batch Adam with step size 0.01 and no decay, 100 steps; of all steps the one that is best on validation nodes
 counts. At edge level features and labels are public, so batch norm and the validation nodes read no private value.
+
+**ProGAP**: the network grows by one part with every aggregation (Sajadmanesh & Gatica-Perez, WSDM 2024). Stage s reads x₀
+(features) and the noisy sums x₁ … x_s:
+
+    base_k(x_k) = batch norm(SELU(linear(x_k)));     scores = head_s([base₀(x₀) … base_s(x_s)] / norm)
+
+Every stage begins with the bases that the stage before left, a new base and a new head, and trains them all, as in the released
+code (github.com/sisaman/ProGAP, with one layer per base and per head and its joining ``cat``). What is aggregated next is
+base_s(x_s), of unit length.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -63,13 +75,9 @@ class _ClassifierNetwork(nn.Module):
 
 def train_gap_network_encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
     """Parameters of the trained encoder, flat float32."""
-    given = gap_network_inputs(sparse_network_rows(unit_matrix_rows(public.features)))
-
-    def make() -> nn.Module:
-        return _EncoderNetwork(public.num_features, hidden, public.num_classes)
-
-    seed = int(rng.integers(2**31))
-    return train_best_gap_network(make, given, public.labels, split_for_gap_network(public.labels, rng), epochs, seed)
+    make = functools.partial(_EncoderNetwork, public.num_features, hidden, public.num_classes)
+    seed, chooses = int(rng.integers(2**31)), split_for_gap_network(public.labels, rng)
+    return train_best_gap_network(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
 
 
 def encode_with_gap_network(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
@@ -78,7 +86,7 @@ def encode_with_gap_network(parameters: np.ndarray, public: Graph, hidden: int) 
     fitting.write_fitting_vector(network, parameters)
     network.eval()
     with torch.no_grad():
-        return np.asarray(network.rows(sparse_network_rows(unit_matrix_rows(public.features))).cpu().numpy())
+        return np.asarray(network.rows(_feature_inputs(public).x).cpu().numpy())
 
 
 def score_with_gap_network(trained: HopNetworkShape, inputs: Sequence[np.ndarray]) -> np.ndarray:
@@ -106,10 +114,7 @@ def train_gap_network_classifier(
         rng: Draws the initial parameters and the validation nodes.
     """
     widths = tuple(rows.shape[1] for rows in inputs)
-
-    def make() -> nn.Module:
-        return _ClassifierNetwork(widths, hidden, num_classes)
-
+    make = functools.partial(_ClassifierNetwork, widths, hidden, num_classes)
     seed = int(rng.integers(2**31))
     found = train_best_gap_network(make, _side_by_side(inputs), labels, split_for_gap_network(labels, rng), epochs, seed)
     return HopNetworkShape(widths, hidden, num_classes, found)
@@ -117,27 +122,24 @@ def train_gap_network_classifier(
 
 def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.FittingInputs:
     rows = np.concatenate(inputs, axis=1).astype(np.float32)
-    return gap_network_inputs(torch.tensor(rows, device=torch_device()))
+    return _inputs(torch.tensor(rows, device=torch_device()))
 
 
-def gap_network_inputs(x: torch.Tensor) -> fitting.FittingInputs:
-    """What a network that reads no edge is called with.
+def _feature_inputs(public: Graph) -> fitting.FittingInputs:
+    return _inputs(sparse_network_rows(unit_matrix_rows(public.features)))
 
-    Args:
-        x: float32 [n, d].
-    """
+
+def _inputs(x: torch.Tensor) -> fitting.FittingInputs:
+    """What a network that reads no edge is called with. x: float32 [n, d]."""
     return fitting.FittingInputs(x, torch.zeros((2, 0), dtype=torch.int64, device=torch_device()))
 
 
 def split_for_gap_network(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw the labelled nodes that choose the step.
+    """Draw the labelled nodes that choose the step: bool [n].
 
     Args:
         labels: int64 [n], −1 where unknown.
         rng: Draws each with chance ``_VALIDATION``.
-
-    Returns:
-        bool [n].
     """
     return (rng.random(labels.size) < _VALIDATION) & (labels >= 0)
 
@@ -165,3 +167,90 @@ def train_best_gap_network(
         if right > most:
             chosen, most = now.vector, right
     return chosen
+
+
+class _Progressive(nn.Module):
+    """[n, c] scores of the last stage; sums: x₁ … x_s, [n, hidden] each."""
+
+    def __init__(self, num_features: int, hidden: int, num_classes: int, sums: Sequence[torch.Tensor]) -> None:
+        super().__init__()
+        widths = (num_features, *(hidden for _ in sums))
+        self.sums = list(sums)
+        self.bases = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, hidden), nn.SELU(), nn.BatchNorm1d(hidden)) for width in widths
+        )
+        self.head = nn.Linear(hidden * len(widths), num_classes)
+
+    def rows(self, x: torch.Tensor) -> list[torch.Tensor]:
+        """base_k(x_k) for every k, [n, hidden] each."""
+        return [base(given) for base, given in zip(self.bases, (x, *self.sums), strict=True)]
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.head(functional.normalize(torch.cat(self.rows(x), dim=-1), dim=-1))
+        return scores
+
+
+def train_progressive_stage(
+    before: np.ndarray | None,
+    public: Graph,
+    sums: Sequence[np.ndarray],
+    chooses: np.ndarray,
+    hidden: int,
+    epochs: int,
+    seed: int,
+) -> np.ndarray:
+    """Parameters of stage s = len(sums): flat float32.
+
+    Args:
+        before: Those of stage s − 1, flat float32; None at s = 0.
+        public: A graph whose features and labels are public.
+        sums: x₁ … x_s, float [n, hidden] each.
+        chooses: bool [n], labels that are held out.
+        hidden: Units.
+        epochs: Steps of Adam.
+        seed: Of what is new in this stage.
+    """
+
+    def make() -> nn.Module:
+        network = _progressive(public, sums, hidden)
+        if before is not None:
+            smaller = _progressive(public, sums[:-1], hidden)
+            fitting.write_fitting_vector(smaller, before)
+            for mine, theirs in zip(network.bases, smaller.bases, strict=False):
+                mine.load_state_dict(theirs.state_dict())
+        return network
+
+    return train_best_gap_network(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
+
+
+def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
+    """What is aggregated after stage s = len(sums): float32 [n, hidden].
+
+    Args:
+        parameters: Of the stage.
+        public: The graph.
+        sums: x₁ … x_s, float [n, hidden] each.
+        hidden: Units.
+    """
+    network = _progressive(public, sums, hidden)
+    fitting.write_fitting_vector(network, parameters)
+    network.eval()
+    with torch.no_grad():
+        return np.asarray(network.rows(_feature_inputs(public).x)[-1].cpu().numpy())
+
+
+def score_progressive_stage(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
+    """Scores of stage s = len(sums): float32 [n, c].
+
+    Args:
+        parameters: Of the stage.
+        public: The graph.
+        sums: x₁ … x_s, float [n, hidden] each.
+        hidden: Units.
+    """
+    return fitting.score_after_fitting(_progressive(public, sums, hidden), parameters, _feature_inputs(public))
+
+
+def _progressive(public: Graph, sums: Sequence[np.ndarray], hidden: int) -> _Progressive:
+    given = [torch.tensor(s, dtype=torch.float32, device=torch_device()) for s in sums]
+    return _Progressive(public.num_features, hidden, public.num_classes, given).to(torch_device())

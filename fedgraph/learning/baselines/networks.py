@@ -24,8 +24,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fedgraph.learning.baselines import along_edges
-from fedgraph.learning.baselines.along_edges import sum_along_edges
+from fedgraph.learning.baselines.along_edges import multiply_along_edges, normalise_along_edges, sum_along_edges
 from fedgraph.learning.baselines.network_shapes import NETWORK_SHAPE_PREFIX, NetworkShape
 from fedgraph.learning.layers.torch_matrices import to_torch_matrix, torch_device
 
@@ -36,13 +35,7 @@ _SHAPE = {  # what may be asked without making the dense matrix
 
 
 class _SparseRows(torch.Tensor):
-    """float32 [n, d], made by ``sparse_network_rows``.
-
-    Attributes:
-        forwards: CSR of the matrix.
-        backwards: CSR of its transpose.
-        order: int64 [nnz], where each non-zero of ``backwards`` is in ``forwards``.
-    """
+    """float32 [n, d]: CSR of the matrix, of its transpose, and where each non-zero of ``backwards`` is in ``forwards``."""
 
     forwards: torch.Tensor
     backwards: torch.Tensor
@@ -54,7 +47,7 @@ class _SparseRows(torch.Tensor):
         if function is functional.linear and isinstance(given[0], _SparseRows):
             rows, weight, bias = (*given, named.get("bias"))[:3]
             with torch._C.DisableTorchFunctionSubclass():  # the backward pass of torch is ten times slower than this one
-                found = along_edges.multiply_along_edges((rows.forwards, rows.backwards), weight.T)
+                found = multiply_along_edges((rows.forwards, rows.backwards), weight.T)
                 return found if bias is None else found + bias
         if function is functional.dropout and isinstance(given[0], _SparseRows):
             share = named.get("p", given[1] if len(given) > 1 else 0.5)
@@ -155,10 +148,10 @@ class _Spread(nn.Module):
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
         rows = self.mlp(x)
-        hat = along_edges.normalise_along_edges(edges, len(rows))
+        hat = normalise_along_edges(edges, len(rows))
         found = self.gamma[0] * rows
         for gamma in self.gamma[1:]:
-            rows = along_edges.multiply_along_edges(hat, rows)
+            rows = multiply_along_edges(hat, rows)
             found = found + gamma * rows
         return torch.as_tensor(found)
 
@@ -202,7 +195,7 @@ def _short(shape: NetworkShape) -> nn.Module:
 def _dotted(shape: NetworkShape) -> nn.Module:
     """``ValueError`` for a name that is no network, or arguments it does not take."""
     module, _, name = shape.model.rpartition(".")
-    _torch_geometric()
+    pyg = _torch_geometric()
     try:
         kind = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
@@ -222,16 +215,13 @@ def _dotted(shape: NetworkShape) -> nn.Module:
     if not {"in_channels", "out_channels"} <= set(known) | set(shape.arguments):
         raise ValueError(f"{shape.model} does not take in_channels and out_channels, so it cannot name classes")
     try:
-        taken = {k: v for k, v in own.items() if k in known or (k == "dropout" and _basic(kind))}
+        basic = issubclass(kind, pyg.models.basic_gnn.BasicGNN)
+        taken = {k: v for k, v in own.items() if k in known or (k == "dropout" and basic)}
         found = kind(**taken | dict(shape.arguments))
     except (TypeError, ValueError, AssertionError, KeyError) as error:
         raise ValueError(f"{shape.model} with arguments {dict(shape.arguments)}: {error}") from None
     assert isinstance(found, nn.Module)
     return found
-
-
-def _basic(kind: type) -> bool:
-    return issubclass(kind, _torch_geometric().models.basic_gnn.BasicGNN)
 
 
 def require_callable_network(model: str, arguments: Mapping[str, Any]) -> None:

@@ -4,6 +4,8 @@ What a node changes in the sum is proven in ``privacy.neighbour_sums`` from two 
 neighbours' part of a row has norm at most 1, and the weights that read it have Frobenius norm at most ``bound``.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
@@ -61,61 +63,42 @@ def clip_neighbour_rows(
     Returns:
         Flat float64 [num_parameters].
     """
-    error = _errors(layout, vector, inputs, labels, clip, bound)
-    return np.concatenate([(inputs.T @ error).ravel(), error.sum(axis=0)])
+    return neighbour_row_gradients(layout, vector, inputs, labels, clip, bound).total()
 
 
-def multiply_neighbour_rows_rest(
-    layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float,
-    message: np.ndarray, weights: np.ndarray,
-) -> np.ndarray:  # fmt: skip
-    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i: what a sum holds beyond what is known.
+@dataclass(frozen=True, eq=False)
+class NeighbourRowGradients:
+    """The clipped gradients of all rows, each the outer product of (its inputs, 1) and its errors.
 
-    Args:
-        layout: As in ``clip_neighbour_rows``, and so are the next five.
-        vector: [num_parameters].
+    Attributes:
         inputs: float64 [n, 2d].
-        labels: int64 [n].
-        clip: C.
-        bound: Of the neighbours' weights.
-        message: Flat [num_parameters], such as a noisy ``clip_neighbour_rows``.
-        weights: float [n], how much of each row to take off.
-
-    Returns:
-        float64 [n].
+        errors: float64 [n, c].
     """
-    d, c = layout.shapes[0]
-    error = _errors(layout, vector, inputs, labels, clip, bound)
-    known = error * weights[:, None]
-    beyond = message[: d * c].reshape(d, c) - inputs.T @ known
-    return np.asarray(((inputs @ beyond + message[d * c :] - known.sum(axis=0)) * error).sum(axis=1))
+
+    inputs: np.ndarray
+    errors: np.ndarray
+
+    def total(self) -> np.ndarray:
+        """Their sum, flat [num_parameters]."""
+        return np.concatenate([(self.inputs.T @ self.errors).ravel(), self.errors.sum(axis=0)])
+
+    def left_over_products(self, message: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """As ``PerSampleGradients.left_over_products``."""
+        known = self.errors * weights[:, None]
+        split = self.inputs.shape[1] * self.errors.shape[1]
+        beyond = message[:split].reshape(self.inputs.shape[1], -1) - self.inputs.T @ known
+        return np.asarray(((self.inputs @ beyond + message[split:] - known.sum(axis=0)) * self.errors).sum(axis=1))
+
+    def products(self, of: np.ndarray) -> np.ndarray:
+        """As ``PerSampleGradients.products``."""
+        error, rows = self.errors[of], self.inputs[of]
+        return np.asarray((rows @ rows.T + 1.0) * (error @ error.T))
 
 
-def multiply_clipped_neighbour_rows(
-    layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float, of: np.ndarray
-) -> np.ndarray:
-    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``.
-
-    Args:
-        layout: As in ``clip_neighbour_rows``, and so are the next five.
-        vector: [num_parameters].
-        inputs: float64 [n, 2d].
-        labels: int64 [n].
-        clip: C.
-        bound: Of the neighbours' weights.
-        of: int64 [m], numbers of rows.
-
-    Returns:
-        float64 [m, m].
-    """
-    error, rows = _errors(layout, vector, inputs, labels, clip, bound)[of], inputs[of]
-    return np.asarray((rows @ rows.T + 1.0) * (error @ error.T))
-
-
-def _errors(
+def neighbour_row_gradients(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
-) -> np.ndarray:
-    """float64 [n, c]: ∂loss/∂scores of each row, scaled so that its whole gradient is clipped."""
+) -> NeighbourRowGradients:
+    """The clipped gradients of all rows. Arguments: as in ``clip_neighbour_rows``."""
     d, c = layout.shapes[0]
     theta = limit_neighbour_rows_weights(layout, vector.astype(np.float64), bound)
     error = softmax(inputs @ theta[: d * c].reshape(d, c) + theta[d * c :], axis=1)
@@ -124,4 +107,4 @@ def _errors(
     norms = np.sqrt((np.square(inputs).sum(axis=1) + 1.0) * np.square(error).sum(axis=1))
     limit = clip * per_sample_room(len(labels))[1]
     error *= np.where(np.isfinite(norms), np.minimum(1.0, limit / np.maximum(norms, 1e-30)), 0.0)[:, None]
-    return np.asarray(error)
+    return NeighbourRowGradients(inputs, np.asarray(error))

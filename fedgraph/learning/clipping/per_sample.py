@@ -16,26 +16,10 @@ number of rows: norms and sums are in double precision, and rows are clipped to 
 | > C | scaled to norm C |
 | NaN, ∞ | 0 |
 
-**Rounding**, here and in the other files of this folder. A row's gradient gᵢ is a sum of products of single-precision
-numbers; as real numbers those products are exact. Rows are scaled so that ‖gᵢ‖ ≤ c, and everything after that is done in
-double precision, unit roundoff u = 2⁻⁵³.
-
-**Theorem.** Let no product pass through more than m = 2n + 64 roundings on its way into the sum Ŝ, in any order, blocked,
-threaded or fused, and let the lengths of each row's products add up to at most κc. Then (Higham 2002, Lemma 3.1)
-
-    ‖Ŝ − Σᵢ gᵢ‖ ≤ γ·κ·n·c,   γ = mu/(1 − mu),      so      ‖Ŝ − Ŝ'‖ ≤ c·(1 + 2γκn)
-
-for sums that differ in one row (2c instead of c where it is replaced, (2k − 1)c where k rows change). Stored in single
-precision a sum of norm at most 1.01·n·c moves by 2⁻²⁴ of that in either world, 2.02·n·2⁻²⁴·c together. ``per_sample_room``
-returns the share of the clip that c may be, so that stored sums differ by at most the clip. Up to 4,096 rows they are stored in
-single precision (which costs 0.05 % of the clip), beyond in double precision.
-
-κ = 1 where a row's gradient is one outer product per layer. Where it adds several (a node and its neighbours), they may
-cancel: the length of the sum is small, but its rounding is not. There κ = ``PER_SAMPLE_SPREAD``, and a row whose products are
-longer than κ times its clip is scaled by them instead of by its norm; that needs 98 % of it to cancel.
-
-**What is assumed.** A row's own numbers (activations, errors) are functions of this row and of public shapes alone, which
-holds for products of a matrix with a matrix, row by row. Underflow (numbers below 10⁻³⁸) is not counted.
+**Rounding**, here and in the other files of this folder: rows are clipped to a share of C (``per_sample_room``), so that sums
+stored in single (up to 4,096 rows) or double precision differ by at most C. κ bounds the lengths of a row's products in units
+of its clip: 1 where its gradient is one outer product per layer, ``PER_SAMPLE_SPREAD`` where several may cancel. The theorem
+and what it assumes: ``docs/proofs.md``.
 
 **Edge cases.** More rows than the theorem has room for (``per_sample_room`` below one half: 4·10⁷ rows at κ = 1, 5·10⁶ at κ =
 64) → ``DataError``.
@@ -43,8 +27,9 @@ holds for products of a matrix with a matrix, row by row. Underflow (numbers bel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -52,6 +37,7 @@ from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import (
     Layout,
+    cut_layout_layers,
     forward_layout,
     layout_output_errors,
     layout_relu_errors,
@@ -61,9 +47,7 @@ from fedgraph.learning.layers.torch_matrices import TorchMatrix
 
 PER_SAMPLE_SPREAD = 64.0
 _SINGLE = 4096  # rows up to which a sum is stored in single precision
-PER_SAMPLE_NORM_ROUNDING = (
-    2.0**-34
-)  # what is added to a squared norm, in units of the squared length of all products: covers its rounding
+PER_SAMPLE_NORM_ROUNDING = 2.0**-34  # what covers the rounding of a squared norm, in squared lengths of all its products
 _ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 
@@ -85,6 +69,22 @@ def per_sample_room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
     return dtype, (1 - _ROW) / (1 + added)
 
 
+class HiddenUnits(TorchMatrix):
+    """What a layer reads of the layer before it; NaN and ±∞ count as zero, but not in the norms, so such a row is zero.
+
+    Args:
+        units: [n, width].
+    """
+
+    def __init__(self, units: torch.Tensor) -> None:
+        self.units, self.forward = units, zero_infinite_per_sample(units)
+        self.transposed = self.forward.T
+
+    @cached_property
+    def squared_norms(self) -> torch.Tensor:  # type: ignore[override]
+        return self.units.double().square().sum(dim=1)
+
+
 @dataclass(frozen=True, eq=False)
 class PerSampleGradients:
     """The gradients of all rows: of each weight matrix the outer product of what it reads of a row and what it is off by.
@@ -95,7 +95,7 @@ class PerSampleGradients:
         bias_scale: The constant that every bias is multiplied by.
     """
 
-    inputs: Sequence[TorchMatrix | torch.Tensor]
+    inputs: Sequence[TorchMatrix]
     errors: Sequence[torch.Tensor]
     bias_scale: float = 1.0
 
@@ -106,8 +106,7 @@ class PerSampleGradients:
         errors = [e.double() for e in self.errors]
         squared = torch.zeros(len(errors[0]), dtype=torch.float64, device=errors[0].device)
         for given, e in zip(self.inputs, errors, strict=True):
-            lengths = given.squared_norms if isinstance(given, TorchMatrix) else given.double().square().sum(dim=1)
-            squared += (lengths + self.bias_scale**2) * e.square().sum(dim=1)
+            squared += (given.squared_norms + self.bias_scale**2) * e.square().sum(dim=1)
         scale = per_sample_scales(torch.sqrt(squared), clip * per_sample_room(len(squared))[1])
         return replace(self, errors=[zero_infinite_per_sample(e * scale[:, None]) for e in errors])
 
@@ -115,8 +114,7 @@ class PerSampleGradients:
         """The gradient of Σ_rows loss, flat, in the precision of ``errors``."""
         parts: list[torch.Tensor] = []
         for given, e in zip(self.inputs, self.errors, strict=True):
-            weight = given.gradient(e) if isinstance(given, TorchMatrix) else zero_infinite_per_sample(given).to(e.dtype).T @ e
-            parts += [weight.reshape(-1), self.bias_scale * e.sum(dim=0)]
+            parts += [given.gradient(e).reshape(-1), self.bias_scale * e.sum(dim=0)]
         return torch.cat(parts).cpu().numpy()
 
     def clipped_sum(self, clip: float | None) -> np.ndarray:
@@ -124,44 +122,39 @@ class PerSampleGradients:
         dtype = np.float32 if clip is None else per_sample_room(len(self.errors[0]))[0]
         return self.clipped(clip).total().astype(dtype, copy=False)
 
-    def left_over_products(
-        self,
-        layers: Callable[[torch.Tensor], Sequence[tuple[torch.Tensor, torch.Tensor]]],
-        message: np.ndarray,
-        weights: np.ndarray,
-    ) -> np.ndarray:
-        """⟨∇ᵢ, message − Σ_k weights_k ∇_k⟩ of each row i, float64 [n].
+    def left_over_products(self, message: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """⟨∇ᵢ, message − Σ_k weights_k ∇_k⟩ of each row i, float64 [n]: what a sum holds beyond what is known.
 
         Args:
-            layers: Cuts a flat vector into (weight, scaled bias) of each layer.
-            message: Flat [num_parameters].
-            weights: float [n].
+            message: Flat [num_parameters], such as a noisy ``clipped_sum``.
+            weights: float [n], how much of each row to take off.
         """
         device = self.errors[0].device
         known = torch.tensor(weights, dtype=self.errors[0].dtype, device=device)[:, None]
         beyond = message - replace(self, errors=[e * known for e in self.errors]).total()
+        shapes = [(given.forward.shape[1], e.shape[1]) for given, e in zip(self.inputs, self.errors, strict=True)]
         found = torch.zeros(len(weights), dtype=torch.float64, device=device)
-        for given, (weight, bias), e in zip(self.inputs, layers(put_layout_on_device(beyond)), self.errors, strict=True):
-            reached = given @ weight if isinstance(given, TorchMatrix) else zero_infinite_per_sample(given) @ weight
-            found += ((reached + bias).double() * e).sum(dim=1)
+        layers = cut_layout_layers(put_layout_on_device(beyond), shapes)
+        for given, (weight, bias), e in zip(self.inputs, layers, self.errors, strict=True):
+            found += ((given @ weight + self.bias_scale * bias).double() * e).sum(dim=1)
         return found.cpu().numpy()
 
     def products(self, known: Sequence[np.ndarray], of: np.ndarray) -> np.ndarray:
         """⟨∇ⱼ, ∇ₖ⟩ for the rows j, k in ``of``, float64 [m, m].
 
         Args:
-            known: ``overlap_per_sample`` of each of the ``TorchMatrix`` among the inputs.
+            known: ``overlap_per_sample`` of each input that is no ``HiddenUnits``; a caller may keep it.
             of: int64 [m], numbers of rows.
         """
         rest = iter(known)
         found = np.zeros((of.size, of.size))
         for given, e in zip(self.inputs, self.errors, strict=True):
             own = e[of].double().cpu().numpy()
-            if isinstance(given, TorchMatrix):
-                inner = next(rest)
-            else:
-                units = zero_infinite_per_sample(given)[of].double().cpu().numpy()
+            if isinstance(given, HiddenUnits):
+                units = given.forward[of].double().cpu().numpy()
                 inner = units @ units.T
+            else:
+                inner = next(rest)
             found += (inner + self.bias_scale**2) * (own @ own.T)
         return found
 
@@ -182,70 +175,15 @@ def clip_per_sample(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: 
     Raises:
         DataError: There are more rows than ``per_sample_room`` allows.
     """
-    return _gradients(layout, vector, x, labels).clipped_sum(clip)
-
-
-def multiply_per_sample_rest(
-    layout: Layout,
-    vector: np.ndarray,
-    x: TorchMatrix,
-    labels: torch.Tensor,
-    clip: float | None,
-    message: np.ndarray,
-    weights: np.ndarray,
-) -> np.ndarray:
-    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i: what a sum holds beyond what is known.
-
-    Args:
-        layout: As in ``clip_per_sample``, and so are the next four.
-        vector: [num_parameters].
-        x: Rows [n, d].
-        labels: int64 [n].
-        clip: C, or None.
-        message: Flat [num_parameters], such as a noisy ``clip_per_sample``.
-        weights: float [n], how much of each row to take off.
-
-    Returns:
-        float64 [n].
-    """
-    return _gradients(layout, vector, x, labels).clipped(clip).left_over_products(layout.layers, message, weights)
-
-
-def multiply_per_sample(
-    layout: Layout,
-    vector: np.ndarray,
-    x: TorchMatrix,
-    labels: torch.Tensor,
-    clip: float | None,
-    overlap: np.ndarray,
-    of: np.ndarray,
-) -> np.ndarray:
-    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``.
-
-    Args:
-        layout: As in ``clip_per_sample``, and so are the next four.
-        vector: [num_parameters].
-        x: Rows [n, d].
-        labels: int64 [n].
-        clip: C, or None.
-        overlap: ``overlap_per_sample(x, of)``, which a caller may keep.
-        of: int64 [m], numbers of rows.
-
-    Returns:
-        float64 [m, m].
-    """
-    return _gradients(layout, vector, x, labels).clipped(clip).products([overlap], of)
+    return per_sample_gradients(layout, vector, x, labels).clipped_sum(clip)
 
 
 def overlap_per_sample(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
-    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``.
+    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``: float32 [m, m].
 
     Args:
         x: Rows [n, d].
         of: int64 [m], numbers of rows.
-
-    Returns:
-        float32 [m, m].
     """
     found = np.zeros((of.size, of.size), dtype=np.float32)
     for first in range(0, of.size, 500):
@@ -255,15 +193,15 @@ def overlap_per_sample(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
     return found
 
 
-def _gradients(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor) -> PerSampleGradients:
-    """The gradients of all rows, not clipped."""
+def per_sample_gradients(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor) -> PerSampleGradients:
+    """The gradients of all rows, not clipped. Arguments: as in ``clip_per_sample``."""
     layers = layout.layers(put_layout_on_device(vector))
     units, scores = forward_layout(layers, x)
     errors = [layout_output_errors(scores, labels)]
     for level in range(len(layers) - 1, 0, -1):
         errors.append(layout_relu_errors(errors[-1] @ layers[level][0].T, units[level - 1]))
     errors.reverse()
-    return PerSampleGradients([x, *units], errors, layout.bias_scale)
+    return PerSampleGradients([x, *map(HiddenUnits, units)], errors, layout.bias_scale)
 
 
 def per_sample_scales(norms: torch.Tensor, limit: float) -> torch.Tensor:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.clipping.per_sample import PerSampleGradients, zero_infinite_per_sample
+from fedgraph.learning.clipping.per_sample import HiddenUnits, PerSampleGradients, zero_infinite_per_sample
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import cut_layout_layers, layout_output_errors, put_layout_on_device
 from fedgraph.learning.layers.torch_matrices import TorchMatrix
@@ -55,14 +55,11 @@ class ClippedStage:
         return cut_layout_layers(vector, self.shapes)
 
     def start(self, rng: np.random.Generator, before: np.ndarray | None = None) -> np.ndarray:
-        """Glorot-uniform weights, zero biases and a zero head.
+        """Glorot-uniform weights, zero biases and a zero head: float32 [num_parameters].
 
         Args:
             rng: Draws the weights.
             before: float32 parameters of stage s − 1, whose bases are kept; None: all are drawn.
-
-        Returns:
-            float32 [num_parameters].
         """
         drawn = [np.append(rng.uniform(-1, 1, i * o) * np.sqrt(6 / (i + o)), np.zeros(o)) for i, o in self.shapes[:-1]]
         head = np.zeros((self.shapes[-1][0] + 1) * self.classes)
@@ -73,15 +70,12 @@ class ClippedStage:
 
 
 def staged_rows(stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix]) -> np.ndarray:
-    """z_s, what is aggregated next.
+    """z_s, what is aggregated next: float32 [n, hidden].
 
     Args:
         stage: s.
         vector: [num_parameters].
         xs: x₀ … x_s.
-
-    Returns:
-        float32 [n, hidden].
     """
     weight, bias = stage.parts(put_layout_on_device(vector))[stage.hops]
     return np.asarray(torch.selu(xs[stage.hops] @ weight + bias).cpu().numpy())
@@ -117,61 +111,21 @@ def clip_staged_gradients(
     Raises:
         DataError: There are more rows than ``room`` allows.
     """
-    return _gradients(stage, vector, xs, labels).clipped_sum(clip)
+    return staged_gradients(stage, vector, xs, labels).clipped_sum(clip)
 
 
-def multiply_staged_rest(
-    stage: ClippedStage,
-    vector: np.ndarray,
-    xs: Sequence[TorchMatrix],
-    labels: torch.Tensor,
-    clip: float,
-    message: np.ndarray,
-    weights: np.ndarray,
-) -> np.ndarray:
-    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n], as in ``per_sample``.
-
-    Args:
-        stage: As in ``clip_staged_gradients``, and so are the next four.
-        vector: [num_parameters].
-        xs: x₀ … x_s.
-        labels: int64 [n].
-        clip: C.
-        message: Flat [num_parameters], such as a noisy ``clip_staged_gradients``.
-        weights: float [n], how much of each row to take off.
-    """
-    return _gradients(stage, vector, xs, labels).clipped(clip).left_over_products(stage.parts, message, weights)
-
-
-def multiply_staged_gradients(
-    stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix], labels: torch.Tensor, clip: float,
-    overlaps: Sequence[np.ndarray], of: np.ndarray,
-) -> np.ndarray:  # fmt: skip
-    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``, float64 [m, m].
-
-    Args:
-        stage: As in ``clip_staged_gradients``, and so are the next four.
-        vector: [num_parameters].
-        xs: x₀ … x_s.
-        labels: int64 [n].
-        clip: C.
-        overlaps: Of each xₖ (``per_sample.overlap_per_sample``).
-        of: int64 [m], numbers of rows.
-    """
-    return _gradients(stage, vector, xs, labels).clipped(clip).products(overlaps[: stage.hops + 1], of)
-
-
-def _gradients(stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix], labels: torch.Tensor) -> PerSampleGradients:
-    """The gradients of all rows, not clipped."""
+def staged_gradients(
+    stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix], labels: torch.Tensor
+) -> PerSampleGradients:
+    """The gradients of all rows, not clipped. Arguments: as in ``clip_staged_gradients``."""
     layers = stage.parts(put_layout_on_device(vector))
     pre, units, out, norms = _forward(layers, xs)
     error = layout_output_errors(out, labels)
     back = error @ layers[-1][0].T
     back = (back - units * (units * back).sum(dim=1, keepdim=True)) / norms
     inner = back * torch.where(pre > 0, _SCALE, _SCALE * _ALPHA * torch.exp(pre.clamp(max=0)))
-    return PerSampleGradients(
-        [*xs[: stage.hops + 1], zero_infinite_per_sample(units)], [*torch.split(inner, stage.hidden, dim=1), error]
-    )
+    inputs = [*xs[: stage.hops + 1], HiddenUnits(zero_infinite_per_sample(units))]
+    return PerSampleGradients(inputs, [*torch.split(inner, stage.hidden, dim=1), error])
 
 
 def _forward(

@@ -110,7 +110,7 @@ def _gram(rows: sp.csr_array, members: np.ndarray) -> np.ndarray:
 def clip_subgraph_gradients(
     widths: GraphsageWidths, vector: np.ndarray, inputs: SubgraphRoots, labels: torch.Tensor, clip: float
 ) -> np.ndarray:
-    """Σ_roots clip(∇ cross-entropy of the root, C).
+    """Σ_roots clip(∇ cross-entropy of the root, C): flat [num_parameters], float32 up to 4,096 roots and float64 beyond.
 
     Args:
         widths: Of the network; its inputs are d.
@@ -118,9 +118,6 @@ def clip_subgraph_gradients(
         inputs: Of ``prepare_subgraph_roots``.
         labels: int64 [n]; a root labelled −1 contributes nothing.
         clip: C.
-
-    Returns:
-        Flat [num_parameters], float32 up to 4,096 roots and float64 beyond.
 
     Raises:
         DataError: There are more roots than ``per_sample_room`` allows.
@@ -136,8 +133,12 @@ def clip_subgraph_gradients(
     sent = (error @ v1.T) / inputs.degrees.clamp(min=1)[:, None]
     hidden, around, error, own, sent = (t.double() for t in (hidden, around, error, own, sent))
     outer = (hidden.square().sum(1) + around.square().sum(1) + 1) * error.square().sum(1)
-    squared, length = _first_layer(inputs, own, sent, active)
-    length = torch.sqrt(outer) + length
+    padded = torch.cat([active, torch.zeros_like(active[:1])]).double()
+    errors = padded[inputs.members] * sent[:, None, :]  # δ_{u|v} of each root's members
+    errors[:, 0] = own
+    squared = ((errors @ errors.transpose(1, 2)) * inputs.gram).sum(dim=(1, 2)).clamp(min=0)
+    lengths = torch.sqrt(inputs.gram.diagonal(dim1=1, dim2=2)) * errors.square().sum(dim=2).sqrt()
+    length = torch.sqrt(outer) + lengths.sum(dim=1)
     norms = torch.maximum(torch.sqrt(outer + squared + PER_SAMPLE_NORM_ROUNDING * length.square()), length / PER_SAMPLE_SPREAD)
     scale = per_sample_scales(norms, clip * share)[:, None]
     error, own, sent = (zero_infinite_per_sample(t * scale) for t in (error, own, sent))
@@ -146,14 +147,3 @@ def clip_subgraph_gradients(
     first = own + inputs.mean.sums(sent) * active
     parts = (inputs.x.gradient(first), first.sum(0), hidden.T @ error, around.T @ error, error.sum(0))
     return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy().astype(dtype, copy=False)
-
-
-def _first_layer(
-    inputs: SubgraphRoots, own: torch.Tensor, sent: torch.Tensor, active: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(Σ_{u,u'} (a_u·a_u' + 1)(δ_{u|v}·δ_{u'|v}), Σ_u √(a_u·a_u + 1)·‖δ_{u|v}‖) for every root v, float64 [n] each."""
-    padded = torch.cat([active, torch.zeros_like(active[:1])]).double()
-    errors = padded[inputs.members] * sent[:, None, :]
-    errors[:, 0] = own
-    lengths = torch.sqrt(inputs.gram.diagonal(dim1=1, dim2=2)) * errors.square().sum(dim=2).sqrt()
-    return ((errors @ errors.transpose(1, 2)) * inputs.gram).sum(dim=(1, 2)).clamp(min=0), lengths.sum(dim=1)

@@ -9,7 +9,6 @@ few products serve a whole graph (sparse) and thousands of tiny ones (dense, ove
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,11 +33,7 @@ from fedgraph.types import Graph
 
 
 class _Hat:
-    """Â of a graph as a product; only its indices are kept, no edge weights.
-
-    Args:
-        adjacency: CSR [n, n], symmetric, ones, empty diagonal.
-    """
+    """Â of a graph (CSR [n, n], symmetric, ones, empty diagonal) as a product; only its indices are kept, no edge weights."""
 
     def __init__(self, adjacency: sp.csr_array) -> None:
         self.adjacency = adjacency
@@ -70,12 +65,11 @@ class GcnInputs:
     pool: MatrixRowPool | None = None
 
 
-def _sparse_inputs(graph: Graph) -> GcnInputs:
-    """Sparse inputs over all features; rows have unit norm."""
+def _sparse_inputs(graph: Graph, adjacency: sp.csr_array) -> GcnInputs:
+    """Sparse inputs over all features; rows have unit norm. An adjacency of integers has edges without weights."""
     labels = torch.tensor(graph.labels, device=torch_device())
-    return GcnInputs(
-        FeatureMatrix(unit_matrix_rows(graph.features)), to_torch_matrix(symmetric_walk_matrix(graph.adjacency)), labels
-    )
+    hat = to_torch_matrix(symmetric_walk_matrix(adjacency)) if adjacency.dtype.kind == "f" else _Hat(adjacency)
+    return GcnInputs(FeatureMatrix(unit_matrix_rows(graph.features)), hat, labels)
 
 
 _compact: WeakKeyDictionary[Graph, GcnInputs] = WeakKeyDictionary()  # every training of a client asks for the same
@@ -93,39 +87,35 @@ def compact_gcn_inputs(graph: Graph) -> GcnInputs:
     return known
 
 
-def gcn_scores(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> torch.Tensor:
-    """Z, [n, c]."""
-    (w0, b0), (w1, b1) = layout.layers(vector)
-    hidden = torch.relu(inputs.hat @ (inputs.x @ w0) + b0)
-    return inputs.hat @ (hidden @ w1) + b1
-
-
-def gcn_gradient(layout: Layout, vector: torch.Tensor, inputs: GcnInputs, keep: Any = None) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat.
-
-    keep: a dropout mask on the hidden layer, [n, hidden], already scaled; None for none. Without a
-    known label the gradient is zero.
-    """
+def _forward(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> tuple[torch.Tensor, torch.Tensor]:
+    """(units of the hidden layer [n, hidden], Z [n, c])."""
     (w0, b0), (w1, b1) = layout.layers(vector)
     units = torch.relu(inputs.hat @ (inputs.x @ w0) + b0)
-    hidden = units if keep is None else units * keep
-    outputs = inputs.hat @ (hidden @ w1) + b1
+    return units, inputs.hat @ (units @ w1) + b1
+
+
+def gcn_scores(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> torch.Tensor:
+    """Z, [n, c]."""
+    return _forward(layout, vector, inputs)[1]
+
+
+def gcn_gradient(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> torch.Tensor:
+    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat; zero where none is known."""
+    units, outputs = _forward(layout, vector, inputs)
     pooled = outputs if inputs.pool is None else inputs.pool.forward(outputs)
     error = layout_output_errors(pooled, inputs.labels, mean=True)
     if inputs.pool is not None:
         error = inputs.pool.backward(error)
     spread = inputs.hat @ error
-    back = layout_relu_errors(spread @ w1.T, units)
-    if keep is not None:
-        back = back * keep
+    back = layout_relu_errors(spread @ layout.layers(vector)[1][0].T, units)
     first = inputs.x.gradient(inputs.hat @ back)
-    return torch.cat([first.reshape(-1), back.sum(dim=0), (hidden.T @ spread).reshape(-1), error.sum(dim=0)])
+    return torch.cat([first.reshape(-1), back.sum(dim=0), (units.T @ spread).reshape(-1), error.sum(dim=0)])
 
 
 def train_gcn_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
-    """Scores of every node after training on the labelled ones.
+    """Scores of every node after training on the labelled ones: float32 [n, c].
 
     Args:
         attributes: Features and labels.
@@ -134,13 +124,8 @@ def train_gcn_scores(
         hidden: Units of the hidden layer.
         how: Steps of Adam.
         rng: Draws the initial parameters.
-
-    Returns:
-        float32 [n, c].
     """
-    labels = torch.tensor(attributes.labels, device=torch_device())
-    hat = to_torch_matrix(symmetric_walk_matrix(adjacency)) if adjacency.dtype.kind == "f" else _Hat(adjacency)
-    inputs = GcnInputs(FeatureMatrix(unit_matrix_rows(attributes.features)), hat, labels)
+    inputs = _sparse_inputs(attributes, adjacency)
     layout = Layout((attributes.num_features, hidden, attributes.num_classes))
     start = put_layout_on_device(layout.start(rng))
     vector = descend_by_adam(start, lambda v: gcn_gradient(layout, v, inputs), how.epochs, how.rate, how.decay)

@@ -82,28 +82,26 @@ class GraphsageMean:
         return torch.tensor(aggregate_neighbours(self.adjacency, rows.cpu().numpy(), kind), device=torch_device())
 
 
-def graphsage_scores(widths: GraphsageWidths, vector: torch.Tensor, x: FeatureMatrix, mean: GraphsageMean) -> torch.Tensor:
-    """Z, the scores of every node, [n, c].
-
-    Args:
-        widths: Of the network.
-        vector: Its parameters.
-        x: Features [n, d].
-        mean: Ā.
-    """
+def _forward(
+    widths: GraphsageWidths, vector: torch.Tensor, x: FeatureMatrix, mean: GraphsageMean
+) -> tuple[torch.Tensor, torch.Tensor]:
     u0, v0, b0, u1, v1, b1 = widths.views(vector)
     hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
-    return hidden @ u1 + mean.of(hidden @ v1) + b1
+    return hidden, hidden @ u1 + mean.of(hidden @ v1) + b1
+
+
+def graphsage_scores(widths: GraphsageWidths, vector: torch.Tensor, x: FeatureMatrix, mean: GraphsageMean) -> torch.Tensor:
+    """Z, the scores of every node, [n, c]; x: features [n, d]."""
+    return _forward(widths, vector, x, mean)[1]
 
 
 def _graphsage_gradient(
     widths: GraphsageWidths, vector: torch.Tensor, x: FeatureMatrix, mean: GraphsageMean, labels: torch.Tensor
 ) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes with a label ≥ 0, flat."""
-    u0, v0, b0, u1, v1, b1 = widths.views(vector)
-    hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
-    error = layout_output_errors(hidden @ u1 + mean.of(hidden @ v1) + b1, labels, mean=True)
-    spread = mean.back(error)
+    hidden, scores = _forward(widths, vector, x, mean)
+    error = layout_output_errors(scores, labels, mean=True)
+    spread, (u1, v1) = mean.back(error), widths.views(vector)[3:5]
     first = layout_relu_errors(error @ u1.T + spread @ v1.T, hidden)
     parts = (x.gradient(first), x.gradient(mean.back(first)), first.sum(0), hidden.T @ error, hidden.T @ spread, error.sum(0))
     return torch.cat([part.reshape(-1) for part in parts])
@@ -112,7 +110,7 @@ def _graphsage_gradient(
 def train_graphsage_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
-    """Scores of every node after training on the labelled ones.
+    """Scores of every node after training on the labelled ones: float32 [n, c].
 
     Args:
         attributes: Features and labels.
@@ -120,9 +118,6 @@ def train_graphsage_scores(
         hidden: Units of the hidden layer.
         how: Steps of Adam.
         rng: Draws the initial parameters.
-
-    Returns:
-        float32 [n, c].
     """
     x, mean = FeatureMatrix(unit_matrix_rows(attributes.features)), GraphsageMean(adjacency)
     widths = GraphsageWidths(attributes.num_features, hidden, attributes.num_classes)

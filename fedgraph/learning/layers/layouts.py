@@ -88,15 +88,12 @@ def put_layout_on_device(vector: np.ndarray) -> torch.Tensor:
 
 
 def layout_logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
-    """Scores before the softmax.
+    """Scores before the softmax: float32 [n, c].
 
     Args:
         layout: Of the network.
         vector: [num_parameters].
         x: Rows [n, d].
-
-    Returns:
-        float32 [n, c].
     """
     return forward_layout(layout.layers(put_layout_on_device(vector)), x)[1].cpu().numpy()
 

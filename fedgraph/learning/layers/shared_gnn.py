@@ -142,14 +142,11 @@ class SharedGnnBatches:
 
 
 def select_shared_gnn_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[SharedGnn, np.ndarray]:
-    """The network over the features in use.
+    """The network over the features in use: (the smaller network, where its parameters sit in the full vector).
 
     Args:
         net: Over all features.
         given: A client's arrays, which say what columns they hold.
-
-    Returns:
-        (the smaller network, where its parameters sit in the full vector).
     """
     assert given.columns is not None
     layout, where = select_layout_columns(net.layout, given.columns)
@@ -185,16 +182,13 @@ def _shared_gnn_scores(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInp
 
 
 def embed_by_shared_gnn(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, source: SharedGnnSource) -> np.ndarray:
-    """Rows of all nodes, between 0 and 1.
+    """Rows of all nodes, between 0 and 1: float64 [n, c] or [n, hidden].
 
     Args:
         net: The network over the columns of ``given``.
         vector: [num_parameters].
         given: A client's arrays.
         source: ``softmax`` of the scores, or ``hidden``: x/(1 + x) of the last hidden layer x ≥ 0.
-
-    Returns:
-        float64 [n, c] or [n, hidden].
     """
     if source == "softmax":
         return torch.softmax(_shared_gnn_scores(net, vector, given), dim=1).cpu().numpy().astype(np.float64)

@@ -200,29 +200,23 @@ def full_width_descent(strength: float) -> tuple[int, float, float]:
 
 
 def draw_poisson_descent_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """A fresh, secret coin for each row.
+    """A fresh, secret coin for each row: bool [n].
 
     Args:
         num_rows: n.
         rate: Of a row to be chosen; from 1 on all are, and nothing is drawn.
         rng: Of a private stream.
-
-    Returns:
-        bool [n].
     """
     return np.ones(num_rows, dtype=bool) if rate >= 1 else rng.random(num_rows) < rate
 
 
 def draw_fixed_descent_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
-    """A batch of fixed size, drawn uniformly without replacement.
+    """A batch of fixed size, drawn uniformly without replacement: bool [n].
 
     Args:
         num_rows: n.
         batch_size: How many rows; all of them where there are no more.
         rng: Of a private stream.
-
-    Returns:
-        bool [n].
     """
     mask = np.zeros(num_rows, dtype=bool)
     mask[rng.permutation(num_rows)[:batch_size]] = True

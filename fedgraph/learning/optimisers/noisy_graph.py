@@ -72,17 +72,11 @@ class NoisyGraphChannel:
         return np.where(known, votes.argmax(axis=1), -1)
 
 
-class _Average:
-    """P^hops and its transpose, as products on the device.
-
-    Args:
-        matrix: P, CSR [n, n].
-        hops: How often it is applied.
-    """
+class _Average(FeatureMatrix):
+    """P^hops and its transpose, as products on the device. matrix: P, CSR [n, n]."""
 
     def __init__(self, matrix: sp.csr_array, hops: int) -> None:
-        self.forward = to_torch_matrix(matrix)
-        self.backward = to_torch_matrix(sp.csr_array(matrix.T.tocsr()))
+        super().__init__(matrix)
         self.hops = hops
 
     def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
@@ -92,7 +86,7 @@ class _Average:
 
     def gradient(self, error: torch.Tensor) -> torch.Tensor:
         for _ in range(self.hops):
-            error = self.backward @ error
+            error = self.transposed @ error
         return error
 
 
@@ -112,7 +106,7 @@ def train_on_noisy_graph(
     rng: np.random.Generator,
     shift: float = 0.0,
 ) -> np.ndarray:
-    """Scores of every node after training on noisy features and labels.
+    """Scores of every node after training on noisy features and labels: float32 [n, c].
 
     Args:
         adjacency: CSR [n, n], public.
@@ -124,9 +118,6 @@ def train_on_noisy_graph(
         how: Steps of Adam.
         rng: Draws the initial parameters.
         shift: What is added to every entry of the features.
-
-    Returns:
-        float32 [n, c].
     """
     layout = Layout((features.shape[1], hidden, channel.num_classes))
     x, average = FeatureMatrix(features), _Average(random_walk_matrix(adjacency), feature_hops)
@@ -157,21 +148,16 @@ class _Loss:
     """Mean corrected cross-entropy over the nodes with a target: its gradient in the logits."""
 
     def __init__(self, channel: NoisyGraphChannel, average: _Average, targets: np.ndarray) -> None:
-        self.transition = put_layout_on_device(
-            channel.transition if channel.correction != "none" else np.eye(channel.num_classes)
-        )
-        self.average = average if channel.correction == "drop" else None
+        transition = np.eye(channel.num_classes) if channel.correction == "none" else channel.transition
+        self.transition, self.average = put_layout_on_device(transition), average
+        self.drops = channel.correction == "drop"
         self.known = torch.tensor(np.flatnonzero(targets >= 0), device=self.transition.device)
         self.target = torch.tensor(targets[targets >= 0], device=self.transition.device)
 
     def gradient(self, logits: torch.Tensor) -> torch.Tensor:
         p = torch.softmax(logits, dim=1)
-        q = p @ self.transition
-        if self.average is not None:
-            q = self.average @ q
+        q = self.average @ (p @ self.transition) if self.drops else p @ self.transition
         error = torch.zeros_like(q)
         error[self.known, self.target] = -1.0 / (len(self.known) * q[self.known, self.target].clamp(min=1e-12))
-        if self.average is not None:
-            error = self.average.gradient(error)
-        error = error @ self.transition.T
+        error = (self.average.gradient(error) if self.drops else error) @ self.transition.T
         return p * (error - (p * error).sum(dim=1, keepdim=True))

@@ -1,7 +1,7 @@
 """Networks that are trained on public data or on released values, so no private data are read here.
 
-``_fit_network`` is full-batch Adam on the mean cross-entropy of the labelled rows. ``_out_of_fold`` gives each labelled
-row the scores of networks that did not see its label: a network that is fed its own training scores learns to
+``_fit_network`` is full-batch Adam on the mean cross-entropy of the labelled rows. Out of fold, a labelled row has the
+scores of a network that did not see its label: a network that is fed its own training scores learns to
 trust them and to ignore the neighbours; out-of-fold scores are as good as those of an unseen row.
 """
 
@@ -58,25 +58,6 @@ def _fit_network(
     return descend_by_adam(put_layout_on_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
 
 
-def _out_of_fold(
-    layout: Layout,
-    x: TorchMatrix,
-    labels: np.ndarray,
-    how: PublicTrainingSteps,
-    scores: np.ndarray,
-    folds: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """``scores`` [n, c] with every labelled row replaced by what a network trained on the other folds says of it."""
-    fold = rng.integers(folds, size=labels.size)
-    out = scores.copy()
-    for number in range(folds):
-        left_out = (fold == number) & (labels >= 0)
-        found = layout_logits(layout, _fit_network(layout, x, np.where(left_out, -1, labels), how, rng), x)
-        out[left_out] = found[left_out]
-    return out
-
-
 def centre_public_training_probabilities(scores: np.ndarray) -> np.ndarray:
     """softmax(scores) − 1/c, [n, c]: a row that knows nothing is zero, so it sends nothing to its neighbours."""
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -84,15 +65,12 @@ def centre_public_training_probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def public_training_hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
-    """Activations of the first hidden layer.
+    """Activations of the first hidden layer: float32 [n, hidden].
 
     Args:
         layout: Of the network.
         vector: [num_parameters].
         x: Rows [n, d].
-
-    Returns:
-        float32 [n, hidden].
     """
     weight, bias = layout.layers(put_layout_on_device(vector))[0]
     return torch.relu(x @ weight + bias).cpu().numpy()
@@ -169,26 +147,35 @@ def encode_by_public_training(public: Graph, encoder: PublicTrainingEncoder) -> 
 
 
 def _encode(public: Graph, encoder: PublicTrainingEncoder, rng: np.random.Generator) -> PublicTrainingEncoded:
-    rows = unit_matrix_rows(public.features)
-    if encoder.output == "none":
-        dense = rows.toarray()
-        return PublicTrainingEncoded(dense, dense, np.zeros(0, dtype=np.float32))
     if encoder.output == "published":
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
-        parameters = gap_networks.train_gap_network_encoder(public, encoder.hidden, encoder.how.epochs, rng)
-        own = scale_to_unit_length(gap_networks.encode_with_gap_network(parameters, public, encoder.hidden))
-        return PublicTrainingEncoded(own, own, parameters)
-    x, layout = FeatureMatrix(rows), Layout((public.num_features, encoder.hidden, public.num_classes))
-    vector = _fit_network(layout, x, public.labels, encoder.how, rng)
-    if encoder.output == "hidden":
-        hidden = public_training_hidden_units(layout, vector, x)
-        return PublicTrainingEncoded(scale_to_unit_length(hidden), hidden, vector)
-    scores = layout_logits(layout, vector, x)
-    own = _out_of_fold(layout, x, public.labels, encoder.how, scores, encoder.folds, rng) if encoder.folds > 1 else scores
-    return PublicTrainingEncoded(
-        centre_public_training_probabilities(own), centre_public_training_probabilities(scores), vector
-    )
+        trained = gap_networks.train_gap_network_encoder(public, encoder.hidden, encoder.how.epochs, rng)
+    elif encoder.output != "none":
+        x, layout = _network(public, encoder)
+        trained = _fit_network(layout, x, public.labels, encoder.how, rng)
+        if encoder.output == "hidden":
+            hidden = public_training_hidden_units(layout, trained, x)
+            return PublicTrainingEncoded(scale_to_unit_length(hidden), hidden, trained)
+        scores = layout_logits(layout, trained, x)
+        own = scores.copy()
+        if encoder.folds > 1:  # a labelled row has the scores of a network that did not see its fold
+            fold = rng.integers(encoder.folds, size=public.labels.size)
+            for number in range(encoder.folds):
+                left_out = (fold == number) & (public.labels >= 0)
+                others = _fit_network(layout, x, np.where(left_out, -1, public.labels), encoder.how, rng)
+                own[left_out] = layout_logits(layout, others, x)[left_out]
+        own, message = centre_public_training_probabilities(own), centre_public_training_probabilities(scores)
+        return PublicTrainingEncoded(own, message, trained)
+    else:
+        trained = np.zeros(0, dtype=np.float32)
+    rows = encode_after_public_training(trained, encoder, public)
+    return PublicTrainingEncoded(rows, rows, trained)
+
+
+def _network(graph: Graph, encoder: PublicTrainingEncoder) -> tuple[FeatureMatrix, Layout]:
+    layout = Layout((graph.num_features, encoder.hidden, graph.num_classes))
+    return FeatureMatrix(unit_matrix_rows(graph.features)), layout
 
 
 def encode_after_public_training(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: Graph) -> np.ndarray:
@@ -202,14 +189,13 @@ def encode_after_public_training(parameters: np.ndarray, encoder: PublicTraining
     Returns:
         float32 [n, h].
     """
-    rows = unit_matrix_rows(graph.features)
     if encoder.output == "none":
-        return rows.toarray()
+        return unit_matrix_rows(graph.features).toarray()
     if encoder.output == "published":
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
         return scale_to_unit_length(gap_networks.encode_with_gap_network(parameters, graph, encoder.hidden))
-    x, layout = FeatureMatrix(rows), Layout((graph.num_features, encoder.hidden, graph.num_classes))
+    x, layout = _network(graph, encoder)
     if encoder.output == "hidden":
         return scale_to_unit_length(public_training_hidden_units(layout, parameters, x))
     return centre_public_training_probabilities(layout_logits(layout, parameters, x))
@@ -231,7 +217,7 @@ class PublicTrainingClassifier:
 
     def scores(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
         """float32 [n, c]. inputs: as in ``classify_by_public_training``."""
-        return layout_logits(self.layout, self.parameters, _joined(inputs, self.depth))
+        return layout_logits(self.layout, self.parameters, _side_by_side(inputs, self.depth))
 
 
 def classify_by_public_training(
@@ -253,29 +239,22 @@ def classify_by_public_training(
             all of them are read.
         rng: Chooses the fifth and draws initial parameters.
     """
+
+    def fitted(known: np.ndarray, depth: int) -> PublicTrainingClassifier:
+        x = _side_by_side(inputs, depth)
+        layout = Layout((x.forward.shape[1], *widths))
+        return PublicTrainingClassifier(layout, _fit_network(layout, x, known, how, rng), depth)
+
     depths = range(len(inputs)) if choose else range(len(inputs) - 1, len(inputs))
     best, best_depth = -1.0, depths[-1]
     held_out = (rng.random(labels.size) < 0.2) & (labels >= 0)
     for depth in depths if len(depths) > 1 and held_out.any() else ():
-        trained = _classifier(inputs, np.where(held_out, -1, labels), widths, how, depth, rng)
-        right = float((trained.scores(inputs)[held_out].argmax(axis=1) == labels[held_out]).mean())
+        named = fitted(np.where(held_out, -1, labels), depth).scores(inputs)[held_out].argmax(axis=1)
+        right = float((named == labels[held_out]).mean())
         if right > best:
             best, best_depth = right, depth
-    return _classifier(inputs, labels, widths, how, best_depth, rng)
+    return fitted(labels, best_depth)
 
 
-def _classifier(
-    inputs: Sequence[np.ndarray],
-    labels: np.ndarray,
-    widths: tuple[int, ...],
-    how: PublicTrainingSteps,
-    depth: int,
-    rng: np.random.Generator,
-) -> PublicTrainingClassifier:
-    x = _joined(inputs, depth)
-    layout = Layout((x.forward.shape[1], *widths))
-    return PublicTrainingClassifier(layout, _fit_network(layout, x, labels, how, rng), depth)
-
-
-def _joined(inputs: Sequence[np.ndarray], depth: int) -> DenseMatrix:
+def _side_by_side(inputs: Sequence[np.ndarray], depth: int) -> DenseMatrix:
     return DenseMatrix(np.concatenate(inputs[: depth + 1], axis=1))

@@ -27,28 +27,33 @@ _SINGLE = 2**16  # below so many nodes a hop is stored in single precision, and 
 
 
 @compiled(reassociate=False)
-def _add_rows(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+def _add_rows(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """out = W·rows, in double precision; without ``weights`` all of them are 1."""
     total = np.empty(rows.shape[1], dtype=np.float64)
     for node in range(indptr.size - 1):
         total[:] = 0
         for position in range(indptr[node], indptr[node + 1]):
-            row = rows[indices[position]]
+            row, weight = rows[indices[position]], weights[position] if weights.size else 1.0
             for column in range(total.size):
-                total[column] += row[column]
+                total[column] += weight * row[column]
         out[node] = total
 
 
 def aggregate_neighbours(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.float32) -> np.ndarray:
     """A·rows for a 0/1 matrix A (CSR [n, m], data ignored), summed in float64; rows [m, h] → ``dtype`` [n, h]. Rows are
     read as float32, or as float64 where ``dtype`` is."""
-    rows = np.ascontiguousarray(rows, dtype=np.float64 if dtype is np.float64 and rows.dtype == np.float64 else np.float32)
+    kind = np.float64 if dtype is np.float64 and rows.dtype == np.float64 else np.float32
+    return _aggregate(adjacency, np.zeros(0), rows.astype(kind, copy=False), dtype)
+
+
+def _aggregate(matrix: sp.csr_array, weights: np.ndarray, rows: np.ndarray, dtype: type) -> np.ndarray:
     if torch_device().type == "cuda":
-        ones = sp.csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
-        return (
-            (to_torch_matrix(ones) @ torch.tensor(rows, dtype=torch.float64, device=torch_device())).cpu().numpy().astype(dtype)
-        )
-    out = np.empty((adjacency.shape[0], rows.shape[1]), dtype=dtype)
-    _add_rows(*map(_only_read, (adjacency.indptr, adjacency.indices, rows)), out)
+        values = weights if weights.size else np.ones(matrix.nnz)
+        whole = to_torch_matrix(sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape), torch.float64)
+        return (whole @ torch.tensor(rows, dtype=torch.float64, device=torch_device())).cpu().numpy().astype(dtype)
+    out = np.empty((matrix.shape[0], rows.shape[1]), dtype=dtype)
+    parts = (matrix.indptr, matrix.indices, weights, np.ascontiguousarray(rows))
+    _add_rows(*map(_only_read, parts), out)
     return out
 
 
@@ -59,39 +64,17 @@ def _only_read(array: np.ndarray) -> np.ndarray:
     return view
 
 
-@compiled(reassociate=False)
-def _add_weighted(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-    for node in range(indptr.size - 1):
-        total = out[node]
-        for position in range(indptr[node], indptr[node + 1]):
-            row, weight = rows[indices[position]], weights[position]
-            for column in range(total.size):
-                total[column] += weight * row[column]
-
-
 def aggregate_weighted_neighbours(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """W·rows, added in their stored order.
+    """W·rows, added in their stored order: float64 [n, h].
 
     With 0 ≤ W ≤ 1 and rows of norm at most 1, n terms at most, a row of the result is off by less than n²·2⁻⁵² in norm.
 
     Args:
         weights: W, CSR [n, m] of float64.
         rows: [m, h], read as float32.
-
-    Returns:
-        float64 [n, h].
     """
-    rows = np.ascontiguousarray(rows, dtype=np.float32)
-    if torch_device().type == "cuda":
-        return (
-            (to_torch_matrix(weights, torch.float64) @ torch.tensor(rows, dtype=torch.float64, device=torch_device()))
-            .cpu()
-            .numpy()
-        )
-    out = np.zeros((weights.shape[0], rows.shape[1]), dtype=np.float64)
     values = np.ascontiguousarray(weights.data, dtype=np.float64)
-    _add_weighted(*map(_only_read, (weights.indptr, weights.indices, values, rows)), out)
-    return out
+    return _aggregate(weights, values, rows.astype(np.float32, copy=False), np.float64)
 
 
 def scale_to_unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
@@ -138,16 +121,13 @@ def require_simple_aggregation(adjacency: sp.csr_array) -> None:
 
 
 def aggregation_with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """A client's rows over all nodes.
+    """A client's rows over all nodes: CSR [n_i, num_nodes], entries 1, columns global ids.
 
     Args:
         adjacency: Its inner edges, CSR [n_i, n_i].
         nodes: int64 [n_i], global id of each of its rows.
         cut: int64 [m, 2], (own row, global id of a node held elsewhere).
         num_nodes: Of all clients.
-
-    Returns:
-        CSR [n_i, num_nodes], entries 1, columns global ids.
 
     Raises:
         DataError: An edge is given twice, or a cut edge leads to a node of its own.

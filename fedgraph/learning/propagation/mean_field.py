@@ -14,7 +14,7 @@ _COMPARED = 40_000  # rows up to which each is compared with all; of more, with 
 
 
 def run_mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
-    """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H).
+    """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H): [n, c] probabilities.
 
     The mean-field update of a Potts model in which each edge adds ``coupling`` to the log-probability of equal labels
     (Wainwright & Jordan 2008, §5). Unlike an average over neighbours, a node that is sure of itself stays so, and more
@@ -24,9 +24,6 @@ def run_mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.
         scores: H, [n, c] logits.
         terms: (coupling, A [n, n]) each; a coupling [c, c] adds A Q · coupling instead.
         rounds: How many updates.
-
-    Returns:
-        [n, c] probabilities.
     """
     spread = softmax(scores, axis=1)
     for _ in range(rounds):
@@ -73,12 +70,6 @@ def _is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
     return bool(away @ away > away.size + _SURE * np.sqrt(2 * away.size))
 
 
-def _scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
-    """``coupling`` [c, c], scaled down until its largest entry per row is at most ``limit`` on average over rows."""
-    strength = float(coupling.max(axis=1).mean())
-    return coupling * min(1.0, limit / max(strength, 1e-12))
-
-
 def couple_mean_field(
     scores: np.ndarray, adjacency: sp.csr_array, terms: list[tuple[float | np.ndarray, sp.csr_array]], limit: float, passes: int
 ) -> np.ndarray:
@@ -102,7 +93,8 @@ def couple_mean_field(
     spread = own
     for _ in range(passes):
         coupling, errors = _class_agreement(own, spread, adjacency)
-        along = [(_scaled_to(coupling, limit), adjacency)] if _is_sure(coupling, errors) else []
+        weaker = min(1.0, limit / max(float(coupling.max(axis=1).mean()), 1e-12))
+        along = [(coupling * weaker, adjacency)] if _is_sure(coupling, errors) else []
         spread = run_mean_field(scores, [*along, *terms], 2)
     return np.asarray(spread)
 

@@ -5,7 +5,6 @@ its neighbours, by Bayes' rule.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -19,12 +18,8 @@ _KEPT, _SIDE = 1, 0  # name the public coins that keep an edge, and that put a n
 
 
 class _MeetingRules(Protocol):
-    """What ``private_counts.MeetingCounts`` says of the numbers.
-
-    Attributes:
-        num_classes: c.
-        rates: Shares of edges that are kept to count like and unlike ends.
-        class_rates: Shares of edges that are kept to count pairs of classes.
+    """What ``private_counts.MeetingCounts`` says: shares of edges that are kept to count like and unlike ends, and pairs of
+    classes.
     """
 
     @property
@@ -54,24 +49,13 @@ def count_meetings(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray,
     one, two = one[between], two[between]
     coins = draw_neighbour_limit_coins(ids[one], ids[two], _KEPT)
     found = list(np.bincount(labels[labels >= 0], minlength=counted.num_classes))
-    for rate, kinds in [(rate, _by_likeness) for rate in counted.rates] + [(rate, _by_pair) for rate in counted.class_rates]:
+    low, high = np.minimum(labels[one], labels[two]), np.maximum(labels[one], labels[two])
+    kinds = [low == high, low != high]
+    pairs = [(low == a) & (high == b) for a, b in zip(*np.triu_indices(counted.num_classes), strict=True)]
+    for rate, each in [(rate, kinds) for rate in counted.rates] + [(rate, pairs) for rate in counted.class_rates]:
         kept = coins <= np.uint64(rate * (2**64 - 2**12))
-        each = kinds(labels[one[kept]], labels[two[kept]], counted.num_classes)
-        found += [_matched(one[kept][kind], two[kept][kind]) for kind in each]
+        found += [_matched(one[kept & kind], two[kept & kind]) for kind in each]
     return np.array(found, dtype=np.float64)
-
-
-def _by_likeness(one: np.ndarray, two: np.ndarray, num_classes: int) -> Iterator[np.ndarray]:
-    """bool [edges]: within one class; between two."""
-    yield from (one == two, one != two)
-
-
-def _by_pair(one: np.ndarray, two: np.ndarray, num_classes: int) -> Iterator[np.ndarray]:
-    """bool [edges]: between classes a and b, for a ≤ b, row by row of the upper triangle."""
-    low, high = np.minimum(one, two), np.maximum(one, two)
-    for a in range(num_classes):
-        for b in range(a, num_classes):
-            yield (low == a) & (high == b)
 
 
 def _matched(one: np.ndarray, two: np.ndarray) -> int:
@@ -228,7 +212,7 @@ def _square(upper: np.ndarray, classes: int) -> np.ndarray:
 def vote_by_meetings(
     adjacency: sp.csr_array, named: np.ndarray, reading: MeetingReading, by: MeetingAnswers, correlation: float
 ) -> np.ndarray:
-    """Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share.
+    """Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share: [n, c] log-odds.
 
     Args:
         adjacency: CSR [n, n], symmetric, ones.
@@ -237,9 +221,6 @@ def vote_by_meetings(
         by: How answers came about.
         correlation: ρ of the labels of two neighbours, given the class of the node. The sum over m answers is divided by the
             design effect 1 + ρ′(m − 1) (Kish 1965) with ρ′ = ρ·clarity², for the coins of answers are independent.
-
-    Returns:
-        [n, c] log-odds.
     """
     a, b = by.odds
     answered = np.asarray(named.any(axis=1), dtype=np.float64)

@@ -6,13 +6,11 @@
     Z_0 = X,   Z_{t+1} = (1−α) Ã Z_t + αX                                           (APPR; t → ∞: PPR)
 
 Rows of Z_m have norm at most 1 if those of X have. One undirected edge changes Z_m by at most
-Ψ(Z_m) = 4p(1−α)/α · [1 − (1−α)^m] in Σ_v ‖ΔZ_v‖₂. Proof: with w_v = max((k_v + 1)p, 1) the column sums satisfy wᵀÃ = wᵀ
-and w ≥ 1, so 1ᵀÃᵗ ≤ wᵀ; an edge changes rows u and v of Ã by at most 2p/w in L1; and
-ΔZ_m = Σ_{t<m} (1−α)^{t+1} Ã′ᵗ (ΔÃ) Z_{m−1−t}.
+Ψ(Z_m) = 4p(1−α)/α · [1 − (1−α)^m] in Σ_v ‖ΔZ_v‖₂ (proof: ``docs/proofs.md``).
 
 *Open walk*: a client that knows edges to nodes of others walks over its own nodes only, Z_{t+1} = (1−α)(QZ_t + RX) + αX, where
 Q and R are its rows of Ã and the others' rows stay X, which is public. An edge to a node held elsewhere changes *one* row of
-[Q R], so Z_m by at most Ψ(Z_m)/2; the proof is the same with wᵀQ ≤ wᵀ, w counting all edges of a node.
+[Q R], so Z_m by at most Ψ(Z_m)/2.
 
 **APPR** is exact on its support, at a cost that ignores the rest of the graph. The vector of source s solves an
 L1-regularised problem (Fountoulakis, Roosta-Khorasani, Shun, Cheng & Mahoney, Mathematical Programming 174, 2019, Equation
@@ -20,13 +18,7 @@ L1-regularised problem (Fountoulakis, Roosta-Khorasani, Shun, Cheng & Mahoney, M
 
     min over q of  ½ qᵀQq − α e_sᵀD^(−1/2)q + ρα‖D^(1/2)q‖₁,      p = D^(1/2)q.
 
-ISTA (Algorithm 3 there) takes unit proximal steps from q = 0 until ‖D^(−1/2)∇f(q)‖_∞ ≤ (1 + γ)ρα. In the
-variables p and r = −D^(1/2)∇f(q) one step is, for every node i of the active set S = {r_i ≥ ρα d_i},
-
-    Δ_i = r_i − ρα d_i,   p_i += Δ_i,   r_i −= (1+α)/2·Δ_i,   r_j += (1−α)/2·Δ_i/d_i  for each neighbour j.
-
-Iterates never decrease and S only grows (their Lemma 4), so S is kept as a queue and a step costs the
-edges of S: at most 1/ρ of them (their Theorem 2), however large the graph is.
+by ISTA (Algorithm 3 there) until ‖D^(−1/2)∇f(q)‖_∞ ≤ (1 + γ)ρα; the active set is kept as a queue of at most 1/ρ edges.
 
 **Edge cases.** An isolated source keeps all its mass: p = e_s (the walk never leaves). A source with
 d_s ≥ 1/ρ never becomes active: its row is empty. Input is a symmetric adjacency with unit weights and an
@@ -127,7 +119,7 @@ def _num_steps(steps: float, restart: float) -> int:
 def walk_rows(
     walk: sp.csr_array, rows: np.ndarray, steps: Sequence[float], restart: float, inflow: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """(1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}].
+    """(1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}]: float64 [n, s·h].
 
     Args:
         walk: Ã, or Q of an open walk, CSR [n, n].
@@ -135,9 +127,6 @@ def walk_rows(
         steps: m₁ … m_s; ∞ is allowed.
         restart: α.
         inflow: R·X of an open walk, [n, h].
-
-    Returns:
-        float64 [n, s·h].
     """
     start = np.asarray(rows, dtype=np.float64)
     wanted = [_num_steps(m, restart) for m in steps]
@@ -153,7 +142,7 @@ def walk_rows(
 def walk_by_approximate_pagerank(
     adjacency: sp.csr_array, sources: np.ndarray, alpha: float = 0.25, rho: float = 1e-4, gamma: float = 1e-4
 ) -> sp.csr_array:
-    """Rows of approximate personalised PageRank.
+    """Rows of approximate personalised PageRank: float64 CSR [m, n], entries ≥ 0, column indices sorted.
 
     Args:
         adjacency: CSR [n, n], symmetric, unit weights.
@@ -161,9 +150,6 @@ def walk_by_approximate_pagerank(
         alpha: Teleport probability in (0, 1].
         rho: Sparsity, above 0: mass per unit of degree below which a node stays out.
         gamma: Relative slack of the optimality condition, above 0.
-
-    Returns:
-        float64 CSR [m, n], entries ≥ 0, column indices sorted.
 
     Raises:
         DataError: A parameter or a source is out of its range, or the adjacency is not square with unit weights.

@@ -36,7 +36,6 @@ from fedgraph.methods.base.plan import PlanSent as PlanSent
 from fedgraph.methods.base.plan import PlanStreams as PlanStreams
 from fedgraph.methods.base.plan import PlanSums as PlanSums
 from fedgraph.methods.base.plan import State as State
-from fedgraph.methods.base.plan import _Watch as _Watch
 from fedgraph.methods.base.plan import plan_block_path as plan_block_path
 from fedgraph.methods.base.plan import plan_client_path as plan_client_path
 from fedgraph.methods.base.plan import plan_gradient_std as plan_gradient_std

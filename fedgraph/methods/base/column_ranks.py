@@ -13,19 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
+from fedgraph.methods.base import plan as planned
 from fedgraph.methods.base.method_offers import Offers
-from fedgraph.methods.base.plan import (
-    PLAN_WITHOUT_NOISE,
-    Model,
-    Plan,
-    PlanInbox,
-    PlanSchedule,
-    PlanSent,
-    PlanStreams,
-    PlanSums,
-    State,
-    plan_gradient_std,
-)
+from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
 from fedgraph.methods.base.public_facts import Budget, PublicFacts
 from fedgraph.privacy import private_counts
 from fedgraph.privacy.accounting import calibrate, gaussian
@@ -70,9 +60,8 @@ class ColumnRanks:
         if graph.columns is None:
             return graph
         line, k = _on_line(graph, known), known.places.size
-        edges, shares = (
-            np.broadcast_to(p, (k, COUNT_BINS + 1)) for p in (private_counts.count_bin_edges(self.brackets), self.shares)
-        )
+        every = (private_counts.count_bin_edges(self.brackets), self.shares)
+        edges, shares = (np.broadcast_to(part, (k, COUNT_BINS + 1)) for part in every)
         bounded = known.bounded if low != -1.0 else known.bounded[:0]
         values = np.full((graph.num_nodes, k + bounded.size), (low + 1) / 2)
         for column in range(k):
@@ -108,12 +97,7 @@ def fixed_column_ranks(columns: GraphColumns) -> ColumnRanks:
 
 
 def public_column_ranks(public: Graph, columns: GraphColumns) -> ColumnRanks:
-    """Ranks among the rows of a graph whose features are public.
-
-    Args:
-        public: the graph.
-        columns: which columns become ranks.
-    """
+    """Ranks of ``columns`` among the rows of a graph whose features are public."""
     line, brackets = _on_line(public, columns), private_counts.widest_count_brackets(columns.places.size)
     bound = ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
     for round_ in range(_ROUNDS):
@@ -123,14 +107,9 @@ def public_column_ranks(public: Graph, columns: GraphColumns) -> ColumnRanks:
 
 
 def plan_with_column_ranks(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
-    """The plan of a method for what is left of the budget, with the release of counts.
+    """The plan of a method for what is left of the budget, with the release of counts (none where there are no ``columns``).
 
-    Under the provable reading both together cost at most ``budget``.
-
-    Args:
-        make: gives the method's plan for a budget.
-        facts: public facts; without ``columns`` nothing is counted.
-        budget: for both.
+    Under the provable reading both together cost at most ``budget``. make: gives the method's plan for a budget.
 
     Raises:
         PrivacyError: the guarantee of the method is amplified or counted in a way that the counts are not.
@@ -160,18 +139,16 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
     bound = ColumnCounts(columns.places.size, facts.sizes.num_nodes, pooled)
     names = columns.called
     if multiplier is None:
-        mechanism, event = PLAN_WITHOUT_NOISE
+        mechanism, event = planned.PLAN_WITHOUT_NOISE
         said = (f"Numbers of {names} became their ranks, which were counted without noise.",)
     else:
-        std, _ = plan_gradient_std(
-            multiplier, private_counts.column_count_sensitivity(bound, made.guarantee.protection.relation), facts
-        )
+        sensitivity = private_counts.column_count_sensitivity(bound, made.guarantee.protection.relation)
+        std, _ = planned.plan_gradient_std(multiplier, sensitivity, facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         error = _std_of_sum(mechanism, facts) * COUNT_BINS**0.5 / 2 / facts.sizes.num_nodes
         said = (
             f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with "
-            f"{100 * _SHARE:.0f} % "
-            f"of the budget (of μ²), each wrong by about {100 * error:.1f} places in 100.",
+            f"{100 * _SHARE:.0f} % of the budget (of μ²), each wrong by about {100 * error:.1f} places in 100.",
             *((f"So blurred ranks say little: give bounds for {names}.",) if error > _BLURRED else ()),
         )
     release = PlannedRelease(_PATH, bound, mechanism, event, range(_ROUNDS))
@@ -188,8 +165,8 @@ def plan_column_ranks(made: Plan) -> Plan | None:
     own = tuple(release for release in made.schedule.releases if release.path == _PATH)
     if not own:
         return None
-    schedule = PlanSchedule(rounds=_ROUNDS, releases=own, min_clients=made.schedule.min_clients)
-    return Plan(COLUMN_RANKS_NAME, None, made.facts, made.guarantee, schedule, made=None, sums=PlanSums(additive=True))
+    schedule = planned.PlanSchedule(rounds=_ROUNDS, releases=own, min_clients=made.schedule.min_clients)
+    return Plan(COLUMN_RANKS_NAME, None, made.facts, made.guarantee, schedule, made=None, sums=planned.PlanSums(additive=True))
 
 
 def _std_of_sum(mechanism: NoiseMechanism, facts: PublicFacts) -> float:

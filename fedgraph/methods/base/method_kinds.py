@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 
 from fedgraph import plugins
-from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import column_ranks
 from fedgraph.methods.base.method_offers import AnyMethodOffers, OfferedMethodKind
 from fedgraph.methods.base.plan import Plan, PlanInbox, PlanStreams, State
@@ -64,31 +63,25 @@ class LinkerMethod(Method, Protocol):
     def scores(self, plan: Plan, state: State, pairs: np.ndarray) -> np.ndarray: ...
 
 
-class EmbedderMethodSettings(Settings):
-    """Settings of an embedder, as far as attacks ask for them."""
+class EmbedderMethodSettings(Protocol):
+    """Settings of an embedder, as far as attacks ask for them.
+
+    Attributes:
+        protects: updates leave a client clipped and noisy.
+        on_simplex: each row of an embedding is a distribution over classes; else its entries lie in [0, 1].
+        releases_labels: a graph is sent as the shares of its classes.
+    """
 
     @property
-    def protects(self) -> bool:
-        """Whether updates leave a client clipped and noisy."""
-        raise NotImplementedError
-
+    def protects(self) -> bool: ...
     @property
-    def on_simplex(self) -> bool:
-        """Whether each row of an embedding is a distribution over classes; else its entries lie in [0, 1]."""
-        raise NotImplementedError
-
+    def on_simplex(self) -> bool: ...
     @property
-    def releases_labels(self) -> bool:
-        """Whether a graph is sent as the shares of its classes."""
-        raise NotImplementedError
+    def releases_labels(self) -> bool: ...
 
 
 class _Encoding(Protocol):
-    """What an embedding goes through before it leaves.
-
-    Attributes:
-        width: numbers per node.
-    """
+    """What an embedding goes through before it leaves. width: numbers per node."""
 
     @property
     def width(self) -> int: ...
@@ -148,14 +141,8 @@ def explain_method_misfit(
 ) -> str | None:
     """Why a method cannot serve a task, as one sentence for a scenario's line; None where it can.
 
-    Args:
-        name: of the method.
-        kind: that the task needs.
-        given: what the task's clients hold (``MethodSituation.given``).
-        trusted: whom the task's rows of this method trust.
-
-    Raises:
-        ScenarioError: there is no method of this name.
+    kind: that the task needs. given: what the task's clients hold (``MethodSituation.given``). trusted: whom the task's rows of
+    this method trust. ``ScenarioError`` where there is no method of this name.
     """
     offered = load_method(name).OFFERS
     if kind != offered.kind:
@@ -180,33 +167,25 @@ def explain_method_misfit(
 
 
 def list_method_names(able: Callable[[AnyMethodOffers], object]) -> list[str]:
-    """Names of the methods that can do something, in alphabetical order.
-
-    Args:
-        able: asked of the ``Offers`` of each method; what it gives counts as true or false.
-    """
+    """Names of the methods of whose ``Offers`` ``able`` says something true, in alphabetical order."""
     return [name for name in plugins.names("methods") if able(load_method(name).OFFERS)]
 
 
 def load_method(name: str) -> Method:
-    """The method called ``name``, or the module that counts columns (``column_ranks``).
-
-    Raises:
-        ScenarioError: there is none.
-    """
+    """The method called ``name``, or the module that counts columns (``column_ranks``). ``ScenarioError``: there is none."""
     return cast(Method, column_ranks if name == column_ranks.COLUMN_RANKS_NAME else plugins.load("methods", name))
 
 
 def load_classifier_method(name: str) -> ClassifierMethod:
-    """The classifier called ``name``. The scenario was refused before this if it is none."""
+    """The scenario was refused before this if it is no classifier."""
     return cast(ClassifierMethod, plugins.load("methods", name))
 
 
 def load_linker_method(name: str) -> LinkerMethod:
-    """The linker called ``name``. The scenario was refused before this if it is none."""
+    """The scenario was refused before this if it is no linker."""
     return cast(LinkerMethod, plugins.load("methods", name))
 
 
 def load_embedder_method(name: str) -> EmbedderMethod:
-    """The embedder called ``name``. The scenario was refused before this if it is none."""
+    """The scenario was refused before this if it is no embedder."""
     return cast(EmbedderMethod, plugins.load("methods", name))

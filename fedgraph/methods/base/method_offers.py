@@ -30,7 +30,6 @@ _Given = Literal["inductive", "transductive", "inductive-edges", "asking", "ego"
 
 @cache
 def _papers() -> dict[str, str]:
-    """Key → entry of papers.bib."""
     text = resources.files("fedgraph.methods.base").joinpath("papers.bib").read_text(encoding="utf-8")
     return {entry[entry.index("{") + 1 : entry.index(",")]: entry.strip() for entry in text.split("\n\n")}
 
@@ -107,31 +106,17 @@ class MethodGradientReader(Protocol):
     @property
     def names_words(self) -> bool: ...
     def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """The gradient that a message shows.
-
-        Args:
-            sent: the message, by the names of its parts.
-            model: what was broadcast in its round.
-
-        Returns:
-            float64 [p]; None where the message shows none.
+        """float64 [p], the gradient that a message (by the names of its parts) shows; None where it shows none. model: what was
+        broadcast in its round.
         """
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(gradient of the first layer's weights [out, k], map [k, num_features] back to words).
-
-        Args:
-            gradient: float64 [p], of all parameters.
-        """
+        """(gradient of the first layer's weights [out, k], map [k, num_features] to words). gradient: of all parameters."""
 
     def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
-        """float64 [c], the gradient of the last layer's bias.
+        """float64 [c], the gradient of the last layer's bias, a mean over ``num_nodes`` nodes.
 
-        At parameters zero it is the mean of (probability − label) over nodes.
-
-        Args:
-            gradient: float64 [p], of all parameters.
-            num_nodes: over how many nodes it is a mean.
+        At parameters zero it is the mean of (probability − label) over nodes. gradient: float64 [p], of all parameters.
         """
 
 

@@ -7,12 +7,10 @@ promised   as published: neighbourhoods are cut to D by public coins, √D is cl
            neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,14 +23,9 @@ from fedgraph.learning.neighbour_limits import limit_neighbour_weights, limit_ne
 from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.projection import ProjectedRows, project_features, project_features_sparsely, public_projection_basis
 from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregate_weighted_neighbours, scale_to_unit_length
+from fedgraph.methods.base import public_facts
 from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums, plan_gradient_std
-from fedgraph.methods.base.public_facts import (
-    FACTS_TESTED_IN_PUBLIC,
-    Budget,
-    PublicFacts,
-    guarantee_from_facts,
-    require_test_graph_facts,
-)
+from fedgraph.methods.base.public_facts import Budget, PublicFacts
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
@@ -73,7 +66,7 @@ class NodeCapSettings(Settings):
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
     @model_validator(mode="after")
-    def _limit_has_its_number(self) -> NodeCapSettings:
+    def _limit_has_its_number(self) -> Self:
         if (self.cap == "limit") != (self.limit is not None):
             raise ValueError("cap: limit and its number belong together, e.g. {cap: limit, limit: 1000}; give both or none")
         return self
@@ -85,21 +78,6 @@ class NodeCapSettings(Settings):
 
 _P = TypeVar("_P", bound=NodeCapSettings)
 _M = TypeVar("_M")
-
-
-@dataclass(frozen=True)
-class NodeCapHops:
-    """Hops that are released in one round.
-
-    Attributes:
-        path: their name.
-        round: when they are released.
-        count: how many.
-    """
-
-    path: str
-    round: int
-    count: int
 
 
 @dataclass(frozen=True)
@@ -136,9 +114,8 @@ class NodeCaps:
             return limit_neighbours(adjacency, self.promised, ids, NODE_CAP_COIN)
         if client is not None and self.limit is not None:
             require_neighbour_limit(adjacency, self.limit, ids)
-        return cap_edge_weights(
-            adjacency, max(self.proven, key=lambda c: c.num_nodes) if client is None else self.proven[client]
-        )
+        largest = max(self.proven, key=lambda cap: cap.num_nodes)
+        return cap_edge_weights(adjacency, largest if client is None else self.proven[client])
 
 
 def cap_edge_weights(adjacency: sp.csr_array, cap: NeighbourDegreeCap) -> sp.csr_array:
@@ -148,7 +125,6 @@ def cap_edge_weights(adjacency: sp.csr_array, cap: NeighbourDegreeCap) -> sp.csr
 
 
 def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> NodeCaps:
-    """The rule that ``params.cap`` asks for, from public sizes."""
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published else "log"
     if not params.hops:
@@ -156,13 +132,11 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
     if kind == "promised":
         note = _CLAIMED.format(degree=params.degree)
         return NodeCaps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
-    limit = params.limit
-    caps = tuple(
-        neighbour_sums.log_neighbour_cap(n, params.knee)
-        if limit is None
-        else neighbour_sums.limited_neighbour_cap(n, limit, params.typical, params.knee)
-        for n in facts.sizes.clients
-    )  # fmt: skip
+    limit, knee = params.limit, params.knee
+    if limit is None:
+        caps = tuple(neighbour_sums.log_neighbour_cap(n, knee) for n in facts.sizes.clients)
+    else:
+        caps = tuple(neighbour_sums.limited_neighbour_cap(n, limit, params.typical, knee) for n in facts.sizes.clients)
     largest = max(caps, key=lambda cap: cap.num_nodes)
     falling = f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)"
     note = _PROVEN.format(
@@ -178,23 +152,12 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
 
 def aggregate_capped_rows(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
-    return (
-        aggregate_hop(weights, rows)
-        if weights.dtype == np.float32
-        else aggregate_weighted_neighbours(weights, scale_to_unit_length(rows))
-    )
+    if weights.dtype == np.float32:
+        return aggregate_hop(weights, rows)
+    return aggregate_weighted_neighbours(weights, scale_to_unit_length(rows))
 
 
 class _Descends(Protocol):
-    """Settings of a method that steps along noisy gradients.
-
-    Attributes:
-        learning_rate: step size on the mean gradient.
-        momentum: in [0, 1).
-        steps: how many.
-        averaged: share of the last iterates that is averaged, in (0, 1].
-    """
-
     @property
     def learning_rate(self) -> float: ...
     @property
@@ -219,11 +182,9 @@ def node_caps_directions(projection: int, facts: PublicFacts) -> tuple[np.ndarra
 
 def node_caps_rows(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
     """Unit feature rows, or their coordinates along public directions."""
-    return (
-        FeatureMatrix(unit_matrix_rows(graph.features))
-        if basis is None
-        else ProjectedRows(project_features(graph.features, basis))
-    )
+    if basis is None:
+        return FeatureMatrix(unit_matrix_rows(graph.features))
+    return ProjectedRows(project_features(graph.features, basis))
 
 
 def node_caps_sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
@@ -256,27 +217,17 @@ def prepare_node_caps(caps: NodeCaps, basis: np.ndarray | None, subgraph: Subgra
 
 
 def release_node_caps_hop(
-    desk: Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, Released] | None
+    desk: Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, Released]
 ) -> np.ndarray:
-    """One hop with its noise, at unit length: released in its round, and replayed in later ones.
+    """One hop with its noise, at unit length, float32 [n, h]: released in round ``first``, and replayed in later ones.
 
-    Args:
-        desk: of the client in this round.
-        path: of the release.
-        name: of the hop in a message, where an attack reads it.
-        sums: float [n, h], what the hop adds up.
-        first: the round that releases it.
-        shown: takes what is released, for an attack that reads all that is priced (``plan.watch.opened``); None: it stays here.
-
-    Returns:
-        float32 [n, h].
+    sums: float [n, h], what the hop adds up. shown: takes what is released under ``name``, which stays here unless an attack
+    reads all that is priced (``plan.watch.opened``).
     """
     if desk.round > first:
         return scale_to_unit_length(desk.replay(path, sums))
-    released = desk.release(path, sums)
-    if shown is not None:
-        shown[name] = released
-    return scale_to_unit_length(released.value)
+    shown[name] = desk.release(path, sums)
+    return scale_to_unit_length(shown[name].value)
 
 
 def node_caps_key(streams: PlanStreams, *frozen: np.ndarray) -> str:
@@ -299,16 +250,16 @@ def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: 
     """Noise of ``total`` rounds of gradients and of all hops that costs at most the budget."""
     changes = capped.sensitivities(params)
     if not budget.private:
-        clear = PLAN_WITHOUT_NOISE
-        return _Noise(clear, [clear] * len(changes))
+        return _Noise(PLAN_WITHOUT_NOISE, [PLAN_WITHOUT_NOISE] * len(changes))
     pipeline = aggregation_noise.NodeAggregation(total, params.sampling_rate, params.hops, params.protects.replaces)
     claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
     reading, ratio = budget.calibrated_by, max(claimed) / params.clip
     found = aggregation_noise.node_aggregation_noise(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
     std, min_clients = plan_gradient_std(found.gradient, params.clip, facts)
     stds = [found.hop * d for d in (claimed if reading == "published" else changes)]
-    priced = zip(stds, changes, strict=True) if params.hops else ()
-    hops: list[tuple[NoiseMechanism, Event]] = [(GaussianNoise(s), Gaussian(s / d)) for s, d in priced]
+    hops: list[tuple[NoiseMechanism, Event]] = []
+    if params.hops:
+        hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)]
     gradient = GaussianNoise(std), pipeline.gradient_event(found.gradient)
     return _Noise(gradient, hops, found.published, min_clients)
 
@@ -319,20 +270,18 @@ def plan_node_caps(
     facts: PublicFacts,
     budget: Budget,
     gradients: Mapping[str, range],
-    hops: tuple[NodeCapHops, ...],
+    hops: tuple[tuple[str, int, int], ...],
     kernel: str,
     make: Callable[[NodeCaps], _M],
     dispute: str,
 ) -> Plan[_P, _M]:
     """Noise multipliers of gradients and of hops, and every release.
 
-    gradients: path → its rounds, one clipped sum each. kernel: of the sums. make: what the method makes of the rule.
-    dispute: what is said of it in public; a note where a hop is released.
-
-    Raises:
-        ScenarioError: there is no public graph to answer for.
+    gradients: path → its rounds, one clipped sum each. hops: (path, round, how many are released in it). kernel: of the sums.
+    make: what the method makes of the rule. dispute: what is said of it in public; a note where a hop is released.
+    ``ScenarioError``: there is no public graph to answer for.
     """
-    require_test_graph_facts(method, facts)
+    public_facts.require_test_graph_facts(method, facts)
     relation, total = params.protects, sum(map(len, gradients.values()))
     capped = _caps_of(params, facts, budget)
     noise = _noise(params, facts, budget, capped, total)
@@ -343,14 +292,14 @@ def plan_node_caps(
         sums = NeighbourSums(capped.terms(client), None if promised else capped.proven[client])
         whose = None if promised else client
         releases += [
-            PlannedRelease(h.path, sums, mechanism, event, range(h.round, h.round + 1), per_round=h.count, client=whose)
-            for h in hops
+            PlannedRelease(path, sums, mechanism, event, range(at, at + 1), per_round=count, client=whose)
+            for path, at, count in hops
         ]
-    assumed = (*FACTS_TESTED_IN_PUBLIC, *capped.assumptions)
+    assumed = (*public_facts.FACTS_TESTED_IN_PUBLIC, *capped.assumptions)
     degree = capped.promised if params.hops else None
     notes = (*capped.notes, dispute) if params.hops else ()
-    guarantee = guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit)
-    schedule = PlanSchedule(total, tuple(releases), noise.min_clients)
-    return Plan(
-        method, params, facts, guarantee, schedule, make(capped), noise.published, sums=PlanSums(suffice=True), notes=notes
+    guarantee = public_facts.guarantee_from_facts(
+        facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit
     )
+    schedule = PlanSchedule(total, tuple(releases), noise.min_clients)
+    return Plan(method, params, facts, guarantee, schedule, make(capped), noise.published, PlanSums(suffice=True), notes=notes)

@@ -19,26 +19,9 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.propagation.aggregation import (
-    aggregate_hop,
-    aggregation_with_cut,
-    aggregation_with_stand_ins,
-    place_aggregated_rows,
-    require_simple_aggregation,
-    scale_to_unit_length,
-)
-from fedgraph.methods.base.plan import (
-    PLAN_WITHOUT_NOISE,
-    Model,
-    Plan,
-    PlanInbox,
-    PlanSchedule,
-    PlanSent,
-    PlanStreams,
-    PlanSums,
-    State,
-    plan_gradient_std,
-)
+from fedgraph.learning.propagation import aggregation
+from fedgraph.methods.base import plan as planned
+from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
 from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_from_facts
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
@@ -117,47 +100,34 @@ def plan_noisy_hops(method: str, params: _P, facts: PublicFacts, budget: Budget,
     if facts.membership.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
     assumed = (*FACTS_ATTRIBUTES_PUBLIC, *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()))
-    mechanism, event = PLAN_WITHOUT_NOISE
+    mechanism, event = planned.PLAN_WITHOUT_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:
         delta2 = neighbour_sums.neighbour_sum_sensitivity(params.protects)
-        noise = aggregation_noise.edge_aggregation_noise(
-            params.hops, delta2, budget.epsilon, budget.delta, budget.calibrated_by, params.formula
-        )
-        std, min_clients = plan_gradient_std(1.0, noise.std, facts)
+        how = (budget.epsilon, budget.delta, budget.calibrated_by, params.formula)
+        noise = aggregation_noise.edge_aggregation_noise(params.hops, delta2, *how)
+        std, min_clients = planned.plan_gradient_std(1.0, noise.std, facts)
         of_one = neighbour_sums.NEIGHBOUR_SUM_END if facts.membership.cut_edges_shared else delta2
-        mechanism = GaussianNoise(std)
-        event = Gaussian(noise.std / of_one)
-        published = noise.published
+        mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
     release = PlannedRelease("aggregate", NeighbourSums(facts.sizes.num_nodes), mechanism, event, range(params.hops))
-    return Plan(
-        method=method,
-        params=params,
-        facts=facts,
-        guarantee=guarantee_from_facts(
-            facts, params.protects, assumed, budget.delta, per_end=facts.membership.cut_edges_shared
-        ),
-        schedule=PlanSchedule(
-            rounds=params.hops,
-            releases=(release,) if params.hops else (),
-            min_clients=min_clients,
-            # what is trained before the first hop reads public data only: all budgets share it
-            shared_key=params.model_dump_json(),
-        ),
-        made=Made(facts.public.attributes, facts.public.graph is not None),
-        epsilon_published=published,
-        # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
-        sums=PlanSums(additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not facts.membership.cut_edges_shared),
-        notes=notes,
-    )
+    per_end = facts.membership.cut_edges_shared
+    guarantee = guarantee_from_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
+    # what is trained before the first hop reads public data only: all budgets share it
+    key, releases = params.model_dump_json(), (release,) if params.hops else ()
+    schedule = planned.PlanSchedule(params.hops, releases, min_clients, shared_key=key)
+    made = Made(facts.public.attributes, facts.public.graph is not None)
+    # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
+    sums = planned.PlanSums(additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not per_end)
+    return Plan(method, params, facts, guarantee, schedule, made, published, sums, notes=notes)
 
 
 def prepare(plan: Plan[NoisyHopSettings, Made], subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
-        require_simple_aggregation(adjacency)
+        aggregation.require_simple_aggregation(adjacency)
     if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
-        along = aggregation_with_stand_ins if plan.facts.membership.cut_edges == "generated" else aggregation_with_cut
+        generated = plan.facts.membership.cut_edges == "generated"
+        along = aggregation.aggregation_with_stand_ins if generated else aggregation.aggregation_with_cut
         adjacency = along(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
@@ -172,42 +142,28 @@ def client(
 def client_noisy_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The sums over neighbours of a client's nodes, before noise, as ``send_noisy_rows`` places them.
 
-    Args:
-        plan: of the run.
-        adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client.
-        nodes: int64 [n_i], global ids of its nodes.
-        rows: float [num_nodes, h], that were broadcast.
+    adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client. nodes: int64 [n_i], global ids of its
+    nodes. rows: float [num_nodes, h], that were broadcast.
     """
     everywhere = adjacency.shape[1] == plan.facts.sizes.num_nodes
-    return send_noisy_rows(plan, nodes, aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
+    return send_noisy_rows(plan, nodes, aggregation.aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
 
 
 def send_noisy_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """A client's rows as it sends them: as they are; behind secure aggregation each at its node's place among all nodes.
-
-    Args:
-        plan: of the run.
-        nodes: int64 [n_i], global ids of the client's nodes.
-        rows: float [n_i, h].
-
-    Returns:
-        float [n_i, h] or [num_nodes, h].
+    """A client's rows, float [n_i, h], as it sends them: as they are; behind secure aggregation each at its node's place among
+    all nodes, float [num_nodes, h]. nodes: int64 [n_i], their global ids.
     """
     if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        return place_aggregated_rows([rows], [nodes], plan.facts.sizes.num_nodes)
+        return aggregation.place_aggregated_rows([rows], [nodes], plan.facts.sizes.num_nodes)
     return rows
 
 
 def receive_noisy_hops(plan: Plan, inbox: PlanInbox, part: str = "aggregate") -> np.ndarray:
-    """What clients sent by ``send_noisy_rows``, each node's row at its place: float [num_nodes, h].
-
-    Args:
-        plan: of the run.
-        inbox: of the round.
-        part: of the messages.
-    """
-    parts = inbox.each.get(part)
-    return place_aggregated_rows(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums[part]
+    """What clients sent by ``send_noisy_rows`` as ``part`` of their messages, each node's row at its place: [num_nodes, h]."""
+    parts, facts = inbox.each.get(part), plan.facts
+    if not parts:
+        return inbox.sums[part]
+    return aggregation.place_aggregated_rows(parts, facts.membership.nodes, facts.sizes.num_nodes)
 
 
 def evidence(plan: Plan[NoisyHopSettings, Made], state: State[NoisyHopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
@@ -218,7 +174,8 @@ def evidence(plan: Plan[NoisyHopSettings, Made], state: State[NoisyHopMemory], g
     ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))
     for rows, sums in zip(state.memory.sent, state.memory.sums, strict=False):
-        beyond, added = sums.astype(np.float64) - aggregate_hop(graph.adjacency, rows), scale_to_unit_length(rows)
+        beyond = sums.astype(np.float64) - aggregation.aggregate_hop(graph.adjacency, rows)
+        added = aggregation.scale_to_unit_length(rows)
         for one, other in (e.T for e in ends):
             ratios += (beyond[one] * added[other]).sum(axis=1) - np.square(added[other]).sum(axis=1) / 2
     return ratios

@@ -24,6 +24,7 @@ from fedgraph.privacy.desk import PlannedRelease, Released, declared_at_desk
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
+from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.settle import Guarantee, amplify_before_settling, settle_plan
 from fedgraph.privacy.units import Unit, Viewer
 
@@ -98,10 +99,7 @@ class PlanStreams:
     fingerprint: str = ""
 
     def generator(self, name: str) -> np.random.Generator:
-        """The stream called ``name``, from its beginning.
-
-        ``PLAN_PUBLIC_COINS`` names the one that everybody may know; every other one is secret.
-        """
+        """The stream called ``name``, from its beginning: secret, unless it is ``PLAN_PUBLIC_COINS``."""
         if name == PLAN_PUBLIC_COINS:
             return seeds.seeded_generator(self.root, *self.path, name)
         return seeds.secret_seeded_generator(self.root, *self.path, name, self.fingerprint)
@@ -176,9 +174,8 @@ class PlanSums:
 class _Watch:
     """What is kept for an attack.
 
-    Attributes:
-        keeps_rounds: the server keeps what every round broadcast and received (``State.seen``).
-        opened: an attack reads every value that is priced, so clients also send what otherwise stays with them.
+    keeps_rounds: what every round broadcast and received (``State.seen``). opened: an attack reads every value that is priced,
+    so clients also send what otherwise stays with them.
     """
 
     keeps_rounds: bool = False
@@ -218,63 +215,48 @@ class Plan(Generic[_P, _M]):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._require_public_facts()
-        for release in self.schedule.releases:
-            hiding = self._hiding(release.path)
-            place = priced_noise.NoisePlace(release.bound, self.guarantee.protection, hiding, per_end=self.guarantee.per_end)
-            priced_noise.require_priced_noise(release, place)
-
-    def _require_public_facts(self) -> None:
-        """What was counted in private rows shapes a plan without a guarantee only, and a shared node pays at each holder."""
+        protection = self.guarantee.protection
         protected = [r.path for r in self.schedule.releases if not isinstance(r.event, Unprotected)]
         if isinstance(self.facts, ClearFacts) and protected:
             raise PrivacyError(
                 f"{self.method} is made from what was counted in private rows (ClearFacts), so every release must be "
                 f"Unprotected; found a price on {', '.join(protected)}: make the plan from PublicFacts"
             )
-        holdings = self.facts.membership.holdings
-        if self.guarantee.protection.unit is not Unit.GRAPH and self.guarantee.holdings is not holdings:
+        if protection.unit is not Unit.GRAPH and self.guarantee.holdings is not self.facts.membership.holdings:
             raise PrivacyError(f"{self.method}: who holds which node is counted otherwise than the public facts say")
-
-    def _hiding(self, path: str) -> int:
-        """How many clients' noise hides one unit in what the viewer sees of ``path``."""
-        secure = self.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        secure, fewest = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION, dict(self.sums.paths)
         others = self.facts.cohort - self.facts.colluders if secure else 1
-        return dict(self.sums.paths).get(path, others + 1) - 1  # of such a sum one colluder knows its part
+        for release in self.schedule.releases:
+            # how many clients' noise hides one unit in what the viewer sees: of a path's own sum one colluder knows its part
+            hiding = fewest.get(release.path, others + 1) - 1
+            place = priced_noise.NoisePlace(release.bound, protection, hiding, per_end=self.guarantee.per_end)
+            priced_noise.require_priced_noise(release, place)
 
     @property
-    def fingerprint(self) -> str:
-        """A digest of what shapes the releases: 16 hexadecimal digits.
-
-        It enters the names of secret random streams, so whatever changes the text below changes every noise that is drawn.
-        """
+    def fingerprint_text(self) -> str:
+        """What shapes the releases, as it enters the fingerprint: values and the names of the classes that hold them."""
         facts: tuple[object, ...] = (self.facts.sizes.num_nodes, self.facts.sizes.clients)
         if self.facts.attendance.words:
             facts += (self.facts.attendance.words, self.facts.attendance.least_answers)
         facts += tuple(r.mechanism for r in self.schedule.releases if isinstance(r.mechanism, IntegerShare))
-        text = repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        facts += tuple((r.client, r.mechanism.share) for r in self.schedule.releases if isinstance(r.mechanism, OwnBudgetNoise))
+        return repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of ``fingerprint_text``: 16 hexadecimal digits.
+
+        It enters the names of secret random streams, so whatever changes that text changes every noise that is drawn.
+        """
+        return hashlib.sha256(self.fingerprint_text.encode()).hexdigest()[:16]
 
     def declared(self, path: str | None = None) -> dict[int, Event]:
-        """Everything that each client will release, amplified where the plan samples once.
-
-        Args:
-            path: only what is released on this path; None: on all paths.
-
-        Returns:
-            Client → composed event.
-        """
-        clients = range(self.facts.sizes.num_clients)
-        return amplify_before_settling(
-            self.guarantee, {client: declared_at_desk(self.schedule.releases, client, path) for client in clients}
-        )
+        """Client → all that it will release (on ``path``, or on all), composed, and amplified where the plan samples once."""
+        clients, releases = range(self.facts.sizes.num_clients), self.schedule.releases
+        return amplify_before_settling(self.guarantee, {c: declared_at_desk(releases, c, path) for c in clients})
 
     def provable(self, path: str | None = None) -> AccountantPrice:
-        """The provable price of the worst unit, where the data keep every promise.
-
-        Args:
-            path: of this path alone; None: of everything.
-        """
+        """The provable price of the worst unit, where the data keep every promise; of ``path`` alone, or of everything."""
         return settle_plan(self.guarantee, self.schedule.releases, path)
 
 
@@ -283,11 +265,7 @@ _R = TypeVar("_R")
 
 
 def require_plan_received(plan: Plan, found: _R | None) -> _R:
-    """``found``, which the last round left at the server.
-
-    Raises:
-        RuntimeFailure: it is None, as predictions are asked for before the last round.
-    """
+    """``found``, which the last round left at the server; ``RuntimeFailure`` where it is None, as it is asked for too early."""
     if found is None:
         raise RuntimeFailure(f"{plan.method} was asked for predictions before its last round")
     return found

@@ -16,18 +16,9 @@ CalibrationFact = Literal["published", "provable", "none"]
 CutEdgeFacts = Literal["dropped", "protected", "generated"]
 
 # What plans assume: where features and labels are public, and where a public graph is predicted for.
-FACTS_ATTRIBUTES_PUBLIC: tuple[Assumption, ...] = (
-    Assumption.COUNTS_PUBLIC,
-    Assumption.FEATURES_LABELS_PUBLIC,
-    Assumption.UNTUNED,
-    Assumption.SPLIT_PUBLIC,
-)
-FACTS_TESTED_IN_PUBLIC: tuple[Assumption, ...] = (
-    Assumption.COUNTS_PUBLIC,
-    Assumption.UNTUNED,
-    Assumption.SPLIT_PUBLIC,
-    Assumption.TEST_GRAPH_PUBLIC,
-)
+_ALWAYS = (Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
+FACTS_ATTRIBUTES_PUBLIC: tuple[Assumption, ...] = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, *_ALWAYS)
+FACTS_TESTED_IN_PUBLIC: tuple[Assumption, ...] = (Assumption.COUNTS_PUBLIC, *_ALWAYS, Assumption.TEST_GRAPH_PUBLIC)
 
 
 @dataclass(frozen=True)
@@ -115,13 +106,7 @@ class DerivedFacts:
     features_from_edges: bool
 
 
-NO_DERIVED_FACTS = DerivedFacts(
-    split_from_edges=False,
-    split_from_labels=False,
-    component_from_edges=False,
-    columns_from_rows=False,
-    features_from_edges=False,
-)
+NO_DERIVED_FACTS = DerivedFacts(False, False, False, False, False)
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,20 @@ in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + n
 says of the coins: a canary by itself is read by its exact likelihood ratio; what canaries have along one another is taken off.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from fedgraph.learning.clipping import per_sample
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device
 from fedgraph.methods.base.plan import Plan, State
 from fedgraph.privacy.mechanisms.likelihood_ratios import coin_likelihood_ratios
 from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.types import Graph
 
 FEW_SEEN_CLIENTS = 16  # up to so many clients, every message travels by itself (``federation.messages``)
 _SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
@@ -49,11 +52,8 @@ def seen_groups(plan: Plan) -> tuple[np.ndarray, ...]:
     """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         known = [plan.facts.membership.nodes[client] for client in seen_colluders(plan)]
-        return (
-            np.setdiff1d(np.arange(plan.facts.sizes.num_nodes), np.concatenate(known))
-            if known
-            else np.arange(plan.facts.sizes.num_nodes),
-        )
+        everybody = np.arange(plan.facts.sizes.num_nodes)
+        return (np.setdiff1d(everybody, np.concatenate(known)) if known else everybody,)
     return plan.facts.membership.nodes
 
 
@@ -74,13 +74,8 @@ def seen_messages(
 def seen_known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
     """How much of each row who knows all rows takes off a message: 1, and ½ of a canary's, whose coin is unknown.
 
-    Args:
-        plan: of the run.
-        state: after its last round.
-        units: int64 [m, ≥ 1], the canaries' global ids first.
-
-    Returns:
-        float64 [num_nodes]; None where the rounds were not kept, or nodes are replaced and not zeroed out.
+    units: int64 [m, ≥ 1], the canaries' global ids first. Returns float64 [num_nodes]; None where the rounds were not kept, or
+    nodes are replaced and not zeroed out.
     """
     if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
         return None
@@ -100,14 +95,11 @@ class SeenCoins:
     """
 
     rows: np.ndarray
-    gram: np.ndarray
-    along: np.ndarray
+    gram: np.ndarray = field(init=False)
+    along: np.ndarray = field(init=False)
 
-    @classmethod
-    def of(cls, nodes: np.ndarray, units: np.ndarray) -> SeenCoins:
-        """nodes: int64 [n], of one message, in the order of its rows. units: int64 [≥ m], the canaries."""
-        rows = np.flatnonzero(np.isin(nodes, units))
-        return cls(rows, np.zeros((rows.size, rows.size)), np.zeros(rows.size))
+    def __post_init__(self) -> None:
+        self.gram, self.along = np.zeros((self.rows.size, self.rows.size)), np.zeros(self.rows.size)
 
     def add(self, products: np.ndarray, left_over: np.ndarray) -> None:
         """products: [m, m]. left_over: [n], of every row of the message."""
@@ -125,3 +117,65 @@ def seen_noise(plan: Plan, path: str, clip: float) -> float:
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         std *= math.sqrt(plan.facts.sizes.num_clients - len(seen_colluders(plan)))
     return std or _CLEAR * clip
+
+
+def seen_coins(
+    plan: Plan,
+    units: np.ndarray,
+    groups: Sequence[np.ndarray],
+    path: str,
+    clip: float,
+    read: Callable[[int, np.ndarray, SeenCoins], None],
+) -> np.ndarray:
+    """float64 [m]: what the messages of every group that holds canaries say of their coins.
+
+    units: int64 [m, ≥ 1], the canaries' global ids first. groups: of ``seen_groups``. path: of the noise. read: adds all
+    messages of a group to its coins; it is given the group's number, the ids of its rows in their order, and the coins.
+    """
+    found = np.zeros(plan.facts.sizes.num_nodes)
+    for number, nodes in enumerate(groups):
+        coins = SeenCoins(np.flatnonzero(np.isin(nodes, units[:, 0])))
+        if coins.rows.size:
+            read(number, nodes, coins)
+            found[nodes[coins.rows]] = coins.ratios(seen_noise(plan, path, clip))
+    return found[units[:, 0]]
+
+
+class SeenRows:
+    """Known rows (x) of a message, the gradient of each of which is clipped by itself, read for ``coins``.
+
+    labels: int64 [n], −1 where unknown. weights: [n], how much of each row is taken off a message. rate: that a row is in one.
+    """
+
+    def __init__(self, coins: SeenCoins, x: TorchMatrix, labels: np.ndarray, weights: np.ndarray, rate: float = 1.0) -> None:
+        self._coins, self._weights, self._rate = coins, weights, rate
+        self._x, self._labels = x, torch.tensor(labels, device=torch_device())
+        self._overlap = per_sample.overlap_per_sample(x, coins.rows)
+
+    def read(self, layout: Layout, vector: np.ndarray, clip: float, message: np.ndarray) -> None:
+        """One message at the parameters ``vector``."""
+        each, rate = per_sample.per_sample_gradients(layout, vector, self._x, self._labels).clipped(clip), self._rate
+        products = each.products([self._overlap], self._coins.rows)
+        self._coins.add(rate**2 * products, rate * each.left_over_products(message, self._weights))
+
+
+def read_seen_rows(
+    plan: Plan,
+    state: State,
+    graph: Graph,
+    units: np.ndarray,
+    layout: Layout,
+    clip: float,
+    make: Callable[[Graph], TorchMatrix],
+    weights: np.ndarray,
+    rate: float = 1.0,
+) -> np.ndarray:
+    """``seen_coins`` of a method whose every message is a sum of gradients of rows that ``make`` gives of a graph."""
+
+    def read(number: int, nodes: np.ndarray, coins: SeenCoins) -> None:
+        part = graph.induced(nodes)
+        rows = SeenRows(coins, make(part), part.labels, weights[nodes], rate)
+        for _, model, message in seen_messages(plan, state, number, "gradient"):
+            rows.read(layout, model["parameters"], clip, message)
+
+    return seen_coins(plan, units, seen_groups(plan), plan.schedule.releases[0].path, clip, read)

@@ -18,8 +18,6 @@ the only relation that such a sample amplifies (Balle et al. 2018, Theorem 9), a
 node.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -28,7 +26,7 @@ import numpy as np
 
 from fedgraph.learning import own_models
 from fedgraph.learning.clipping.aggregated_rows import AggregatedRows, clip_aggregated_rows
-from fedgraph.learning.clipping.per_sample import multiply_per_sample_rest
+from fedgraph.learning.clipping.per_sample import per_sample_gradients
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import Layout, layout_logits
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
@@ -90,33 +88,36 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     notes = list(sizes.notes)
     found, published = noise_of.DparNoise(0.0, 0.0, 0.0), None
     if private:
-        split = (
-            params.split if isinstance(params.split, float) else (0.0 if params.variant in noise_of.DPAR_NOISE_FREE else 0.5)
-        )
-        if params.split == "public" and split:
-            split, why = noise_of.dpar_noise_share(sizes, max(2, planned.dpar_release_candidates(facts, sizes)), budget)
+        split = 0.0 if params.variant in noise_of.DPAR_NOISE_FREE else 0.5
+        if isinstance(params.split, float):
+            split = params.split
+        elif params.split == "public" and split:
+            # the rows of the smallest client may name its sample where that has a fixed size, else all its ids
+            clients, q = facts.sizes.clients, sizes.sampled
+            candidates = min(planned.dpar_release_sample(q, n) if sizes.fixed else n for n in clients)
+            split, why = noise_of.dpar_noise_share(sizes, max(2, candidates), budget)
             notes.append(why)
         calibrated = noise_of.published_dpar_noise if budget.calibrated_by == "published" else noise_of.provable_dpar_noise
         found = calibrated(sizes, budget.epsilon, budget.delta, split)
         published = noise_of.published_dpar_epsilon(sizes, found, budget.delta)
-        notes += [*found.notes, *planned.weak_dpar_releases(sizes, found.sgd)]
+        notes += found.notes
+        if found.sgd > sizes.expected_batch:
+            notes.append(
+                f"budget too small for useful noise: each step adds std {found.sgd:.3g}·C per coordinate to a sum whose norm "
+                f"is at most {sizes.expected_batch:.3g}·C on average; expect chance-level accuracy"
+            )
     training, min_clients = planned.dpar_training_release(params, facts, sizes, found, private)
     sampled = sizes.amplified if sizes.amplified < 1 else None
     assumed = base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
     made = Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found)
-    sums = base.PlanSums(suffice=True, additive=_sums_over_unions(params, sizes))
-    sampled = sampled if private else None
-    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False, sampled_once=sampled)
-    schedule = base.PlanSchedule(
-        sizes.rounds, (*planned.dpar_neighbour_releases(params, sizes, found, private), training), min_clients
-    )
-    return base.Plan("dpar", params, facts, guarantee, schedule, made, published, sums=sums, notes=tuple(notes))
-
-
-def _sums_over_unions(params: Params, sizes: noise_of.DparNoiseSizes) -> bool:
-    """Whether a round's gradient of many clients' union is the sum of theirs: each node is one row, in batches by coins."""
+    # of many clients' union a round's gradient is the sum of theirs where each node is one row, in batches by coins
     alone = params.variant == "features" and params.tail == "one-hot" and sizes.sampled == 1 and not sizes.fixed
-    return alone and params.batches == "poisson" and sizes.local_steps == 1
+    sums = base.PlanSums(suffice=True, additive=alone and params.batches == "poisson" and sizes.local_steps == 1)
+    once = sampled if private else None
+    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False, sampled_once=once)
+    releases = (*planned.dpar_neighbour_releases(params, sizes, found, private), training)
+    schedule = base.PlanSchedule(sizes.rounds, releases, min_clients)
+    return base.Plan("dpar", params, facts, guarantee, schedule, made, published, sums=sums, notes=tuple(notes))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -134,7 +135,10 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     client's public share of the nodes.
     """
     params, sizes = plan.params, plan.made.sizes
-    rows = _rows(plan, work, round_, streams, desk)
+    if round_ == 0 or "rows" not in work.memo:  # a worker that was restarted replays round 0's choice with round 0's noise
+        first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
+        work.memo["rows"] = rows_of.choose_dpar_rows(plan, work.graph, first, desk)
+    rows = work.memo["rows"]
     parts = [(plan.facts.sizes.clients[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
     batches = rows_of.DparRowBatches(parts, sizes, params.batches == "fixed", round_)
     clip = None if params.variant == "none" else params.clip
@@ -159,9 +163,8 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     if "parameters" in inbox.sums:
         return base.State({"parameters": inbox.sums["parameters"]}, state.memory)
     params, memory = plan.params, state.memory
-    found = StatefulDescent(
-        state.model["parameters"], params.learning_rate, params.optimiser, memory.first, memory.second, memory.steps
-    )
+    before, moments = state.model["parameters"], (memory.first, memory.second, memory.steps)
+    found = StatefulDescent(before, params.learning_rate, params.optimiser, *moments)
     found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.sizes.num_clients))
     return base.State({"parameters": found.vector}, Memory(found.first, found.second, found.steps))
 
@@ -201,22 +204,9 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
         part = rows_of.scale_dpar_rows(graph.induced(nodes), params.features)
         x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=torch_device())
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            at = (plan.made.layout, model["parameters"], x, labels, params.clip)
-            found[nodes] += multiply_per_sample_rest(*at, message, min(rate, 1.0) * weights[nodes])
+            each = per_sample_gradients(plan.made.layout, model["parameters"], x, labels).clipped(params.clip)
+            found[nodes] += each.left_over_products(message, min(rate, 1.0) * weights[nodes])
     return found[units[:, 0]]
-
-
-def _rows(plan: Planned, work: Work, round_: int, streams: base.PlanStreams, desk: Desk) -> AggregatedRows:
-    """The client's rows: chosen through the desk in round 0, kept afterwards.
-
-    A worker that has lost them (it was restarted) replays round 0's choice with round 0's noise: the same
-    released values again, so nothing new is released and nothing is charged.
-    """
-    if round_ > 0 and "rows" in work.memo:
-        return work.memo["rows"]
-    first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
-    work.memo["rows"] = rows_of.choose_dpar_rows(plan, work.graph, first, desk)
-    return work.memo["rows"]
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -17,19 +17,10 @@ from scipy.optimize import brentq
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import amplification, calibrate
 from fedgraph.privacy.claims import dpar as published
-from fedgraph.privacy.events import (
-    ApproxDP,
-    BoundedRange,
-    Composed,
-    Event,
-    Gaussian,
-    Laplace,
-    PoissonGaussian,
-    Repeated,
-    SampledOnce,
-)
+from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
 
 DPAR_NOISE_FREE = ("random", "features")  # kinds without a private choice
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the budget for choosing neighbours, as in the paper's Figures 2 to 6
@@ -107,27 +98,19 @@ class DparNoise:
     notes: tuple[str, ...] = ()
 
 
-def dpar_noise_source_cap(marked: int, sampled: float, missed: float) -> int:
-    """The smallest M_max that a Binomial(marked, q') exceeds with probability at most ``missed``."""
-    from scipy.stats import binom  # its import takes half a second
-
-    return marked if sampled >= 1 else min(marked, int(binom.isf(missed, marked, sampled)) + 1)
-
-
 def dpar_noise_choices(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """The choices (and values) of every source that holds data."""
-    count = sizes.cap * sizes.top
-    parts: tuple[Event, ...] = (ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
+    parts: tuple[Event, ...] = (events.ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
         return Composed(())
     if sizes.kind == "gm":
         return Composed((Gaussian(noise.choice / math.sqrt(2 * sizes.cap)), *parts))
-    return Composed((Repeated(BoundedRange(2 / noise.choice), count), *parts))
+    return Composed((Repeated(events.BoundedRange(2 / noise.choice), sizes.cap * sizes.top), *parts))
 
 
 def dpar_noise_values(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """EM1's noisy values: one Laplace per chosen entry."""
-    return Repeated(Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
+    return Repeated(events.Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
 
 
 def dpar_noise_step(sizes: DparNoiseSizes, multiplier: float) -> Event:
@@ -135,21 +118,15 @@ def dpar_noise_step(sizes: DparNoiseSizes, multiplier: float) -> Event:
     (2B' − 1)C (2B'C replaced); the event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is
     exact over whole epochs and says nothing about one step alone."""
     if not sizes.fixed_batches:
-        return PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced)
+        return events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced)
     reach = 2 * sizes.touched - (0 if sizes.replaced else 1)
     return Composed((Gaussian(multiplier / (reach * math.sqrt(sizes.rate))),))
 
 
 def _whole(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
-    """Everything one unit's data goes through, amplified by the one-time sample."""
-    inner = Composed(
-        (
-            dpar_noise_choices(sizes, noise),
-            dpar_noise_values(sizes, noise),
-            Repeated(dpar_noise_step(sizes, noise.sgd), sizes.steps),
-        )
-    )
-    return inner if sizes.amplified >= 1 else SampledOnce(inner, sizes.amplified)
+    steps = Repeated(dpar_noise_step(sizes, noise.sgd), sizes.steps)
+    inner = Composed((dpar_noise_choices(sizes, noise), dpar_noise_values(sizes, noise), steps))
+    return inner if sizes.amplified >= 1 else events.SampledOnce(inner, sizes.amplified)
 
 
 @lru_cache(maxsize=1024)
@@ -189,13 +166,17 @@ def published_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, sp
         choice = 1 / published.claimed_dpar_em_base(each * (1 - kept), sizes.top, each_delta)
         values = sizes.top / (each * kept) if kept else 0.0
     floor = published.claimed_dpar_sgd_epsilon(_MOST_SGD_NOISE, sizes.rate, sizes.steps, half_delta)
-    if (1 - split) * inner <= floor:
+    asked = (1 - split) * inner
+    if asked <= floor:
         note = (
-            f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {(1 - split) * inner:.3g} "
-            f"was asked for: noise multiplier {_MOST_SGD_NOISE:g} is used"
+            f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {asked:.3g} was asked for: "
+            f"noise multiplier {_MOST_SGD_NOISE:g} is used"
         )
         return DparNoise(choice, values, _MOST_SGD_NOISE, (note,))
-    return DparNoise(choice, values, _sgd_multiplier((1 - split) * inner, sizes.rate, sizes.steps, half_delta))
+    least, how = 0.1, (sizes.rate, sizes.steps, half_delta)
+    if published.claimed_dpar_sgd_epsilon(least, *how) < asked:
+        return DparNoise(choice, values, least)
+    return DparNoise(choice, values, published.claimed_dpar_sgd_multiplier(asked, *how))
 
 
 def dpar_noise_share(sizes: DparNoiseSizes, candidates: int, budget: Budget) -> tuple[float, str]:
@@ -231,14 +212,6 @@ def published_dpar_epsilon(sizes: DparNoiseSizes, noise: DparNoise, delta: float
         choice = _all_vectors(each, half_delta, sizes.cap)
     sgd = published.claimed_dpar_sgd_epsilon(noise.sgd, sizes.rate, sizes.steps, half_delta)
     return published.claimed_dpar_total_epsilon(sizes.amplified, choice, sgd)
-
-
-@lru_cache(maxsize=256)
-def _sgd_multiplier(epsilon: float, rate: float, steps: int, delta: float) -> float:
-    low = 0.1
-    if published.claimed_dpar_sgd_epsilon(low, rate, steps, delta) < epsilon:
-        return low
-    return published.claimed_dpar_sgd_multiplier(epsilon, rate, steps, delta)
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:

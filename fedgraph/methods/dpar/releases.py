@@ -104,7 +104,11 @@ def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> Dp
     sources = min(params.num_sources, max(taking_part))
     marked = sources if fixed or sampled == 1 else min(max(facts.sizes.clients), math.ceil(sources / sampled))
     missed = _MISSED_SHARE * budget.delta
-    cap = marked if fixed else noise_of.dpar_noise_source_cap(marked, sampled, missed)
+    cap = marked
+    if not fixed and sampled < 1:  # the smallest number that a Binomial(marked, q') exceeds with probability at most ``missed``
+        from scipy.stats import binom  # its import takes half a second
+
+        cap = min(marked, int(binom.isf(missed, marked, sampled)) + 1)
     rows = [min(sources, n) for n in taking_part] if params.tail == "none" else taking_part
     mean_rows = sum(rows) / len(rows)
     one_step = not central and params.local_steps in ("auto", 1)  # a round is one step over all clients' rows
@@ -138,13 +142,8 @@ def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> Dp
         touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
         replaced=Relation(params.relation).replaces or (fixed and amplified < 1),
         values_share=params.values_share,
-        notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), central, sampled)),
+        notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), not central and sampled < 1)),
     )
-
-
-def dpar_release_candidates(facts: PublicFacts, sizes: DparNoiseSizes) -> int:
-    """How many nodes the rows of the smallest client may name: its sample where that has a fixed size, else all its ids."""
-    return min(dpar_release_sample(sizes.sampled, n) if sizes.fixed else n for n in facts.sizes.clients)
 
 
 def dpar_release_sample(sampled: float, num_nodes: int) -> int:
@@ -167,9 +166,8 @@ def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) 
         )
 
 
-def _remarks(
-    params: Params, sources: int, marked: int, most: int | str, nodes: int, central: bool, sampled: float
-) -> list[str]:
+def _remarks(params: Params, sources: int, marked: int, most: int | str, nodes: int, known: bool) -> list[str]:
+    """known: clients know which of their nodes were sampled."""
     found = []
     if sources < params.num_sources:
         found.append(
@@ -182,24 +180,9 @@ def _remarks(
         )
     if params.variant in noise_of.DPAR_NOISE_FREE:
         found.append("which rows are added up is public and costs nothing; the gradient steps get (1 − split) of the budget")
-    if not central and sampled < 1:
+    if known:
         found.append("clients know which of their nodes were sampled, so the sample amplifies nothing")
     return found
-
-
-def weak_dpar_releases(found: DparNoiseSizes, multiplier: float) -> list[str]:
-    """A sentence for the report where the noise drowns every possible gradient; else none.
-
-    Args:
-        found: public numbers.
-        multiplier: noise std / C of a step.
-    """
-    if multiplier <= found.expected_batch:
-        return []
-    return [
-        f"budget too small for useful noise: each step adds std {multiplier:.3g}·C per coordinate to a sum whose norm is "
-        f"at most {found.expected_batch:.3g}·C on average; expect chance-level accuracy"
-    ]
 
 
 def dpar_neighbour_releases(
@@ -208,30 +191,24 @@ def dpar_neighbour_releases(
     """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
     if params.variant in noise_of.DPAR_NOISE_FREE:
         return ()
+    once = range(1)
     if params.variant == "none":
-        return (
-            _planned("neighbours", NonNegativeRows(1.0, max(1, sizes.cap)), _IN_CLEAR, Unprotected("rows used as they are")),
-        )
-    first: NoiseMechanism
+        rows = NonNegativeRows(1.0, max(1, sizes.cap))
+        return (PlannedRelease("neighbours", rows, _IN_CLEAR, Unprotected("rows used as they are"), once),)
     bound: SensitivityBound = Box(0.0, params.clip_entry)
+    clear: tuple[NoiseMechanism, Event] = _IN_CLEAR, Unprotected("no noise was asked for")
+    noised = {"neighbours": clear, "weights": clear}
     if params.variant == "gm":
         bound = NonNegativeRows(params.clip_vector, sizes.cap)
-        first = GaussianNoise(params.clip_vector * (found.choice or 1.0))
-    else:
-        first = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
-    clear = Unprotected("no noise was asked for")
-    planned = [
-        _planned(
-            "neighbours",
-            bound,
-            first if private else _IN_CLEAR,
-            noise_of.dpar_noise_choices(sizes, found) if private else clear,
-        )
-    ]
-    if params.variant == "em1":
-        second: NoiseMechanism = LaplaceNoise(params.clip_entry * found.values) if private else _IN_CLEAR
-        planned.append(_planned("weights", bound, second, noise_of.dpar_noise_values(sizes, found) if private else clear))
-    return tuple(planned)
+    if private:
+        picks: NoiseMechanism = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
+        if params.variant == "gm":
+            picks = GaussianNoise(params.clip_vector * (found.choice or 1.0))
+        noised["neighbours"] = picks, noise_of.dpar_noise_choices(sizes, found)
+    if private and params.variant == "em1":
+        noised["weights"] = LaplaceNoise(params.clip_entry * found.values), noise_of.dpar_noise_values(sizes, found)
+    paths = ("neighbours", "weights") if params.variant == "em1" else ("neighbours",)
+    return tuple(PlannedRelease(path, bound, *noised[path], once) for path in paths)
 
 
 def dpar_training_release(
@@ -248,7 +225,3 @@ def dpar_training_release(
     event = Repeated(noise_of.dpar_noise_step(sizes, found.sgd), sizes.local_steps)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_aggregated_rows))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients
-
-
-def _planned(path: str, bound: SensitivityBound, mechanism: NoiseMechanism, event: Event) -> PlannedRelease:
-    return PlannedRelease(path, bound, mechanism, event, range(1))

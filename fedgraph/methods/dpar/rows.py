@@ -33,19 +33,20 @@ def choose_dpar_rows(plan: Plan[Params, Made], graph: Graph, streams: PlanStream
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
     view, present, sources = _view(graph, found, streams.generator("sample"), public)
-    holding = np.flatnonzero(_holds_data(view, present, found)[sources])[: found.cap]
+    # The vectors of the others pass the desk as zeros. With an amplifying sample of independent coins a sampled node without
+    # edges must look like one that was not sampled (a zeroed node has no edges either), so its vector is not e_s but zero.
+    known = present if found.fixed or found.amplified >= 1 else present & (view.degrees > 0)
+    holding = np.flatnonzero(known[sources])[: found.cap]
     if params.variant == "none":
         pi = _unprotected(plan, view, sources, desk)
     else:
         chosen, weights = _choices(plan, view, sources, holding, public, desk)
         if found.most_mentions is not None:
-            chosen = neighbour_limits.limit_neighbour_mentions(
-                sources, chosen, found.most_mentions, public.random(sources.size)
-            )
+            ties = public.random(sources.size)
+            chosen = neighbour_limits.limit_neighbour_mentions(sources, chosen, found.most_mentions, ties)
         tail = np.setdiff1d(np.flatnonzero(present), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
-        pi = neighbour_limits.limited_neighbours_matrix(
-            view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns
-        )
+        given = (view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns)
+        pi = neighbour_limits.limited_neighbours_matrix(*given)
     rows = np.flatnonzero(present & (np.diff(pi.indptr) > 0))
     return prepare_aggregated_rows(view.features, pi[rows], view.labels[rows], clipped=params.variant != "none")
 
@@ -68,15 +69,6 @@ def _view(
     return view, present, np.sort(public.choice(n, min(found.marked, n), replace=False))
 
 
-def _holds_data(view: Graph, present: np.ndarray, found: DparNoiseSizes) -> np.ndarray:
-    """bool [n]: whose PageRank vector is computed; the others pass the desk as zeros.
-
-    With an amplifying sample of independent coins a sampled node without edges must look like one that was
-    not sampled (a zeroed node has no edges either), so its vector is not e_s but zero.
-    """
-    return present if found.fixed or found.amplified >= 1 else present & (view.degrees > 0)
-
-
 def _choices(
     plan: Plan[Params, Made], view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: Desk
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -89,18 +81,13 @@ def _choices(
     if params.variant == "features":
         return sources[:, None], np.ones((sources.size, 1))
     vectors = np.zeros((sources.size, view.num_nodes))
-    vectors[holding] = walk_by_approximate_pagerank(
-        view.adjacency, sources[holding], params.alpha, params.rho, params.gamma
-    ).toarray()
-    released = _passed(desk, "neighbours", vectors)
-    if params.variant == "gm":
+    walked = walk_by_approximate_pagerank(view.adjacency, sources[holding], params.alpha, params.rho, params.gamma)
+    vectors[holding] = walked.toarray()
+    chosen = released = _passed(desk, "neighbours", vectors)
+    if not isinstance(plan.schedule.releases[0].mechanism, GumbelTopK):
         chosen = neighbour_limits.choose_largest_neighbours(released, params.top)
+    if params.variant == "gm":
         return chosen, np.take_along_axis(released, chosen, axis=1)
-    chosen = (
-        released
-        if isinstance(plan.schedule.releases[0].mechanism, GumbelTopK)
-        else neighbour_limits.choose_largest_neighbours(released, params.top)
-    )
     if params.variant == "em0":
         return np.array(chosen), even
     values = np.take_along_axis(vectors, chosen, axis=1)

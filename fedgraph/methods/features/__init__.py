@@ -32,22 +32,12 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.per_sample import (
-    clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
-    overlap_per_sample,
-)
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import layout_logits
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
 from fedgraph.learning.projection import project_features
-from fedgraph.learning.propagation.mean_field import (
-    couple_mean_field,
-    mean_field_look_alikes,
-    measure_mean_field_doubt,
-    run_mean_field,
-)
+from fedgraph.learning.propagation import mean_field
 from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
 from fedgraph.methods import base
 from fedgraph.methods.base import Plan, State, seen
@@ -87,22 +77,26 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise, steps and directions from public numbers and the budget alone."""
     relation = Relation(params.relation)
-    strength = features_learner_signal(facts, _total_mu(budget), relation)
+    mu, as_published = math.inf, budget.calibrated_by == "published"
+    if budget.private and as_published:
+        mu = gaussian.gaussian_moments_mu(budget.epsilon, budget.delta)
+    elif budget.private:
+        mu = 1.0 / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+    strength = features_learner_signal(facts, mu, relation)
     made = make_features_learner(params, facts, strength, budget.private)
     steps = made.steps
     bound = ClippedSum(made.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
     mechanism, event = base.PLAN_WITHOUT_NOISE
     min_clients, published = 1, None
     if budget.private:
-        multiplier = math.sqrt(steps) / _total_mu(budget)
-        if budget.calibrated_by != "published":
+        multiplier = math.sqrt(steps) / mu
+        if not as_published:
             multiplier = calibrate.calibrate_gaussian(steps, budget.epsilon, budget.delta)
         std, min_clients = base.plan_gradient_std(multiplier, sensitivity_l2(bound, relation), facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         published = gaussian.gaussian_moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
-    guarantee = base.guarantee_from_facts(
-        facts, relation, (*_ASSUMED, *base.assume_public_facts(facts)), budget.delta, per_end=False
-    )
+    assumed = (*_ASSUMED, *base.assume_public_facts(facts))
+    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False)
     schedule = base.PlanSchedule(steps, (PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
     return base.Plan("features", params, facts, guarantee, schedule, made, published, sums=base.PlanSums(additive=True))
 
@@ -160,14 +154,12 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         return walk_by_personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
     alike: list[tuple[float | np.ndarray, sp.csr_array]] = []
     if basis is not None:
-        alike.append((plan.made.likeness, mean_field_look_alikes(project_features(graph.features, basis[:, :100]), 10)))
+        along = project_features(graph.features, basis[:, :100])
+        alike.append((plan.made.likeness, mean_field.mean_field_look_alikes(along, 10)))
+    doubt, passes = mean_field.measure_mean_field_doubt(scores), params.propagation_steps
     if params.coupling == "auto":
-        return couple_mean_field(
-            scores, graph.adjacency, alike, MOST_HEARD * measure_mean_field_doubt(scores), params.propagation_steps
-        )
-    return run_mean_field(
-        scores, [(params.coupling * measure_mean_field_doubt(scores), graph.adjacency), *alike], params.propagation_steps
-    )
+        return mean_field.couple_mean_field(scores, graph.adjacency, alike, MOST_HEARD * doubt, passes)
+    return mean_field.run_mean_field(scores, [(params.coupling * doubt, graph.adjacency), *alike], passes)
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
@@ -176,55 +168,20 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
     return replace(state, memory=replace(state.memory, average=own))
 
 
-def _total_mu(budget: base.Budget) -> float:
-    if budget.calibrated_by == "published" and budget.private:
-        return gaussian.gaussian_moments_mu(budget.epsilon, budget.delta)
-    return 1.0 / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta) if budget.private else math.inf
-
-
-def reads_rounds(plan: Plan[Params, Made]) -> bool:
-    """Whether ``_evidence`` wants a run's rounds kept: the viewer sees them, and they are not too much to keep."""
-    return seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters)
-
-
 def _evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say.
+    """For each unit (node, −1, label) what all rounds say; None where the viewer sees the model alone, or nodes are replaced.
 
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: all nodes, with every canary as in version 1.
-        units: int64 [m, 3].
-
-    Returns:
-        float64 [m]; None where the viewer sees the model alone, or nodes are replaced.
+    graph: all nodes, with every canary as in version 1. units: int64 [m, 3].
     """
-    made = plan.made
-    weights = seen.seen_known_shares(plan, state, units)
+    made, weights = plan.made, seen.seen_known_shares(plan, state, units)
     if weights is None:
         return None
-    found = np.zeros(weights.size)
-    for number, nodes in enumerate(seen.seen_groups(plan)):
-        if (weights[nodes] == 1).all():
-            continue  # no canary there
-        x = made.rows(graph.induced(nodes))
-        labels = torch.tensor(graph.labels[nodes], device=torch_device())
-        coins = seen.SeenCoins.of(nodes, units[:, 0])
-        overlap = overlap_per_sample(x, coins.rows)
-        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            at = (made.layout, model["parameters"], x, labels, made.clip)
-            coins.add(multiply_per_sample(*at, overlap, coins.rows), multiply_per_sample_rest(*at, message, weights[nodes]))
-        found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, made.clip or 1.0))
-    return found[units[:, 0]]
+    return seen.read_seen_rows(plan, state, graph, units, made.layout, made.clip, made.rows, weights)
 
 
 @dataclass(frozen=True, eq=False)
 class _GradientSums:
-    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``method_offers.MethodGradientReader``).
-
-    Attributes:
-        plan: of the run.
-    """
+    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``MethodGradientReader``)."""
 
     plan: Plan[Params, Made]
 
@@ -267,7 +224,7 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     ),
     num_sent=num_sent,
     tuned=tuned,
-    reads_rounds=reads_rounds,
+    reads_rounds=lambda plan: seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters),
     evidence=_evidence,
     observe=_GradientSums,
 )

@@ -8,18 +8,10 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from fedgraph.documents.settings import Settings
+from fedgraph.learning import projection
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import full_width_descent
-from fedgraph.learning.projection import (
-    PairProjection,
-    ProjectedRows,
-    has_projectable_words,
-    project_features,
-    public_pair_projection,
-    public_projection_basis,
-    public_projection_curvature,
-)
 from fedgraph.methods.base import PublicFacts, plan_gradient_std
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
@@ -86,7 +78,7 @@ class Made:
 
     layout: Layout
     basis: np.ndarray | None
-    pairs: PairProjection | None
+    pairs: projection.PairProjection | None
     curvature: np.ndarray | None
     clip: float
     steps: int
@@ -97,8 +89,10 @@ class Made:
         """The rows of ``graph`` as the learner sees them: unit rows, or coordinates along public directions."""
         if self.basis is None:
             return FeatureMatrix(unit_matrix_rows(graph.features))
-        along = project_features(graph.features, self.basis) if self.pairs is None else self.pairs.rows(graph.features)
-        return ProjectedRows(along)
+        along = (
+            projection.project_features(graph.features, self.basis) if self.pairs is None else self.pairs.rows(graph.features)
+        )
+        return projection.ProjectedRows(along)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +114,8 @@ def features_learner_signal(facts: PublicFacts, mu: float, relation: Relation) -
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = plan_gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
-    return (
-        facts.num_train
-        * (facts.cohort / facts.sizes.num_clients)
-        * min(_NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
-    )
+    each = min(_NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
+    return facts.num_train * (facts.cohort / facts.sizes.num_clients) * each
 
 
 def make_features_learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
@@ -139,9 +130,9 @@ def make_features_learner(params: Params, facts: PublicFacts, strength: float, p
     layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.sizes.num_classes), bias_scale=scale)
     curvature = None
     if newton and public is not None and basis is not None:
-        rows = project_features(public.features, basis) if pairs is None else pairs.rows(public.features)
+        rows = projection.project_features(public.features, basis) if pairs is None else pairs.rows(public.features)
         damping = (60 if pairs is None and strength >= _FAINT else 120) / math.sqrt(facts.num_train * strength)
-        curvature = public_projection_curvature(rows, layout.bias_scale, damping)
+        curvature = projection.public_projection_curvature(rows, layout.bias_scale, damping)
     steps, rate, clip = _descent(strength, private, newton, logistic, nothing_public=facts.public.graph is None)
     clip = params.clip if params.clip != "auto" else clip
     steps = params.steps if params.steps != "auto" else steps
@@ -151,7 +142,6 @@ def make_features_learner(params: Params, facts: PublicFacts, strength: float, p
 
 
 def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothing_public: bool) -> tuple[int, float, float]:
-    """(steps, learning rate, clip) where all are ``auto``."""
     if newton:
         return 60, 1.0, 0.5
     if logistic and nothing_public:
@@ -164,20 +154,20 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
 
 def _views(
     params: Params, public: Graph | None, nodes: int, strength: float, private: bool, newton: bool
-) -> tuple[np.ndarray | None, PairProjection | None]:
+) -> tuple[np.ndarray | None, projection.PairProjection | None]:
     """(basis, pairs). Without noise and without pairs ``auto`` projects on nothing."""
     if public is None:
         return None, None
-    rarity = params.rarity if params.rarity != "auto" else 0.75 if has_projectable_words(public) else 0.0
+    rarity = params.rarity if params.rarity != "auto" else 0.75 if projection.has_projectable_words(public) else 0.0
     words = public.features.nnz / public.num_nodes
     wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 3), 64, 1000))
     fits = (nodes + public.num_nodes) * wanted <= _FITS
     auto = newton and strength >= _PAIRS * public.num_nodes and words >= _FEW and fits
     if auto if params.pairs == "auto" else params.pairs:
-        pairs = public_pair_projection(public, wanted, rarity=rarity)
+        pairs = projection.public_pair_projection(public, wanted, rarity=rarity)
         return pairs.basis, pairs
     if not private and params.projection == "auto":
         return None, None
     most = np.clip(max(16 * words, strength / 30), 16, 500)  # rows of few words lie in few directions, unless rows are many
     wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 12), 16, most))
-    return public_projection_basis(public, wanted, steps=4, rarity=rarity), None
+    return projection.public_projection_basis(public, wanted, steps=4, rarity=rarity), None

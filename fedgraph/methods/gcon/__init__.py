@@ -31,15 +31,8 @@ from fedgraph.learning.optimisers.objective import LinearObjective
 from fedgraph.learning.propagation.aggregation import aggregation_with_cut
 from fedgraph.learning.propagation.walks import capped_walk_matrix, open_walk_matrices, walk_rows
 from fedgraph.methods import base
-from fedgraph.methods.gcon.releases import (
-    Made,
-    Memory,
-    Params,
-    gcon_minimiser_release,
-    gcon_release_prior,
-    gcon_rows_of_new,
-    gcon_rows_of_public,
-)
+from fedgraph.methods.gcon import releases
+from fedgraph.methods.gcon.releases import Made, Memory, Params
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
@@ -78,47 +71,42 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError(
             "inference: public needs a public test graph: set protocol: inductive-edges, or inference: own-edges"
         )
-    labels = [facts.public.attributes.labels[nodes] for nodes in facts.membership.nodes]
-    labels = [known[known >= 0] for known in labels]
-    total = sum(known.size for known in labels)
+    known = [facts.public.attributes.labels[nodes] for nodes in facts.membership.nodes]
+    known = [labels[labels >= 0] for labels in known]
+    total = sum(labels.size for labels in known)
     if not total:
         raise DataError("gcon trains on labelled nodes, and no node has a label")
-    trained = params.release == "trained"
-    releases = tuple(
-        gcon_minimiser_release(params, facts, budget, client, known, known.size / total)
-        for client, known in enumerate(labels)
-        if known.size and trained
-    )
+    trained, planned = params.release == "trained", []
+    for client, labels in enumerate(known):
+        if labels.size and trained:
+            planned.append(releases.gcon_minimiser_release(params, facts, budget, client, labels, labels.size / total))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
-        *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
+        Assumption.OWN_EDGES_KNOWN if own_edges else Assumption.TEST_GRAPH_PUBLIC,
     )
     reads_edges = trained and claim.gcon_psi(params.steps, params.restart, params.cap) > 0
     made = Made(facts.public.attributes, own_edges, facts.public.graph is None)
     published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
-    guarantee = base.guarantee_from_facts(
-        facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=facts.membership.cut_edges_shared
-    )
-    schedule = base.PlanSchedule(int(trained), releases, 1)
+    per_end = facts.membership.cut_edges_shared
+    guarantee = base.guarantee_from_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=per_end)
+    schedule = base.PlanSchedule(int(trained), tuple(planned), 1)
     return base.Plan("gcon", params, facts, guarantee, schedule, made, published)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
-    rows, encoder = gcon_rows_of_public(plan.made.attributes, plan.params)
+    memory = releases.gcon_rows_of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return base.State({"theta": gcon_release_prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
-    return base.State({"rows": rows}, Memory(encoder, rows))
+        return base.State({"theta": releases.gcon_release_prior(plan.params, plan.facts.sizes.num_classes)}, memory)
+    return base.State({"rows": memory.rows}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    labels = plan.made.attributes.labels[subgraph.nodes]
-    own = subgraph.graph.adjacency
-    nodes = subgraph.nodes
-    labelled = np.flatnonzero(labels >= 0)
+    own, nodes = subgraph.graph.adjacency, subgraph.nodes
+    labelled = np.flatnonzero(plan.made.attributes.labels[nodes] >= 0)
     if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
         return Work(capped_walk_matrix(own, plan.params.cap), None, nodes, labelled)
     outside = aggregation_with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)
@@ -161,14 +149,9 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
     None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
     """
-    alone = plan.facts.sizes.num_clients == 1
-    if (
-        not plan.schedule.releases
-        or plan.facts.membership.cut_edges_shared
-        or not (alone or plan.guarantee.protection.viewer.sees_messages)
-    ):
-        return None
-    if not alone and not state.seen:
+    alone, shared = plan.facts.sizes.num_clients == 1, plan.facts.membership.cut_edges_shared
+    seen = alone or (plan.guarantee.protection.viewer.sees_messages and state.seen)
+    if not plan.schedule.releases or shared or not seen:
         return None
     found = np.zeros(len(pairs))
     for number, release in enumerate(plan.schedule.releases):
@@ -180,10 +163,8 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
         place[nodes] = np.arange(nodes.size)
         here = np.flatnonzero((place[pairs] >= 0).all(axis=1))
         if here.size:
-            known = graph.induced(nodes)
-            found[here] = _scores(
-                plan, state.memory.rows[nodes], known, theta / mechanism.weight, mechanism, place[pairs[here]]
-            )
+            at = (state.memory.rows[nodes], graph.induced(nodes), theta / mechanism.weight, mechanism)
+            found[here] = _scores(plan, *at, place[pairs[here]])
     return found
 
 
@@ -199,8 +180,12 @@ def _scores(
         z = walk_rows(capped_walk_matrix(adjacency, plan.params.cap), rows, plan.params.steps, plan.params.restart)[labelled]
         return z.T @ problem.loss.first(z @ theta, problem.targets)
 
+    def with_edge(one: int, two: int) -> sp.csr_array:
+        added = sp.csr_array((np.ones(2, known.adjacency.dtype), ([one, two], [two, one])), shape=known.adjacency.shape)
+        return sp.csr_array(known.adjacency + added)
+
     pulled = pull(known.adjacency)
-    moves = np.stack([pulled - pull(_with(known.adjacency, pair)) for pair in pairs])
+    moves = np.stack([pulled - pull(with_edge(*pair)) for pair in pairs])
     apart = theta - problem.centre(len(theta))
     noise = -labelled.size * problem.regulariser * apart - pulled + moves.sum(axis=0) / 2
     strength = mechanism.rate if math.isfinite(mechanism.rate) else 1.0
@@ -209,17 +194,12 @@ def _scores(
     return np.asarray(strength * (without - with_it))
 
 
-def _with(adjacency: sp.csr_array, pair: np.ndarray) -> sp.csr_array:
-    ends = (np.array([pair[0], pair[1]]), np.array([pair[1], pair[0]]))
-    return sp.csr_array(adjacency + sp.csr_array((np.ones(2, adjacency.dtype), ends), shape=adjacency.shape))
-
-
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
     params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
     rows = state.memory.rows
     if not plan.made.same_nodes:
-        rows = gcon_rows_of_new(state.memory.encoder, params, graph)
+        rows = releases.gcon_rows_of_new(state.memory, params, graph)
     if plan.made.own_edges:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)

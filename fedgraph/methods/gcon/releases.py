@@ -2,11 +2,9 @@
 minimiser, its constants fixed from public numbers and the budget.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -25,8 +23,6 @@ from fedgraph.types import Graph
 
 
 class Params(Settings):
-    """Settings of ``gcon``."""
-
     steps: Annotated[tuple[Annotated[float, Field(ge=0)], ...], InfiniteSetting] = Field(
         (2,), description="propagation steps m₁ … m_s; inf: convergence"
     )
@@ -54,7 +50,7 @@ class Params(Settings):
     inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
 
     @model_validator(mode="after")
-    def _prior_reads_classes(self) -> Params:
+    def _prior_reads_classes(self) -> Self:
         if self.encoder != "classes" and self.scale:
             raise ValueError(f"prior reads the encoder's class scores: encoder {self.encoder!r} needs prior: 0")
         if self.release == "nothing" and not self.scale:
@@ -90,7 +86,6 @@ class Made:
 
 
 _GRADIENT_NORM = 1e-9  # of an accepted minimiser
-_IN_CLEAR = Unprotected("the minimiser without noise")
 _LEAST_REGULARISER = 0.02  # of "auto"
 
 
@@ -100,7 +95,8 @@ def gcon_minimiser_release(
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
     c, s = facts.sizes.num_classes, len(params.steps)
     d = s * {"classes": c, "hidden": params.hidden, "none": facts.sizes.num_features}[params.encoder]
-    noise = _Noise(_regulariser(params, 0.0))
+    event: Event = Unprotected("the minimiser without noise")
+    regulariser, rate, std, output_std = _regulariser(params, 0.0), math.inf, 0.0, 0.0
     if budget.private:
         given = gaussian_objective.Situation(
             epsilon=budget.epsilon,
@@ -114,68 +110,28 @@ def gcon_minimiser_release(
             prior_norm=params.scale * math.sqrt(s),
             per_end=facts.membership.cut_edges_shared,
         )
-        noise = _gaussian(params, given) if params.noise == "gaussian" else _gamma(params, given)
-    problem = LinearObjective(
-        ObjectiveLoss(params.loss, c, params.width), labels, noise.regulariser, _GRADIENT_NORM, params.scale
-    )
-    mechanism = perturbing.ObjectivePerturbation(c, noise.rate, _GRADIENT_NORM, noise.output_std, problem, weight, noise.std)
-    return PlannedRelease("theta", perturbing.ObjectiveRows(labels.size, d), mechanism, noise.event, range(1), client=client)
-
-
-@dataclass(frozen=True)
-class _Noise:
-    """What the objective gets.
-
-    Attributes:
-        regulariser: Λ + Λ′.
-        rate: β of Gamma noise; ∞: none.
-        std: σ of Gaussian noise; 0: none.
-        output_std: standard deviation of the noise on Θ, for the distance to the exact minimiser.
-        event: what one release costs.
-    """
-
-    regulariser: float
-    rate: float = math.inf
-    std: float = 0.0
-    output_std: float = 0.0
-    event: Event = _IN_CLEAR
+        if params.noise == "gaussian":
+            least = gaussian_objective.least_regulariser(given)
+            normal = gaussian_objective.calibrated(given, _regulariser(params, least), _GRADIENT_NORM)
+            regulariser, std, output_std, event = normal.regulariser, normal.noise_std, normal.output_std, normal.event
+        else:
+            found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), _GRADIENT_NORM)
+            regulariser, rate, output_std, event = found.regulariser, found.rate, found.output_std, found.event
+    loss = ObjectiveLoss(params.loss, c, params.width)
+    problem = LinearObjective(loss, labels, regulariser, _GRADIENT_NORM, params.scale)
+    mechanism = perturbing.ObjectivePerturbation(c, rate, _GRADIENT_NORM, output_std, problem, weight, std)
+    return PlannedRelease("theta", perturbing.ObjectiveRows(labels.size, d), mechanism, event, range(1), client=client)
 
 
 def _regulariser(params: Params, least: float) -> float:
-    """Λ: as given, or ten times the value that it must exceed."""
     return max(_LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
-
-
-def _gaussian(params: Params, given: gaussian_objective.Situation) -> _Noise:
-    regulariser = _regulariser(params, gaussian_objective.least_regulariser(given))
-    found = gaussian_objective.calibrated(given, regulariser, _GRADIENT_NORM)
-    return _Noise(found.regulariser, std=found.noise_std, output_std=found.output_std, event=found.event)
-
-
-def _gamma(params: Params, given: claim.Situation) -> _Noise:
-    found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), _GRADIENT_NORM)
-    return _Noise(found.regulariser, found.rate, output_std=found.output_std, event=found.event)
 
 
 def gcon_release_prior(params: Params, num_classes: int) -> np.ndarray:
     """Θ₀, [s·c, c]: every part of a row of Z is read as class scores."""
-    objective = LinearObjective(
-        ObjectiveLoss(params.loss, num_classes, params.width), np.zeros(0, np.int64), 1.0, 1.0, params.scale
-    )
+    loss = ObjectiveLoss(params.loss, num_classes, params.width)
+    objective = LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
     return objective.centre(len(params.steps) * num_classes)
-
-
-@dataclass(frozen=True, eq=False)
-class _Encoded:
-    """The encoder.
-
-    Attributes:
-        parameters: flat float32.
-        mean: float [h], of the rows of the public nodes, where it is taken off; else None.
-    """
-
-    parameters: np.ndarray
-    mean: np.ndarray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,34 +139,35 @@ class Memory:
     """What the server remembers.
 
     Attributes:
-        encoder: also for the rows of new nodes.
+        parameters: of the encoder, flat float32, also for the rows of new nodes.
+        mean: float [h], of the rows of the public nodes, where it is taken off; else None.
         rows: float64 [n, h], X of all nodes.
     """
 
-    encoder: _Encoded
+    parameters: np.ndarray
+    mean: np.ndarray | None
     rows: np.ndarray
 
 
 def _encoder(params: Params) -> public.PublicTrainingEncoder:
-    return public.PublicTrainingEncoder(
-        params.encoder, params.hidden, params.folds, public.PublicTrainingSteps(params.epochs, 0.01, 5e-4)
-    )
+    how = public.PublicTrainingSteps(params.epochs, 0.01, 5e-4)
+    return public.PublicTrainingEncoder(params.encoder, params.hidden, params.folds, how)
 
 
-def gcon_rows_of_public(attributes: Graph, params: Params) -> tuple[np.ndarray, _Encoded]:
-    """(X of every public node, float64 [n, h]; what ``gcon_rows_of_new`` needs).
+def gcon_rows_of_public(attributes: Graph, params: Params) -> Memory:
+    """The trained encoder, and X of every public node.
 
     Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
     features are public, and scales again.
     """
     encoded = public.encode_by_public_training(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
-    return _scaled(encoded.own, mean), _Encoded(encoded.parameters, mean)
+    return Memory(encoded.parameters, mean, _scaled(encoded.own, mean))
 
 
-def gcon_rows_of_new(encoded: _Encoded, params: Params, graph: Graph) -> np.ndarray:
+def gcon_rows_of_new(memory: Memory, params: Params, graph: Graph) -> np.ndarray:
     """X of the nodes of another public graph with the same features, float64 [n, h]."""
-    return _scaled(public.encode_after_public_training(encoded.parameters, _encoder(params), graph), encoded.mean)
+    return _scaled(public.encode_after_public_training(memory.parameters, _encoder(params), graph), memory.mean)
 
 
 def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:

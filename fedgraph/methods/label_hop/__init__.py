@@ -35,24 +35,12 @@ from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import Layout, layout_logits
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import Descended, Descent
+from fedgraph.learning.propagation import meetings
 from fedgraph.learning.propagation.mean_field import couple_mean_field, measure_mean_field_doubt
-from fedgraph.learning.propagation.meetings import (
-    MeetingAnswers,
-    MeetingReading,
-    count_meetings,
-    read_meetings,
-    vote_by_meetings,
-)
+from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import base
-from fedgraph.methods.label_hop.releases import (
-    Made,
-    Params,
-    Training,
-    label_hop_answering,
-    plan_label_hop_releases,
-    split_label_hop_budget,
-    worth_label_release,
-)
+from fedgraph.methods.label_hop import releases
+from fedgraph.methods.label_hop.releases import Made, Params, Training
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -106,20 +94,14 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
-    parts = split_label_hop_budget(params, facts, budget)
-    made = Made(
-        Layout((facts.sizes.num_features, facts.sizes.num_classes), bias_scale=0.1), parts, int(parts.choice is not None)
-    )
-    releases = plan_label_hop_releases(params, facts, made)
+    parts, layout = releases.split_label_hop_budget(params, facts, budget), (facts.sizes.num_features, facts.sizes.num_classes)
+    made = Made(Layout(layout, bias_scale=0.1), parts, int(parts.choice is not None))
+    planned = releases.plan_label_hop_releases(params, facts, made)
     asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asking.size else ()
-    assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks)
-    _, min_clients = base.plan_gradient_std(1.0, 1.0, facts)
-    guarantee = base.guarantee_from_facts(
-        facts, params.protects, (*assumed, *base.assume_public_facts(facts)), budget.delta, per_end=False
-    )
-    schedule = base.PlanSchedule(
-        max(release.rounds[-1] for release in releases) + 1, releases, min_clients if budget.private else 1
-    )
+    assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks, *base.assume_public_facts(facts))
+    guarantee = base.guarantee_from_facts(facts, params.protects, assumed, budget.delta, per_end=False)
+    min_clients = base.plan_gradient_std(1.0, 1.0, facts)[1] if budget.private else 1
+    schedule = base.PlanSchedule(max(release.rounds[-1] for release in planned) + 1, planned, min_clients)
     return base.Plan("label_hop", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True))
 
 
@@ -141,14 +123,13 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """Meetings; answers where they are asked for; then noisy gradient sums at the current parameters."""
-    made = plan.made
-    facts = plan.facts
-    hop = bool(model["hop"][0])
+    made, facts, hop = plan.made, plan.facts, bool(model["hop"][0])
     path, first, training = made.training(hop)
     sent: dict[str, Released] = {}
     if made.measures and round_ == 0:
         counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, made.parts.by_class)
-        sent["meetings"] = desk.release("meetings", partial(count_meetings, work.adjacency, work.said, work.nodes, counted))
+        exact = partial(meetings.count_meetings, work.adjacency, work.said, work.nodes, counted)
+        sent["meetings"] = desk.release("meetings", exact)
     if made.parts.labels and hop and round_ == made.says:
         everybody = np.full(facts.sizes.num_nodes, ABSENT_LABEL, dtype=np.int64)
         everybody[work.nodes] = work.said
@@ -165,10 +146,9 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     if "meetings" in inbox.sums:
         memory = replace(memory, meetings=inbox.sums["meetings"])
         if made.parts.choice is not None:
-            chosen = worth_label_release(
-                made.parts, plan.facts, label_hop_meetings(plan, memory), _answering(plan), plan.params.correlation
-            )
-            memory = replace(memory, hop=chosen)
+            reading, how = label_hop_meetings(plan, memory), _answering(plan)
+            worth = releases.worth_label_release(made.parts, plan.facts, reading, how, plan.params.correlation)
+            memory = replace(memory, hop=worth)
     if "labels" in inbox.sums:
         memory = replace(memory, answers=_answers(plan, inbox))
     if "gradient" in inbox.sums:
@@ -196,12 +176,11 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
     if memory.answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
         answers, reading = _of_all(memory.answers, graph), label_hop_meetings(plan, memory)
-        heard = vote_by_meetings(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
+        heard = meetings.vote_by_meetings(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
         return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
     if facts.public.name == "test-graph":
-        return couple_mean_field(
-            scores, graph.adjacency, [], _MOST_HEARD * measure_mean_field_doubt(scores), plan.params.propagation_steps
-        )
+        most = _MOST_HEARD * measure_mean_field_doubt(scores)
+        return couple_mean_field(scores, graph.adjacency, [], most, plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
 
 
@@ -227,7 +206,7 @@ def _score_noise(plan: Planned, hop: bool) -> float:
 
 
 def _answering(plan: Planned) -> MeetingAnswers:
-    return label_hop_answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
+    return releases.label_hop_answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
 
 
 def label_hop_meetings(plan: Planned, memory: Memory) -> MeetingReading:
@@ -236,9 +215,8 @@ def label_hop_meetings(plan: Planned, memory: Memory) -> MeetingReading:
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
     counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
-    return read_meetings(
-        np.zeros(counted.length) if memory.meetings is None else memory.meetings, std, counted, facts.num_train
-    )
+    found = np.zeros(counted.length) if memory.meetings is None else memory.meetings
+    return meetings.read_meetings(found, std, counted, facts.num_train)
 
 
 def _descent(plan: Planned, training: Training) -> Descent:
@@ -260,6 +238,7 @@ def reads(plan: Planned) -> base.MethodReads:
     return base.MethodReads.OWN_EDGES if plan.made.parts.labels and plan.facts.public.asking.size else base.MethodReads.OWN_ROW
 
 
+_LABEL, _ANSWERED = {"label": "neighbours' labels"}, "and what its neighbours answered"
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
     reads=reads,
@@ -269,10 +248,8 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     ),
     private_test_nodes=True,  # each answers from its own row and its own edges
     drafts=(
-        base.MethodDraft("graph", "node", {"label": "neighbours' labels"}, "and what its neighbours answered"),
-        base.MethodDraft(
-            "federation", "node", {"label": "neighbours' labels"}, "and what its neighbours answered", quick={"steps": 40}
-        ),
+        base.MethodDraft("graph", "node", _LABEL, _ANSWERED),
+        base.MethodDraft("federation", "node", _LABEL, _ANSWERED, quick={"steps": 40}),
     ),
     tuned=tuned,
     evidence=evidence,

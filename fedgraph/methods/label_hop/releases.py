@@ -67,14 +67,10 @@ _LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below
 _PRECISE, _PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
 _MOST_SHARE, _MOST_SHARE_BY_CLASS, _LEAST_SHARE = 0.2, 0.15, 0.02
 _STEEPER = 2  # of the alternative with labels, how much faster its noise grows than that of rows where both must add some
-ENOUGH_TO_RELEASE_LABELS = (
-    4.5  # information of a node's neighbours (``meetings.information_of_meetings``) that is worth most of the rows' budget
-)
-_SATURATED, _DENSE, SOME_TO_RELEASE_LABELS = (
-    2.0,
-    8.0,
-    0.4,
-)  # s per feature from which rows lose little, neighbours, and their information
+# information of a node's neighbours (``meetings.information_of_meetings``) that is worth most of the rows' budget
+ENOUGH_TO_RELEASE_LABELS = 4.5
+# s per feature from which rows lose little, neighbours, and their information
+_SATURATED, _DENSE, SOME_TO_RELEASE_LABELS = 2.0, 8.0, 0.4
 
 
 @dataclass(frozen=True)
@@ -120,9 +116,8 @@ class _Split:
 
     @property
     def choice(self) -> OneOf | None:
-        if self.alone is None:
-            return None
-        return OneOf((Composed((PureDP(self.labels), self.beside.event)), self.alone.event))
+        with_labels = Composed((PureDP(self.labels), self.beside.event))
+        return None if self.alone is None else OneOf((with_labels, self.alone.event))
 
 
 def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -> _Split:
@@ -175,9 +170,8 @@ def worth_label_release(
     """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
     told = information_of_meetings(reading, by, correlation)
     rows_lose_little = parts.strength / facts.sizes.num_features >= _SATURATED
-    return told >= ENOUGH_TO_RELEASE_LABELS or (
-        rows_lose_little and reading.degree >= _DENSE and told >= SOME_TO_RELEASE_LABELS
-    )
+    some = rows_lose_little and reading.degree >= _DENSE and told >= SOME_TO_RELEASE_LABELS
+    return told >= ENOUGH_TO_RELEASE_LABELS or some
 
 
 def label_hop_answering(labels: float, classes: int, replaces: bool) -> MeetingAnswers:
@@ -247,38 +241,34 @@ class Made:
 
 def plan_label_hop_releases(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
     """Gradients with the hop first, then those without where that is to be chosen, labels, and meetings."""
-    ways = (True, False) if made.parts.choice else (True,) if params.rows else ()
+    classes, parts, relation = facts.sizes.num_classes, made.parts, params.protects
+    ways = (True, False) if parts.choice else (True,) if params.rows else ()
     releases = [_gradient(params, facts, made, hop) for hop in ways]
-    releases += [_labels(params, facts, made)] if made.parts.labels else []
-    return (*releases, *([_meetings(params, facts, made.parts)] if made.measures else ()))
+    if parts.labels:
+        noised, now = PLAN_WITHOUT_NOISE, range(made.says, made.says + 1)
+        if math.isfinite(parts.labels):
+            response = MaskedResponse(parts.labels, classes, relation.replaces)
+            noised = response, _priced(made, PureDP(parts.labels), True)
+        releases.append(PlannedRelease("labels", Box(ABSENT_LABEL, classes - 1), *noised, now))
+    if made.measures:
+        noised, bound = PLAN_WITHOUT_NOISE, MeetingCounts(facts.sizes.num_nodes, classes, parts.by_class)
+        if parts.meetings:
+            std, _ = plan_gradient_std(parts.meetings, bound.change(relation), facts)
+            noised = GaussianNoise(std), Gaussian(parts.meetings)
+        releases.append(PlannedRelease("meetings", bound, *noised, range(1)))
+    return tuple(releases)
 
 
 def _gradient(params: Params, facts: PublicFacts, made: Made, hop: bool) -> PlannedRelease:
     path, first, training = made.training(hop)
-    rounds = range(first, first + training.steps)
+    noised = PLAN_WITHOUT_NOISE
     bound = ClippedSum(training.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
-    if not training.noise:
-        return PlannedRelease(path, bound, *PLAN_WITHOUT_NOISE, rounds)
-    std, _ = plan_gradient_std(training.noise, sensitivity_l2(bound, params.protects), facts)
-    return PlannedRelease(path, bound, GaussianNoise(std), _priced(made, Gaussian(training.noise), hop), rounds)
+    if training.noise:
+        std, _ = plan_gradient_std(training.noise, sensitivity_l2(bound, params.protects), facts)
+        noised = GaussianNoise(std), _priced(made, Gaussian(training.noise), hop)
+    return PlannedRelease(path, bound, *noised, range(first, first + training.steps))
 
 
 def _priced(made: Made, event: Event, hop: bool) -> Event:
     whole = made.parts.choice
     return event if whole is None else PartOf(event, whole, 0 if hop else 1)
-
-
-def _labels(params: Params, facts: PublicFacts, made: Made) -> PlannedRelease:
-    bound, rounds = Box(ABSENT_LABEL, facts.sizes.num_classes - 1), range(made.says, made.says + 1)
-    if math.isinf(made.parts.labels):
-        return PlannedRelease("labels", bound, *PLAN_WITHOUT_NOISE, rounds)
-    response = MaskedResponse(made.parts.labels, facts.sizes.num_classes, params.protects.replaces)
-    return PlannedRelease("labels", bound, response, _priced(made, PureDP(made.parts.labels), True), rounds)
-
-
-def _meetings(params: Params, facts: PublicFacts, parts: _Split) -> PlannedRelease:
-    bound = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, parts.by_class)
-    if not parts.meetings:
-        return PlannedRelease("meetings", bound, *PLAN_WITHOUT_NOISE, range(1))
-    std, _ = plan_gradient_std(parts.meetings, bound.change(params.protects), facts)
-    return PlannedRelease("meetings", bound, GaussianNoise(std), Gaussian(parts.meetings), range(1))

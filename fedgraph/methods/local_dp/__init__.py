@@ -18,7 +18,7 @@ released code disagree on is in ``privacy.claims``.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,23 +30,11 @@ from fedgraph.learning.layers import shared_gnn
 from fedgraph.learning.layers.layouts import put_layout_on_device
 from fedgraph.learning.projection import public_projection_basis
 from fedgraph.methods import base
+from fedgraph.methods.local_dp import local_training as local_training
 from fedgraph.methods.local_dp import updates as updates
 from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
 from fedgraph.methods.local_dp.evidence import local_dp_graph_evidence, reads_rounds
-from fedgraph.methods.local_dp.local_training import (
-    Made,
-    Planned,
-    Work,
-    clip_local_gradients,
-    local_training_embedding,
-    local_training_on_public,
-    local_training_step,
-    local_training_update,
-    local_training_with_momentum,
-    merge_local_training,
-    read_local_embedding,
-    train_locally,
-)
+from fedgraph.methods.local_dp.local_training import Made, Planned, Work
 from fedgraph.methods.local_dp.local_training import prepare as prepare
 from fedgraph.methods.local_dp.params import ENCODING_PARAMS, Params, params_notes, params_own_epsilon, params_protection
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -77,23 +65,33 @@ class Memory:
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
-    table = _attendance(params, facts)
+    clients = facts.sizes.num_clients
+    if params.training in ("public", "none"):
+        table = updates.attendance_without_updates(clients, params.dropout, params.attendance_seed)
+    else:
+        drawn = (params.client_fraction, params.dropout, params.attendance_seed)
+        table = updates.draw_update_attendance(clients, params.rounds, params.retrieval_period, *drawn)
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
     whole = promised is None and (bool(facts.sizes.graphs) or params.unit == "graph")
     unit: updates.UpdateUnit = "graph" if whole else "node"
-    given = updates.split_update_budget(
-        params.training, params.training_share, budget, params.release != "rows" and params.pooled_by == "gaussian"
-    )
+    histogram = params.release != "rows" and params.pooled_by == "gaussian"
+    given = updates.split_update_budget(params.training, params.training_share, budget, histogram)
     sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
-    encoding, pooled = _releases(params, facts, budget, net=net, promised=promised, table=table, unit=unit, given=given)
-    sent, graph_epsilons = _sent(params, sizes, budget, encoding, pooled, table)
+    encoding, pooled = _encoders(params, facts, budget, net, table, given, whole)
+    sent, graph_epsilons = [], list[list[float]]()
+    share = encoding.epsilon / budget.epsilon if budget.private else 1.0  # a client's own ε scales its encoding's
+    for client, graphs in enumerate(sizes):
+        own = params_own_epsilon(params, client, len(sizes), budget.epsilon)
+        mine = encoding if own == budget.epsilon else replace(encoding, epsilon=own * share)
+        noised = mine.of_client(graphs) if pooled is None else pooled.of_client()
+        sent.append(PlannedRelease("embedding", *noised, table.sends[client], client=client))
+        graph_epsilons += mine.pure_losses([graphs], [sent[-1].count])
     of_model = updates.in_clear(table) if params.training == "fedavg" else []
     least = 0
     if params.protects:
-        of_model, least = updates.plan_protected_updates(
-            params.training, params.clip, params.updates, unit, facts, table, given, budget.delta
-        )
+        how = (params.training, params.clip, params.updates, unit)
+        of_model, least = updates.plan_protected_updates(*how, facts, table, given, budget.delta)
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
     key = params.model_dump_json(exclude=set(ENCODING_PARAMS))
     made = Made(
@@ -110,55 +108,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     )
     published = encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None
     sums = base.PlanSums(paths=(("model", least),) if least else ())
-    guarantee = Guarantee(
-        params_protection(params, facts, promised, whole),
-        budget.delta,
-        None if whole else facts.membership.holdings,
-        per_end=False,
-    )
-    schedule = base.PlanSchedule(
-        len(table.training) + 1,
-        (*of_model, *(r for r in sent if r.count)),
-        1,
-        shared_rounds=table.retrievals[0],
-        shared_key=f"{key}/{of_model[0].mechanism}/{of_model[0].event}" if params.protects and of_model else key,
-    )
-    return base.Plan(
-        "local_dp", params, facts, guarantee, schedule, made, published, sums=sums, notes=params_notes(params, facts, whole)
-    )
-
-
-def _sent(
-    params: Params,
-    sizes: Sequence[tuple[int, ...]],
-    budget: base.Budget,
-    encoding: EncoderSettings,
-    pooled: PooledEncoder | None,
-    table: updates.UpdateAttendance,
-) -> tuple[list[PlannedRelease], list[list[float]]]:
-    """Per client, the planned release of its embedding, and its graphs' pure ε. A client's own ε scales its encoding's."""
-    sent, graph_epsilons = [], []
-    share = encoding.epsilon / budget.epsilon if budget.private else 1.0
-    for client, graphs in enumerate(sizes):
-        own = params_own_epsilon(params, client, len(sizes), budget.epsilon)
-        mine = encoding if own == budget.epsilon else replace(encoding, epsilon=own * share)
-        bound, mechanism, event = mine.of_client(graphs) if pooled is None else pooled.of_client()
-        sent.append(PlannedRelease("embedding", bound, mechanism, event, table.sends[client], client=client))
-        graph_epsilons += mine.pure_losses([graphs], [sent[-1].count])
-    return sent, graph_epsilons
-
-
-def _attendance(params: Params, facts: base.PublicFacts) -> updates.UpdateAttendance:
-    if params.training in ("public", "none"):
-        return updates.attendance_without_updates(facts.sizes.num_clients, params.dropout, params.attendance_seed)
-    return updates.draw_update_attendance(
-        facts.sizes.num_clients,
-        params.rounds,
-        params.retrieval_period,
-        params.client_fraction,
-        params.dropout,
-        params.attendance_seed,
-    )
+    holdings = None if whole else facts.membership.holdings
+    guarantee = Guarantee(params_protection(params, facts, promised, whole), budget.delta, holdings, per_end=False)
+    rounds, releases = len(table.training) + 1, (*of_model, *(r for r in sent if r.count))
+    if params.protects and of_model:
+        key = f"{key}/{of_model[0].mechanism}/{of_model[0].event}"
+    schedule = base.PlanSchedule(rounds, releases, 1, shared_rounds=table.retrievals[0], shared_key=key)
+    notes = params_notes(params, facts, whole)
+    return base.Plan("local_dp", params, facts, guarantee, schedule, made, published, sums=sums, notes=notes)
 
 
 def _network(params: Params, facts: base.PublicFacts) -> tuple[shared_gnn.SharedGnn, np.ndarray | None]:
@@ -178,55 +135,39 @@ def _network(params: Params, facts: base.PublicFacts) -> tuple[shared_gnn.Shared
     return shared_gnn.make_shared_gnn(params.model, inputs, *how), projection
 
 
-def _releases(
+def _encoders(
     params: Params,
     facts: base.PublicFacts,
     budget: base.Budget,
-    *,
     net: shared_gnn.SharedGnn,
-    promised: int | None,
     table: updates.UpdateAttendance,
-    unit: updates.UpdateUnit,
     given: updates.UpdateShares,
+    whole: bool,
 ) -> tuple[EncoderSettings, PooledEncoder | None]:
-    """What the embedding path sends.
+    """(how rows are encoded; how one vector of a graph is sent, None where rows are).
 
     A unit's budget is divided among all the embeddings that it enters. Under ``fedavg`` each graph's own release has the whole
-    of it, as in the paper.
-
-    Args:
-        params: settings.
-        facts: public facts.
-        budget: of a row.
-        net: the shared model.
-        promised: maximum degree D, or None.
-        table: who takes part in which round.
-        unit: that is protected.
-        given: how the budget is divided.
-
-    Returns:
-        (how rows are encoded, how one vector of a graph is sent; None where rows are).
+    of it, as in the paper. given: how the budget is divided. whole: all that a client holds is one unit.
     """
+    promised = params.promised_degree if params.encoder == "multi-bit-node" else None
     width = shared_gnn.shared_gnn_embedding_width(net, params.embedding)
     bits = None if params.bits_per_row == "auto" else params.bits_per_row
-    entered = updates.most_updates_entered(np.array([len(own) for own in table.sends]), facts, unit)
+    entered = updates.most_updates_entered(np.array([len(own) for own in table.sends]), facts, "graph" if whole else "node")
     times = 1 if params.training == "fedavg" else max(1, entered)
     epsilon = given.embedding / times if params.encoder != "gaussian-as-coded" else budget.epsilon
     softmax = params.embedding == "softmax"
     encoding = EncoderSettings(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
     if params.release == "rows":
         return encoding, None
-    classes = facts.sizes.num_classes
-    return encoding, PooledEncoder(
-        params.pooled_by, given.embedding / times, given.embedding_mu / math.sqrt(times), classes, bits
-    )
+    mu, classes = given.embedding_mu / math.sqrt(times), facts.sizes.num_classes
+    return encoding, PooledEncoder(params.pooled_by, given.embedding / times, mu, classes, bits)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Random parameters, or those of public training."""
     parameters = plan.made.network.layout.start(rng)
     if plan.made.public is not None:
-        parameters = local_training_on_public(plan, parameters, plan.made.public)
+        parameters = local_training.local_training_on_public(plan, parameters, plan.made.public)
     velocity = np.zeros_like(parameters) if plan.params.protects else None
     nothing = (None,) * plan.facts.sizes.num_clients
     copies = parameters[:0].reshape(0, parameters.size)
@@ -248,44 +189,43 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     before = put_layout_on_device(model["parameters"][work.where])
     sent = {}
     if round_ in trains and params.protects:
-        made = clip_local_gradients if params.training == "dp_sgd" else local_training_update
+        made = local_training.clip_local_gradients if params.training == "dp_sgd" else local_training.local_training_update
         sent["model"] = desk.release("model", made(params, work, model["parameters"]))
     elif round_ in trains:
         if params.client_momentum:
             velocity = put_layout_on_device(model["velocity"][work.where])
-            after = torch.cat(local_training_with_momentum(params, work, before, velocity)) - torch.cat((before, velocity))
+            after = torch.cat(local_training.local_training_with_momentum(params, work, before, velocity)) - torch.cat(
+                (before, velocity)
+            )
         else:
-            after = train_locally(params, work, before) - before
+            after = local_training.train_locally(params, work, before) - before
         change = after.cpu().numpy() * np.float32(work.weight)
         sent["change"] = desk.release("model", change)
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
-        sent["embedding"] = desk.release("embedding", local_training_embedding(plan, work, model["parameters"]))
+        sent["embedding"] = desk.release("embedding", local_training.local_training_embedding(plan, work, model["parameters"]))
     return sent
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The next model, and the latest embedding of every client as received (or made unbiased)."""
     table, known = plan.made.attendance, state.memory
-    where = dict(known.where)
-    embeddings = list(known.embeddings)
-    kept = known.kept
-    velocity = known.velocity
+    where, embeddings, kept, velocity = dict(known.where), list(known.embeddings), known.kept, known.velocity
     before, model = state.model["parameters"], state.model
     if inbox.round < plan.params.rounds and "change" in inbox.each:
         training = table.training[inbox.round]
         new = [c for c in training if c not in where]
         where.update(zip(new, inbox.each.get("where", []), strict=True))
-        model = merge_local_training(plan, state.model, training, inbox.each["change"], where)
+        model = local_training.merge_local_training(plan, state.model, training, inbox.each["change"], where)
     if "model" in inbox.sums and velocity is not None:
-        velocity = local_training_step(plan, velocity, inbox)
+        velocity = local_training.local_training_step(plan, velocity, inbox)
         model = {"parameters": before + velocity}
     if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
         kept = np.concatenate([kept, model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            embeddings[client] = read_local_embedding(plan, client, rows)
+            embeddings[client] = local_training.read_local_embedding(plan, client, rows)
     return base.State(model, Memory(tuple(embeddings), kept, where, velocity))
 
 

@@ -146,17 +146,16 @@ class EncoderSettings:
         if self.encoder != "multi-bit-node":
             event = claimed_local_encoder_event(epsilon, m, num_nodes, in_total)
             return MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
-        touched = (
-            num_nodes if self.promised_degree is None else min(num_nodes, _promised_rows(self.promised_degree, self.reach))
-        )
-        share = epsilon / (m * (1 if self.promised_degree is None else touched))
+        if self.promised_degree is None:
+            return MultiBitEncoder(epsilon / m, m), MultiBit(epsilon / m, m * num_nodes)
+        touched = min(num_nodes, _promised_rows(self.promised_degree, self.reach))
+        share = epsilon / (m * touched)
         return MultiBitEncoder(share, m), MultiBit(share, m * touched)
 
     def of_client(self, sizes: Sequence[int]) -> tuple[SensitivityBound, NoiseMechanism, Event]:
         """Bound, mechanism and price of the release of a client that holds graphs of these sizes."""
-        bound: SensitivityBound = (
-            SimplexRows(sum(sizes)) if self.softmax and self.encoder == "gaussian-as-coded" else Box(0.0, 1.0)
-        )
+        on_simplex = self.softmax and self.encoder == "gaussian-as-coded"
+        bound: SensitivityBound = SimplexRows(sum(sizes)) if on_simplex else Box(0.0, 1.0)
         made = {n: self.of_graph(n) for n in sorted(set(sizes))}
         if len(sizes) == 1:
             return bound, *made[sizes[0]]
@@ -166,15 +165,15 @@ class EncoderSettings:
         """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price
         (a promised degree prices a node; all bits of a graph say more about the graph); ∞ where there is none.
         """
-        once = {n: _of_all_bits(self.of_graph(n)[0], n) for n in {n for own in sizes for n in own}}
+
+        def of_all_bits(num_nodes: int) -> float:
+            mechanism = self.of_graph(num_nodes)[0]
+            if not isinstance(mechanism, MultiBitEncoder):
+                return math.inf
+            return mechanism.epsilon_per_bit * mechanism.num_sampled * (1 if mechanism.in_total else num_nodes)
+
+        once = {n: of_all_bits(n) for n in {n for own in sizes for n in own}}
         return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
-
-
-def _of_all_bits(mechanism: NoiseMechanism, num_nodes: int) -> float:
-    """Pure ε of everything that a graph sends at once."""
-    if not isinstance(mechanism, MultiBitEncoder):
-        return math.inf
-    return mechanism.epsilon_per_bit * mechanism.num_sampled * (1 if mechanism.in_total else num_nodes)
 
 
 def _promised_rows(degree: int, hops: int) -> int:
@@ -185,12 +184,11 @@ def _promised_rows(degree: int, hops: int) -> int:
 
 
 def _worst(events: Sequence[Event]) -> Event:
-    """One event that covers every graph's (graphs are units of their own)."""
-    if all(isinstance(e, Gaussian) for e in events):
-        return worst_gaussian_block([e.noise_multiplier for e in events if isinstance(e, Gaussian)])
-    if all(isinstance(e, MultiBit) for e in events):
-        return worst_pure_block([e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, MultiBit)])
-    return events[0]
+    gaussian = [e.noise_multiplier for e in events if isinstance(e, Gaussian)]
+    pure = [e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, MultiBit)]
+    if len(gaussian) == len(events):
+        return worst_gaussian_block(gaussian)
+    return worst_pure_block(pure) if len(pure) == len(events) else events[0]
 
 
 def encoder_part(mechanism: NoiseMechanism, index: int) -> NoiseMechanism:

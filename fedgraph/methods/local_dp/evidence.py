@@ -23,14 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.methods.base import PlanInbox, State, seen
-from fedgraph.methods.local_dp.local_training import (
-    Planned,
-    Work,
-    clip_local_gradient,
-    local_training_embedding,
-    local_training_update,
-    prepare,
-)
+from fedgraph.methods.local_dp import local_training
+from fedgraph.methods.local_dp.local_training import Planned, Work, prepare
 from fedgraph.privacy.mechanisms.likelihood_ratios import block_likelihood_ratios, coin_likelihood_ratios
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import L2Ball
@@ -71,9 +65,7 @@ def local_dp_graph_evidence(
     parts = zip(zero.subgraphs, one.subgraphs, units, plan.made.sizes, strict=True)
     clients = [_Both(prepare(plan, a), prepare(plan, b), own, _settings(plan, a, b, own, sizes)) for a, b, own, sizes in parts]
     count = 1 + max((int(own.max(initial=-1)) for own in units), default=-1)
-    gram = np.zeros((count, count))
-    along = np.zeros(count)
-    ratios = np.zeros(count)
+    gram, along, ratios = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     for model, inbox in state.seen:
         for squares, projected in _of_updates(plan, clients, model["parameters"], inbox, count):
             gram += squares
@@ -141,17 +133,16 @@ def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.nd
         return _clipped_as_one(plan, both, parameters)
     if params.training == "dp_fedavg":
         bound, unit = L2Ball(params.clip), int(both.units.max(initial=-1))
-        one = bound.enforce(local_training_update(params, both.one, parameters))
+        one = bound.enforce(local_training.local_training_update(params, both.one, parameters))
         if unit < 0:
             return one.astype(np.float64), {}
-        zero = bound.enforce(local_training_update(params, both.zero, parameters))
+        zero = bound.enforce(local_training.local_training_update(params, both.zero, parameters))
         return (one.astype(np.float64) + zero) / 2, {unit: (one - zero) / 2}
     middle, halves = np.zeros(parameters.size), {}
     for in_one, in_zero, decides in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
-        one = np.zeros_like(parameters)
-        one[in_one.where] = clip_local_gradient(params, in_one, parameters)
-        zero = np.zeros_like(parameters)
-        zero[in_zero.where] = clip_local_gradient(params, in_zero, parameters)
+        one, zero = np.zeros_like(parameters), np.zeros_like(parameters)
+        for found, graph in ((one, in_one), (zero, in_zero)):
+            found[graph.where] = local_training.clip_local_gradient(params, graph, parameters)
         middle += (one.astype(np.float64) + zero) / 2
         if decides >= 0:
             halves[int(decides)] = (one - zero) / 2
@@ -165,10 +156,10 @@ def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple
     halves = {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
     share = 1 / len(both.settings)
     for versions, work, turned in both.settings:
-        value = bound.enforce(local_training_update(plan.params, work, parameters)).astype(np.float64)
+        value = bound.enforce(local_training.local_training_update(plan.params, work, parameters)).astype(np.float64)
         middle += share * value
         for place, other in turned.items():
-            half = (value - bound.enforce(local_training_update(plan.params, other, parameters))) / 2
+            half = (value - bound.enforce(local_training.local_training_update(plan.params, other, parameters))) / 2
             halves[int(both.units[place])] += share * (half if versions[place] else -half)
     for versions, _, _ in both.settings:
         for place, unit in enumerate(both.units.tolist()):
@@ -178,14 +169,14 @@ def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple
 
 
 def _of_embeddings(plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int) -> np.ndarray:
-    """float64 [canaries]: what the embeddings of one retrieval round add."""
     found = np.zeros(count)
     for client, sent in zip(plan.made.attendance.present[inbox.round], inbox.each.get("embedding", ()), strict=False):
         both = clients[client]
         if (both.units < 0).all():
             continue
         release, sizes = plan.made.sent[client], plan.made.sizes[client]
-        one, zero = (release.bound.enforce(local_training_embedding(plan, work, parameters)) for work in (both.one, both.zero))
+        rows = [local_training.local_training_embedding(plan, work, parameters) for work in (both.one, both.zero)]
+        one, zero = (release.bound.enforce(own) for own in rows)
         blocks = sizes if both.units.size > 1 else (len(sent),)
         told = block_likelihood_ratios(release.mechanism, sent, one, zero, blocks)
         for unit, ratio in zip(both.units, told, strict=True):

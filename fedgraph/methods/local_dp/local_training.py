@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from fedgraph.learning.late import torch
 from fedgraph.learning.layers import gin, shared_gnn
 from fedgraph.learning.layers.layouts import put_layout_on_device
 from fedgraph.learning.optimisers.descents import descend_by_adam, descend_with_momentum
-from fedgraph.methods.base import Plan, PlanInbox
+from fedgraph.methods.base import Model, Plan, PlanInbox
 from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder, encoder_part, histogram_for_encoder
 from fedgraph.methods.local_dp.params import Params
 from fedgraph.methods.local_dp.updates import UpdateAttendance
@@ -61,13 +62,7 @@ Planned: TypeAlias = Plan[Params, Made]
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One graph, ready for the network.
-
-    Attributes:
-        inputs: its arrays.
-        network: over the features in use.
-        where: int64, where the parameters of that network are among all.
-    """
+    """One graph, ready for the network over the features in use. where: int64, its parameters' places among all."""
 
     inputs: shared_gnn.SharedGnnInputs
     network: shared_gnn.SharedGnn
@@ -97,15 +92,11 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
             f"client {subgraph.client} holds a node with {found} neighbours, but the promised degree is {promised}: a row then "
             f"depends on more nodes than are priced; allowed: a promised_degree of at least {found}, or none"
         )
-    several = plan.facts.sizes.graphs
-    graph = _viewed(plan, subgraph.graph)
+    several, graph = plan.facts.sizes.graphs, _viewed(plan, subgraph.graph)
     sizes = several[subgraph.client] if several else None
-    made = _part(plan, graph, sizes)
-    weight = (
-        len(several[subgraph.client]) / sum(map(len, several))
-        if several
-        else subgraph.graph.num_nodes / sum(plan.facts.sizes.clients)
-    )
+    made, weight = _part(plan, graph, sizes), graph.num_nodes / sum(plan.facts.sizes.clients)
+    if sizes is not None:
+        weight = len(sizes) / sum(map(len, several))
     apart: tuple[_Part, ...] = ()
     if plan.params.training == "dp_sgd":
         rows = np.split(np.arange(graph.num_nodes), np.cumsum(sizes or (graph.num_nodes,))[:-1])
@@ -120,7 +111,6 @@ def _part(plan: Planned, graph: Graph, sizes: tuple[int, ...] | None) -> _Part:
 
 
 def _viewed(plan: Planned, graph: Graph) -> Graph:
-    """The graph with its feature rows through the public projection, where there is one."""
     matrix = plan.made.projection
     return graph if matrix is None else replace(graph, features=sp.csr_array(graph.features @ matrix))
 
@@ -154,9 +144,7 @@ def _trained_in_batches(params: Params, work: Work, whole: gin.GinInputs, before
     """As ``train_locally``, a step for each batch of graphs; running statistics of batch norm follow the batches."""
     layout, vector = work.network.layout, before
     assert isinstance(layout, gin.GinLayout)
-    first = torch.zeros_like(vector)
-    second = torch.zeros_like(vector)
-    step = 0
+    first, second, step = torch.zeros_like(vector), torch.zeros_like(vector), 0
     for epoch in range(params.local_epochs):
         parts = [whole]
         if work.batches is not None and params.batch_size is not None:
@@ -191,9 +179,8 @@ def clip_local_gradients(params: Params, work: Work, parameters: np.ndarray) -> 
 
 def clip_local_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
     """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
-    found = (
-        shared_gnn.shared_gnn_gradient(graph.network, put_layout_on_device(parameters[graph.where]), graph.inputs).cpu().numpy()
-    )
+    before = put_layout_on_device(parameters[graph.where])
+    found = shared_gnn.shared_gnn_gradient(graph.network, before, graph.inputs).cpu().numpy()
     return L2Ball(params.clip).enforce(found)
 
 
@@ -212,9 +199,8 @@ def local_training_on_public(plan: Planned, parameters: np.ndarray, public: Grap
     """The parameters after full-batch training on the public labelled nodes, which no client holds."""
     part = _part(plan, _viewed(plan, public), None)
     start, how = put_layout_on_device(parameters[part.where]), plan.params
-    found = descend_by_adam(
-        start, lambda v: shared_gnn.shared_gnn_gradient(part.network, v, part.inputs), how.public_steps, how.public_rate, 0.0
-    )
+    gradient = partial(shared_gnn.shared_gnn_gradient, part.network, given=part.inputs)
+    found = descend_by_adam(start, gradient, how.public_steps, how.public_rate, 0.0)
     after = parameters.copy()
     after[part.where] = found.cpu().numpy()
     return after
@@ -232,11 +218,7 @@ def local_training_step(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -
 
 
 def merge_local_training(
-    plan: Planned,
-    model: Mapping[str, np.ndarray],
-    training: tuple[int, ...],
-    changes: list[np.ndarray],
-    where: Mapping[int, np.ndarray],
+    plan: Planned, model: Model, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
     size = model["parameters"].size
@@ -252,11 +234,8 @@ def _merged_parameters(
 ) -> np.ndarray:
     """The parameters after a round: FedAvg's weighted average over those who trained, or a robust mean in its place.
 
-    Args:
-        before: float32 [p], or with momentum at clients [2p], parameters and velocity.
-        training: who trained.
-        changes: of each of them, float32, weighted by its share of all clients.
-        where: per client, which entries of ``before`` it changes.
+    before: float32 [p], or with momentum at clients [2p], parameters and velocity. changes: of each who trained, float32,
+    weighted by its share of all clients. where: per client, which entries of ``before`` it changes.
     """
     counts = np.array([len(s) if plan.facts.sizes.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
     missing = len(training) < plan.facts.sizes.num_clients
@@ -278,15 +257,9 @@ def _robust_mean(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Per entry the median, or the trimmed mean, of the clients that have it (Yin, Chen, Ramchandran & Bartlett 2018).
 
-    It is scaled by these clients' joint weight, as in FedAvg, where the others change nothing.
-
-    Args:
-        changes: of each client, float, not weighted.
-        where: of each client, int64, the entries that it changes.
-        weights: float [clients], public shares of all clients.
-        params: say which mean.
-
-    Returns: the entries that some client has, int64 [k], and their change, float64 [k].
+    It is scaled by these clients' joint weight, as in FedAvg, where the others change nothing. changes: of each client, not
+    weighted. where: of each, int64, the entries that it changes. weights: float [clients], public shares of all clients.
+    Returns the entries that some client has, int64 [k], and their change, float64 [k].
     """
     held, position = np.unique(np.concatenate(where), return_inverse=True)
     rows, starts = np.full((len(where), held.size), np.nan), np.cumsum([0, *map(len, where)])
@@ -303,14 +276,12 @@ def _robust_mean(
 
 
 def read_local_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
-    pooled = plan.made.pooled
+    """As the server takes it: bits made unbiased where the settings say so."""
+    pooled, mechanism = plan.made.pooled, plan.made.sent[client].mechanism
     if pooled is not None:
         return pooled.read(received)
-    return _rectified(plan, client, received) if plan.params.rectify else received
-
-
-def _rectified(plan: Planned, client: int, rows: np.ndarray) -> np.ndarray:
-    mechanism = plan.made.sent[client].mechanism
-    parts = blocks.split_blocks(rows, plan.made.sizes[client])
+    if not plan.params.rectify:
+        return received
+    parts = blocks.split_blocks(received, plan.made.sizes[client])
     made = [encoder_part(mechanism, i) for i in range(len(parts))]
     return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import shared_gnn
 from fedgraph.learning.layers.gin import GinNorm
 from fedgraph.methods.base import PublicFacts, assume_setting_facts
-from fedgraph.methods.base.method_kinds import EmbedderMethodSettings
 from fedgraph.methods.local_dp.encoders import EncoderName, EncoderReleaseKind, EncoderRule, PooledEncoderName
 from fedgraph.methods.local_dp.updates import UpdatesSeen, UpdateTraining, UpdateUnit
 from fedgraph.privacy.units import Assumption, Protection, Relation
@@ -34,9 +34,7 @@ ENCODING_PARAMS = (  # no update needs these
 _OwnEpsilon = Annotated[float, Field(gt=0)]
 
 
-class Params(EmbedderMethodSettings):
-    """Settings of the shared model, of who takes part, and of the encoder."""
-
+class Params(Settings):
     training: UpdateTraining = Field(
         "fedavg",
         description="fedavg: updates in clear (the paper); dp_fedavg: clipped, noisy updates; dp_sgd: clipped, noisy "

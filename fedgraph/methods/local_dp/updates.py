@@ -100,16 +100,13 @@ def attendance_without_updates(num_clients: int, dropout: float, seed: int) -> U
 def in_clear(table: UpdateAttendance) -> list[PlannedRelease]:
     """What the model path releases: nothing of it is protected."""
     event = Unprotected("FedAvg updates are sent in clear")
+    whose: list[tuple[int | None, range | tuple[int, ...]]] = [(c, own) for c, own in enumerate(table.trains) if own]
     if table.everyone:
-        return [
-            PlannedRelease("vocabulary", Unbounded(), _VOCABULARY, event, range(1)),
-            PlannedRelease("model", Unbounded(), _UPDATE, event, range(len(table.training))),
-        ]
+        whose = [(None, range(len(table.training)))]
     found = []
-    for client, own in enumerate(table.trains):
-        if own:
-            found.append(PlannedRelease("vocabulary", Unbounded(), _VOCABULARY, event, own[:1], client=client))
-            found.append(PlannedRelease("model", Unbounded(), _UPDATE, event, own, client=client))
+    for client, own in whose:
+        found.append(PlannedRelease("vocabulary", Unbounded(), _VOCABULARY, event, own[:1], client=client))
+        found.append(PlannedRelease("model", Unbounded(), _UPDATE, event, own, client=client))
     return found
 
 
@@ -126,16 +123,8 @@ _KERNEL = "fedgraph.methods.local_dp.local_training.clip_local_gradients"
 
 @dataclass(frozen=True)
 class UpdateShares:
-    """How the budget is divided.
-
-    Where both paths are Gaussian they are parts of μ²; else of ε, δ being the model's alone.
-
-    Attributes:
-        training: ε of the updates.
-        embedding: ε of the embeddings.
-        training_mu: μ that the updates may spend.
-        embedding_mu: μ that the embeddings may spend.
-        squares: both paths are Gaussian.
+    """ε and μ of the updates and of the embeddings. squares: both paths are Gaussian, and parts of μ²; else they are parts of
+    ε, δ being the model's alone.
     """
 
     training: float
@@ -180,23 +169,21 @@ def plan_protected_updates(
     least = min(len(who) for who in table.training)
     if seen == "sum" and least < 2:
         raise PrivacyError(f"updates: sum hides a client among the others of a round; some round has {least} client(s)")
-    mechanism: NoiseMechanism = _CLIPPED_ONLY
-    event: Event = _NO_NOISE
+    noised: tuple[NoiseMechanism, Event] = _CLIPPED_ONLY, _NO_NOISE
     if math.isfinite(given.training):
-        multiplier = (
-            math.sqrt(entered) / given.training_mu
-            if given.squares
-            else calibrate.calibrate_gaussian(entered, given.training, delta)
-        )
+        if given.squares:
+            multiplier = math.sqrt(entered) / given.training_mu
+        else:
+            multiplier = calibrate.calibrate_gaussian(entered, given.training, delta)
         std = 2.0 * clip * multiplier
         if seen == "sum":
             together = most_updates_entered((counts > 0).astype(np.int64), facts, unit)
             std *= math.sqrt(together / (least - 1))
-        mechanism, event = GaussianNoise(std), Gaussian(multiplier)
+        noised = GaussianNoise(std), Gaussian(multiplier)
     found = []
     for client, own in enumerate(table.trains):
         if own:
             graphs = len(facts.sizes.graphs[client]) if facts.sizes.graphs else 1
             bound: SensitivityBound = ClippedSum(clip, graphs, _KERNEL) if training == "dp_sgd" else L2Ball(clip)
-            found.append(PlannedRelease("model", bound, mechanism, event, own, client=client))
+            found.append(PlannedRelease("model", bound, *noised, own, client=client))
     return found, least if seen == "sum" else 0

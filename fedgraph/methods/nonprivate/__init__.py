@@ -9,7 +9,7 @@ where the federation is, and Adam never begins anew. One client is central train
 report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has (``clients``). A
 candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
 ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and lets those within a standard
-error of the best answer together (``candidates``); one that is two standard errors below the best after 100 steps is not
+error of the best answer together (``phases``); one that is two standard errors below the best after 100 steps is not
 trained to its end. With ``refit`` the chosen ones are trained again on all training nodes, for as many rounds as were best;
 with a validation mask of the split they are not, as published work does not.
 
@@ -27,11 +27,10 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
 from fedgraph.methods import base
 from fedgraph.methods.base.method_offers import MethodConvolutions
-from fedgraph.methods.nonprivate import candidates, clients, phases
+from fedgraph.methods.nonprivate import clients, phases
 from fedgraph.methods.nonprivate.params import CEILING_PARAM, FEW_FOR_CEILING_PARAMS, AskedParams, Params, Planned
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
@@ -45,8 +44,7 @@ REFERENCE = base.method_bibtex("mcmahan2017communication", "reddi2021adaptive", 
 
 _TOO_FEW = (
     f"Fewer than {FEW_FOR_CEILING_PARAMS} validation nodes cannot tell networks apart: this row may lie below a plain "
-    "network. Compare with "
-    "one, or label more nodes."
+    "network. Compare with one, or label more nodes."
 )
 _IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
@@ -78,9 +76,9 @@ def _asked(params: Params, facts: base.PublicFacts) -> AskedParams:
     candidates = params.candidates(facts.public.asking.size > 0)
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
     folds = params.divided(labelled, len(candidates))
-    if facts.public.graph is None or facts.public.name != "test-graph":
-        return AskedParams(1.0, candidates, *folds)
-    return AskedParams(min(1.0, facts.public.graph.num_nodes / facts.num_train), candidates, *folds)
+    known = facts.public.graph if facts.public.name == "test-graph" else None
+    share = 1.0 if known is None else min(1.0, known.num_nodes / facts.num_train)
+    return AskedParams(share, candidates, *folds)
 
 
 def num_sent(plan: Planned) -> int:
@@ -122,16 +120,13 @@ def server(plan: Planned, state: base.State[phases.PhaseTraining], inbox: base.P
 
 def predict(plan: Planned, state: base.State[phases.PhaseTraining], graph: Graph) -> np.ndarray:
     """float [n, c] scores on the asked graph, of all networks that answer."""
-    return candidates.candidates_together(
-        [_scores(plan, index, parameters, graph) for index, parameters in phases.answering_in_phase(state)]
-    )
-
-
-def _scores(plan: Planned, index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
-    network = fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0)
-    candidate = plan.made.candidates[index]
-    given = fitting.prepare_fitting_inputs(graph, plan.params.features, graph.labels if candidate.hears else None)
-    return clients.scores(plan, candidate, network, parameters, graph, given)
+    found = []
+    for index, parameters in phases.answering_in_phase(state):
+        network = fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0)
+        heard = graph.labels if plan.made.candidates[index].hears else None
+        given = fitting.prepare_fitting_inputs(graph, plan.params.features, heard)
+        found.append(clients.scores(plan, index, network, parameters, graph, given))
+    return phases.candidates_together(found)
 
 
 def tuned(
@@ -143,14 +138,11 @@ def tuned(
 
 
 def _says(plan: Planned, state: base.State[phases.PhaseTraining]) -> tuple[str, ...]:
-    """Which candidates answer, and how each did on the validation nodes."""
-    members, tried = state.memory.members, state.memory.tried
+    members, tried, steps = state.memory.members, state.memory.tried, plan.params.local_epochs
     if plan.params.model != CEILING_PARAM or not tried:
         return ()
-    steps = plan.params.local_epochs
-    found = "; ".join(
-        f"{plan.made.candidates[m.candidate]} ({m.accuracy:.3f} after {m.updates * steps} steps)" for m in members
-    )
+    named = [f"{plan.made.candidates[m.candidate]} ({m.accuracy:.3f} after {m.updates * steps} steps)" for m in members]
+    found = "; ".join(named)
     first = tried[members[0].candidate]
     count = f"{first.count:.0f} validation nodes" + (f" in {first.folds} folds" if first.folds > 1 else "")
     said = f"Chosen by {count}: {found}."
@@ -161,12 +153,7 @@ def _says(plan: Planned, state: base.State[phases.PhaseTraining]) -> tuple[str, 
 
 @dataclass(frozen=True, eq=False)
 class _Updates:
-    """A gradient as an update of FedAvg shows it: the mean over nodes.
-
-    Attributes:
-        plan: of the run.
-        names_words: rows are read as they are.
-    """
+    """A gradient as an update of FedAvg shows it: the mean over nodes, whose rows are read as they are."""
 
     plan: Planned
     names_words: bool = True
@@ -205,7 +192,7 @@ class _Updates:
     def _parts(self, gradient: np.ndarray) -> Iterator[tuple[torch.Tensor, np.ndarray]]:
         """Every parameter of the network with its part of the flat gradient."""
         at = 0
-        for parameter in fitting.build_network_for_fitting(_first_shape(self.plan, self.plan.params.arguments), 0).parameters():
+        for parameter in fitting.build_network_for_fitting(phases.phase_shape(self.plan, 0), 0).parameters():
             yield parameter, gradient[at : at + parameter.numel()]
             at += parameter.numel()
 
@@ -216,17 +203,13 @@ def _convolutions(plan: Planned) -> Callable[[base.State[phases.PhaseTraining]],
         return None
 
     def layers(state: base.State[phases.PhaseTraining]) -> MethodConvolutions:
-        network = fitting.build_network_for_fitting(_first_shape(plan, {}), 0)
+        network = fitting.build_network_for_fitting(phases.phase_shape(plan, 0), 0)
         fitting.write_fitting_vector(network, state.model["parameters"])
         every = [p.detach().cpu().numpy() for p in network.parameters()]
         weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))
         return list(zip(weights, biases, strict=True))
 
     return layers
-
-
-def _first_shape(plan: Planned, arguments: Mapping[str, object]) -> NetworkShape:
-    return plan.made.candidates[0].shape(plan.facts.sizes.num_features, plan.facts.sizes.num_classes, dict(arguments))
 
 
 _CEILING, _PLAIN = "what the same data gives when nothing is protected", "a plain network by FedAvg"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,9 +84,8 @@ def nonprivate_client_message(plan: Planned, work: Work, model: Mapping[str, np.
     judged = np.zeros(3)
     if (validation >= 0).any() and not plan.facts.attendance.asynchronous:  # an older model says nothing of the newest one
         like_asked = _like_asked(plan, work, validation, place, numbers)
-        judged = phases.count_phase_validation(
-            _asked(plan, like_asked, place.candidate, model["parameters"], training), validation
-        )
+        answers = _asked(plan, like_asked, place.candidate, model["parameters"], training)
+        judged = phases.count_phase_validation(answers, validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
     if plan.facts.attendance.asynchronous:
         vector = vector - weight * model["parameters"]
@@ -101,15 +100,10 @@ def nonprivate_clients_together(plan: Planned) -> bool:
 
 
 def scores(
-    plan: Planned,
-    candidate: CandidateParams,
-    network: Network,
-    parameters: np.ndarray,
-    graph: Graph,
-    given: fitting.FittingInputs,
+    plan: Planned, index: int, network: Network, parameters: np.ndarray, graph: Graph, given: fitting.FittingInputs
 ) -> np.ndarray:
     """[n, c] of ``graph``, spread over its edges where the candidate says so."""
-    return _spread(plan, candidate, fitting.score_after_fitting(network, parameters, given), graph)
+    return _spread(plan, index, fitting.score_after_fitting(network, parameters, given), graph)
 
 
 def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
@@ -126,31 +120,28 @@ def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.r
         kept = [shared]
         for first in range(0, steps, own_models.OWN_MODEL_EVERY):
             how = fitting.FittingSteps(own_models.OWN_MODEL_EVERY, first, candidate.rate, candidate.decay)
-            at = fitting.continue_fitting(
-                network, known, labels, at, how, lambda step: phases.phase_step_seed(seed, index, step)
-            )
+            at = fitting.continue_fitting(network, known, labels, at, how, partial(phases.phase_step_seed, seed, index))
             kept.append(at.vector)
         return kept
 
+    def answers(weights: np.ndarray) -> np.ndarray:
+        return fitting.score_after_fitting(network, weights, known)
+
     known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may hear all others
-    return own_models.choose_own_model_steps(
-        descended, lambda weights: fitting.score_after_fitting(network, weights, known), shared, graph.labels, rng
-    )
+    return own_models.choose_own_model_steps(descended, answers, shared, graph.labels, rng)
 
 
 def _compiled(plan: Planned, index: int) -> bool:
-    return plan.params.features == "unit" and many_gcns.can_train_many_gcns(
-        phases.phase_shape(plan, index), plan.facts.sizes.num_clients
-    )
+    shape, clients = phases.phase_shape(plan, index), plan.facts.sizes.num_clients
+    return plan.params.features == "unit" and many_gcns.can_train_many_gcns(shape, clients)
 
 
 def _asked(plan: Planned, work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
-    candidate = plan.made.candidates[index]
     if _compiled(plan, index):
         found = many_gcns.score_many_gcns(phases.phase_shape(plan, index), parameters, work.clients)
-        return _spread(plan, candidate, found, work.graph)
-    given = work.read_by(candidate, training)
-    return scores(plan, candidate, _network(plan, work, index), parameters, work.graph, given)
+        return _spread(plan, index, found, work.graph)
+    given = work.read_by(plan.made.candidates[index], training)
+    return scores(plan, index, _network(plan, work, index), parameters, work.graph, given)
 
 
 def _trained(
@@ -202,7 +193,8 @@ def _network(plan: Planned, work: Work, index: int) -> Network:
     return work.networks[index]
 
 
-def _spread(plan: Planned, candidate: CandidateParams, found: np.ndarray, graph: Graph) -> np.ndarray:
-    if candidate.alpha < 1:
-        return walk_by_personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
-    return found
+def _spread(plan: Planned, index: int, found: np.ndarray, graph: Graph) -> np.ndarray:
+    alpha = plan.made.candidates[index].alpha
+    if alpha == 1:
+        return found
+    return walk_by_personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)

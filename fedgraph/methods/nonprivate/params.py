@@ -1,10 +1,8 @@
 """Settings of ``nonprivate``: each key with its default, and the candidates that ``model: ceiling`` chooses from."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -15,9 +13,8 @@ from fedgraph.methods.base import Plan
 
 CEILING_PARAM = "ceiling"
 _ENOUGH, _MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
-FEW_FOR_CEILING_PARAMS = (
-    100  # validation nodes of all folds below which every labelled node validates once, and no early round is trusted
-)
+# validation nodes of all folds below which every labelled node validates once, and no early round is trusted
+FEW_FOR_CEILING_PARAMS = 100
 
 
 @dataclass(frozen=True)
@@ -132,33 +129,27 @@ class Params(Settings):
     proximal: float = Field(0.0, ge=0, description="μ of FedProx, the pull towards the broadcast model; 0: FedAvg")
 
     @model_validator(mode="after")
-    def _network_exists(self) -> Params:
-        known = {c.model for c in CEILING_GRID_PARAMS}
+    def _network_exists(self) -> Self:
+        known = list(dict.fromkeys(c.model for c in CEILING_GRID_PARAMS))
         if self.model == CEILING_PARAM:
             if self.arguments:
                 raise ValueError("arguments belong to one model; model: ceiling tries several")
             if not self.validation:
                 raise ValueError("model: ceiling chooses on validation nodes; validation must be > 0")
             if self.folds != "auto" and self.folds * self.validation > 1:
-                raise ValueError(
-                    f"{self.folds} folds of {self.validation:g} are more than all training nodes; lower one of them"
-                )
+                found = f"{self.folds} folds of {self.validation:g}"
+                raise ValueError(f"{found} are more than all training nodes; lower one of them")
             if unknown := [m for m in self.among if m not in known]:
-                raise ValueError(
-                    f"among: {unknown[0]!r} is not in the grid; allowed: "
-                    f"{', '.join(dict.fromkeys(c.model for c in CEILING_GRID_PARAMS))}"
-                )
+                raise ValueError(f"among: {unknown[0]!r} is not in the grid; allowed: {', '.join(known)}")
         else:
             if self.among:
                 raise ValueError("among is for model: ceiling")
             if self.folds not in ("auto", 1):
                 raise ValueError("folds is for model: ceiling")
             if self.model.startswith(NETWORK_SHAPE_PREFIX):
-                from fedgraph.learning.baselines.networks import (
-                    require_callable_network,  # not before it is used: it imports torch
-                )
+                from fedgraph.learning.baselines import networks  # not before it is used: it imports torch
 
-                require_callable_network(self.model, self.arguments)
+                networks.require_callable_network(self.model, self.arguments)
             else:
                 require_short_network_shape(self.model, self.arguments)
         return self

@@ -2,15 +2,22 @@
 
 A phase is the training of one candidate while one fold validates, at most ``rounds`` rounds. All candidates are tried with
 the first fold; those within two standard errors of the best go on to the next one, until one is left or the folds are through.
-The last phases, where there is a refit, train the chosen ones (``candidates``) on all training nodes. Phases that end early
+The last phases, where there is a refit, train the chosen ones on all training nodes. Phases that end early
 leave rounds over; they pass with empty messages at the end.
+
+A part of the training nodes (a fold) validates while the others train, and each fold does so in turn. What a candidate showed
+is added up over folds, round by round, so that one number of rounds is chosen on all validation nodes together: a choice on 150
+nodes follows chance, and the best of many rounds on them even more. Where several candidates are within a standard error of
+the best, nobody can tell which is better. They answer together: the mean of their log-probabilities, as an average of models is
+seldom worse than the one among them that happens to be chosen.
 
 What a message holds: ``clients``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,8 +26,6 @@ from scipy.special import log_softmax
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.methods.base import PlanInbox, State
-from fedgraph.methods.nonprivate import candidates
-from fedgraph.methods.nonprivate.candidates import BestCandidate, TriedCandidate
 from fedgraph.methods.nonprivate.params import FEW_FOR_CEILING_PARAMS, Params, Planned
 from fedgraph.types import Graph
 
@@ -28,14 +33,108 @@ _SECOND, _TAU = 0.99, 1e-3  # β₂ and τ of the server's step
 _PROBATION, _FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
 
 
+NEAR_CANDIDATES = 1.0  # standard errors below the best within which a candidate answers too
+
+
 @dataclass(frozen=True, eq=False)
-class _Moments:
-    """The server's own optimiser.
+class BestCandidate:
+    """A round of a candidate.
 
     Attributes:
-        first: m, float64 [p]; None before the first round.
-        second: v, float64 [p]; None before the first round, and where there is none.
+        candidate: its place among the candidates.
+        accuracy: on validation nodes.
+        loss: mean over validation nodes.
+        updates: rounds that led there.
+        parameters: float32 [p]; empty where they need not be kept.
+        least: rounds that must have led there; before, a network is hardly trained, and a handful of nodes praises it by
+            chance.
     """
+
+    candidate: int
+    accuracy: float
+    loss: float
+    updates: int
+    parameters: np.ndarray
+    least: int = 1
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """The larger the better. A network that is hardly trained is the last choice."""
+        return self.updates >= self.least, self.accuracy, -self.loss
+
+    def beats(self, other: BestCandidate | None) -> bool:
+        return other is None or self.rank > other.rank
+
+
+@dataclass(frozen=True, eq=False)
+class TriedCandidate:
+    """What a candidate showed.
+
+    Attributes:
+        curve: float64 [rounds, 3], right answers, summed loss and number of validation nodes of the model after so many rounds,
+            summed over folds; a fold that stopped earlier counts with its last row.
+        folds: how many.
+        first: the best round of the first fold.
+    """
+
+    curve: np.ndarray
+    folds: int
+    first: BestCandidate
+
+    @property
+    def best(self) -> BestCandidate:
+        """The best round by what all folds say together; its parameters are those of the first fold's best round."""
+        if self.folds == 1:
+            return self.first
+        rounds = (replace(self.first, accuracy=r / n, loss=loss / n, updates=t) for t, (r, loss, n) in enumerate(self.curve))
+        return max(rounds, key=lambda found: found.rank)
+
+    @property
+    def count(self) -> float:
+        """Validation nodes, over all folds."""
+        return float(self.curve[0, 2])
+
+    def after(self, curve: np.ndarray) -> TriedCandidate:
+        """With one more fold, whose ``curve`` is float64 [rounds, 3]."""
+        length = max(len(curve), len(self.curve))
+        return replace(self, curve=_lengthened(self.curve, length) + _lengthened(curve, length), folds=self.folds + 1)
+
+
+def _lengthened(curve: np.ndarray, length: int) -> np.ndarray:
+    return np.concatenate([curve, np.repeat(curve[-1:], length - len(curve), axis=0)])
+
+
+def candidate_standard_error(accuracy: float, count: float) -> float:
+    """Of an accuracy on ``count`` nodes, as if one more had been right and one more wrong: two right of two are not sure."""
+    likely = (accuracy * count + 1) / (count + 2)
+    return math.sqrt(likely * (1 - likely) / count)
+
+
+def candidates_within(tried: Mapping[int, TriedCandidate], errors: float) -> list[int]:
+    """Candidates at most ``errors`` standard errors below the best, from the best on; of those that saw the most folds."""
+    if not tried:
+        return []
+    folds = max(t.folds for t in tried.values())
+    whole = {c: t.best for c, t in tried.items() if t.folds == folds}
+    order = sorted(whole, key=lambda c: (-whole[c].accuracy, whole[c].loss))
+    top = whole[order[0]]
+    least = top.accuracy - errors * candidate_standard_error(top.accuracy, tried[order[0]].count)
+    return [c for c in order if whole[c].accuracy >= least]
+
+
+def candidates_together(scores: Sequence[np.ndarray]) -> np.ndarray:
+    """[n, c]: the scores of the only member as they are, or the mean of all members' log-probabilities."""
+    if len(scores) == 1:
+        return scores[0]
+    found = np.zeros_like(scores[0], dtype=np.float64)
+    for own in scores:
+        found += log_softmax(own.astype(np.float64), axis=1)
+    return (found / len(scores)).astype(scores[0].dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """The server's own optimiser: m and v, float64 [p]; None before the first round, and where there is none."""
 
     first: np.ndarray | None = None
     second: np.ndarray | None = None
@@ -107,11 +206,8 @@ class PhasePlace:
 
 
 def phase_shape(plan: Planned, index: int) -> NetworkShape:
-    facts = plan.facts
-    shape: NetworkShape = plan.made.candidates[index].shape(
-        facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments
-    )
-    return shape
+    sizes = plan.facts.sizes
+    return plan.made.candidates[index].shape(sizes.num_features, sizes.num_classes, plan.params.arguments)
 
 
 def phase_step_seed(*path: int) -> int:
@@ -164,7 +260,6 @@ def phase_with_parameters(state: State[PhaseTraining], parameters: list[np.ndarr
 def _phase(
     plan: Planned, training: PhaseTraining, candidate: int, *, refits: bool = False, fold: int = 0
 ) -> State[PhaseTraining]:
-    """A candidate from its initial parameters."""
     fresh = fitting.start_fitting(phase_shape(plan, candidate), phase_step_seed(training.seed, candidate, *_later(fold)))
     own = replace(training, last=fresh.vector, moments=_Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
     place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
@@ -250,11 +345,10 @@ def _is_behind(training: PhaseTraining, count: float) -> bool:
     if not training.tried or training.in_phase is None:
         return False
     best = max(t.first.accuracy for t in training.tried.values())
-    return training.in_phase.accuracy < best - _FAR * candidates.candidate_standard_error(best, count)
+    return training.in_phase.accuracy < best - _FAR * candidate_standard_error(best, count)
 
 
 def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: bool) -> State[PhaseTraining]:
-    """The next candidate, the next fold, the refit of a chosen one, or the end."""
     if place.refits:
         members, at = list(training.members), training.fitted
         members[at] = replace(members[at], parameters=training.last)
@@ -268,10 +362,10 @@ def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: boo
     training = replace(training, tried=tried)
     if left := [c for c in training.going if c > place.candidate]:
         return _phase(plan, training, left[0], fold=place.fold)
-    going = tuple(sorted(candidates.candidates_within(tried, _FAR))) or tuple(range(len(plan.made.candidates)))
+    going = tuple(sorted(candidates_within(tried, _FAR))) or tuple(range(len(plan.made.candidates)))
     if len(going) > 1 and place.fold + 1 < plan.made.folds and not masked:
         return _phase(plan, replace(training, going=going), going[0], fold=place.fold + 1)
-    chosen = candidates.candidates_within(tried, candidates.NEAR_CANDIDATES)[: plan.params.members]
+    chosen = candidates_within(tried, NEAR_CANDIDATES)[: plan.params.members]
     if not chosen:
         last = BestCandidate(place.candidate, np.nan, np.nan, 0, training.last)
         return _over(replace(training, members=(last,)))
@@ -280,7 +374,6 @@ def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: boo
 
 
 def _refit(plan: Planned, training: PhaseTraining) -> State[PhaseTraining]:
-    """The next member that has something to learn, on all training nodes; or the end."""
     while training.fitted < len(training.members) and not training.members[training.fitted].updates:
         training = replace(training, fitted=training.fitted + 1)
     if training.fitted == len(training.members):

@@ -15,22 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.clipping import neighbour_rows, subgraphs
-from fedgraph.learning.clipping.per_sample import (
-    clip_per_sample,
-    multiply_per_sample,
-    multiply_per_sample_rest,
-    overlap_per_sample,
-)
+from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import graphsage
 from fedgraph.learning.layers.layouts import Layout, layout_logits, put_layout_on_device
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device
-from fedgraph.learning.optimisers.descents import (
-    Descended,
-    draw_fixed_descent_mask,
-    draw_poisson_descent_mask,
-    mask_descent_labels,
-)
+from fedgraph.learning.optimisers import descents
+from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.base.node_caps import node_caps_descent, node_caps_directions, node_caps_sparse_rows
@@ -69,24 +60,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     base.require_test_graph_facts("sage_node", facts)
     capped = sage_node_caps(params, facts, budget)
     mechanism, free = base.PLAN_WITHOUT_NOISE
-    events = [free] * facts.sizes.num_clients
-    published, min_clients = None, 1
+    events, published, min_clients = [free] * facts.sizes.num_clients, None, 1
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
-    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(_kernel(params, capped)))
-    guarantee = base.guarantee_from_facts(
-        facts,
-        params.protects,
-        (*base.FACTS_TESTED_IN_PUBLIC, *capped.assumptions),
-        budget.delta,
-        per_end=False,
-        promised=capped.promised,
-        limit=capped.limit,
-    )
-    steps = range(params.steps)
+    kernel = sensitivity_kernel_name(_kernel(params, capped))
+    bound, steps = ClippedSum(params.clip, facts.sizes.num_nodes, kernel), range(params.steps)
+    assumed, promise = (*base.FACTS_TESTED_IN_PUBLIC, *capped.assumptions), {"promised": capped.promised, "limit": capped.limit}
+    guarantee = base.guarantee_from_facts(facts, params.protects, assumed, budget.delta, per_end=False, **promise)
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
     schedule = base.PlanSchedule(params.steps, tuple(releases), min_clients)
-    made = _made(params, facts, capped)
+    basis, inputs = node_caps_directions(params.projection, facts)
+    two = graphsage.GraphsageWidths(inputs, params.hidden, facts.sizes.num_classes)
+    made = Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.sizes.num_classes)))
     sums = base.PlanSums(suffice=True)
     return base.Plan("sage_node", params, facts, guarantee, schedule, made, published, sums=sums, notes=capped.notes)
 
@@ -113,12 +98,6 @@ def _noise(
     return GaussianNoise(std), [stage.event(multiplier, n) for n in sizes], published, min_clients
 
 
-def _made(params: Params, facts: base.PublicFacts, capped: SageNodeCaps) -> Made:
-    basis, inputs = node_caps_directions(params.projection, facts)
-    two = graphsage.GraphsageWidths(inputs, params.hidden, facts.sizes.num_classes)
-    return Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.sizes.num_classes)))
-
-
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
     memory = node_caps_descent(plan.params).start(plan.made.network.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
@@ -127,31 +106,27 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, subgraph.nodes, held=True)
-    return Work(_rows(plan, graph, adjacency), torch.tensor(graph.labels, device=torch_device()))
+    if plan.params.layers == 2:
+        features = node_caps_sparse_rows(graph, plan.made.basis)
+        rows: FeatureMatrix | subgraphs.SubgraphRoots | np.ndarray = subgraphs.prepare_subgraph_roots(features, adjacency)
+    else:
+        rows = _one_layer(plan, graph, adjacency)
+    return Work(rows, torch.tensor(graph.labels, device=torch_device()))
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy sum of this batch's clipped subgraph gradients."""
-    stage = plan.made.caps.stage
+    caps, params, stage = plan.made.caps, plan.params, plan.made.caps.stage
 
     def gradient() -> np.ndarray:
         rng, n = streams.generator("batch"), len(work.labels)
-        mask = (
-            draw_fixed_descent_mask(n, stage.batch_size(n), rng)
-            if stage.fixed
-            else draw_poisson_descent_mask(n, stage.rate, rng)
-        )
-        labels = mask_descent_labels(work.labels, mask)
-        network = plan.made.network
-        clip = plan.params.clip
-        if isinstance(work.rows, np.ndarray) and isinstance(network, Layout):
-            own = labels.cpu().numpy()
-            return neighbour_rows.clip_neighbour_rows(network, model["parameters"], work.rows, own, clip, plan.params.bound)
-        if isinstance(work.rows, subgraphs.SubgraphRoots) and isinstance(network, graphsage.GraphsageWidths):
-            return subgraphs.clip_subgraph_gradients(network, model["parameters"], work.rows, labels, clip)
-        assert isinstance(work.rows, FeatureMatrix)
-        assert isinstance(network, Layout)
-        return clip_per_sample(network, model["parameters"], work.rows, labels, clip)
+        if stage.fixed:
+            mask = descents.draw_fixed_descent_mask(n, stage.batch_size(n), rng)
+        else:
+            mask = descents.draw_poisson_descent_mask(n, stage.rate, rng)
+        labels = descents.mask_descent_labels(work.labels, mask)
+        known = (labels.cpu().numpy(), params.clip, params.bound) if caps.kind == "log" else (labels, params.clip)
+        return _kernel(params, caps)(plan.made.network, model["parameters"], work.rows, *known)
 
     return {"gradient": desk.release("model", gradient)}
 
@@ -162,10 +137,8 @@ def server(plan: Planned, state: base.State[Descended], inbox: base.PlanInbox) -
     rows = sum(stage.batch_size(n) if stage.fixed else stage.rate * n for n in sizes)
     memory = node_caps_descent(plan.params).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
     if isinstance(plan.made.network, Layout) and plan.made.caps.kind == "log":  # clients would project it anyway
-        memory = replace(
-            memory,
-            parameters=neighbour_rows.limit_neighbour_rows_weights(plan.made.network, memory.parameters, plan.params.bound),
-        )
+        limited = neighbour_rows.limit_neighbour_rows_weights(plan.made.network, memory.parameters, plan.params.bound)
+        memory = replace(memory, parameters=limited)
     return base.State({"parameters": memory.parameters}, memory)
 
 
@@ -184,11 +157,9 @@ def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.nda
 def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: one layer, everybody in every batch, and a viewer who sees them."""
     network = plan.made.network
-    return (
-        isinstance(network, Layout)
-        and plan.params.sampling_rate == 1
-        and seen.seen_rounds_worth_keeping(plan, network.num_parameters)
-    )
+    if not isinstance(network, Layout) or plan.params.sampling_rate < 1:
+        return False
+    return seen.seen_rounds_worth_keeping(plan, network.num_parameters)
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -199,46 +170,34 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     each canary's row is taken off, as its coin is unknown; ``seen.SeenCoins`` takes off what canaries have along one another.
     The proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
     """
-    network = plan.made.network
+    network, clip, bound = plan.made.network, plan.params.clip, plan.params.bound
     weights = seen.seen_known_shares(plan, state, units)
     if weights is None or not isinstance(network, Layout):
         return None
-    found = np.zeros(weights.size)
-    for number, nodes in enumerate(seen.seen_groups(plan)):
-        parts: tuple[np.ndarray, ...] = (nodes,)
-        if len(seen.seen_groups(plan)) == 1 and plan.facts.sizes.num_clients > 1:  # a sum, without what colluders sent
-            colluders = seen.seen_colluders(plan)
-            parts = tuple(own for client, own in enumerate(plan.facts.membership.nodes) if client not in colluders)
-        made = []
-        for part in parts:
-            known = graph.induced(part)
-            made.append(_one_layer(plan, known, plan.made.caps.neighbourhoods(known.adjacency, part, held=True)))
-        order = np.concatenate(parts)
-        labels = graph.labels[order]
-        coins = seen.SeenCoins.of(order, units[:, 0])
-        overlap = overlap_per_sample(made[0], coins.rows) if isinstance(made[0], FeatureMatrix) else np.zeros((0, 0))
+    groups: list[list[np.ndarray]] = [[nodes] for nodes in seen.seen_groups(plan)]
+    if len(groups) == 1 and plan.facts.sizes.num_clients > 1:  # a sum, without what colluders sent
+        colluders = seen.seen_colluders(plan)
+        groups = [[nodes for client, nodes in enumerate(plan.facts.membership.nodes) if client not in colluders]]
+    if plan.made.caps.kind != "log" and len(groups[0]) > 1:
+        return None
+
+    def made_of(nodes: np.ndarray) -> FeatureMatrix | np.ndarray:
+        known = graph.induced(nodes)
+        return _one_layer(plan, known, plan.made.caps.neighbourhoods(known.adjacency, nodes, held=True))
+
+    def read(number: int, order: np.ndarray, coins: seen.SeenCoins) -> None:
+        made, labels = [made_of(nodes) for nodes in groups[number]], graph.labels[order]
+        rows = seen.SeenRows(coins, made[0], labels, weights[order]) if isinstance(made[0], FeatureMatrix) else None
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            at = model["parameters"]
-            if all(isinstance(m, np.ndarray) for m in made):
-                inputs = np.concatenate([np.asarray(m) for m in made])
-                how = (network, at, inputs, labels, plan.params.clip, plan.params.bound)
-                left = neighbour_rows.multiply_neighbour_rows_rest(*how, message, weights[order])
-                coins.add(neighbour_rows.multiply_clipped_neighbour_rows(*how, coins.rows), left)
-            elif len(made) == 1 and isinstance(made[0], FeatureMatrix):
-                one = (network, at, made[0], torch.tensor(labels, device=torch_device()), plan.params.clip)
-                coins.add(
-                    multiply_per_sample(*one, overlap, coins.rows), multiply_per_sample_rest(*one, message, weights[order])
-                )
-            else:
-                return None
-        found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, plan.params.clip))
-    return found[units[:, 0]]
+            if rows is not None:
+                rows.read(network, model["parameters"], clip, message)
+                continue
+            inputs = np.concatenate([np.asarray(m) for m in made])
+            sums = neighbour_rows.neighbour_row_gradients(network, model["parameters"], inputs, labels, clip, bound)
+            coins.add(sums.products(coins.rows), sums.left_over_products(message, weights[order]))
 
-
-def _rows(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.SubgraphRoots | np.ndarray:
-    if plan.params.layers == 2:
-        return subgraphs.prepare_subgraph_roots(node_caps_sparse_rows(graph, plan.made.basis), adjacency)
-    return _one_layer(plan, graph, adjacency)
+    orders = [np.concatenate(parts) for parts in groups]
+    return seen.seen_coins(plan, units, orders, plan.schedule.releases[0].path, clip, read)
 
 
 def _one_layer(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | np.ndarray:

@@ -7,10 +7,8 @@ promised   as published: neighbourhoods are cut to D by public coins, k(D) rows;
            neighbours, for a slot that a removed node frees is filled again
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,8 +27,6 @@ from fedgraph.privacy.units import Assumption, Relation
 
 
 class Params(Settings):
-    """Settings of ``sage_node``."""
-
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     hidden: int = Field(32, ge=1, description="hidden units of a two-layer network")
     layers: Literal[1, 2] = Field(1, description="layers")
@@ -54,7 +50,7 @@ class Params(Settings):
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
     @model_validator(mode="after")
-    def _limit_has_its_number(self) -> Params:
+    def _limit_has_its_number(self) -> Self:
         if (self.cap == "limit") != (self.limit is not None):
             raise ValueError("cap: limit and its number belong together, e.g. {cap: limit, limit: 50}; give both or none")
         return self
@@ -120,9 +116,8 @@ class Made:
 
 def sage_node_caps(params: Params, facts: PublicFacts, budget: Budget) -> SageNodeCaps:
     """The rule that ``params.cap`` asks for, from public sizes."""
-    published = budget.private and budget.calibrated_by == "published"
-    kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"
-
+    promised = not budget.private or budget.calibrated_by == "published"
+    kind = params.cap if params.cap != "auto" else "promised" if promised else "log"
     if kind == "log":
         return _log(params, max(facts.sizes.clients))
     degree = params.limit or params.degree

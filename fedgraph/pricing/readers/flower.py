@@ -9,21 +9,12 @@ import math
 from dataclasses import replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, flower_strategies
+from fedgraph.pricing import costs, flower_strategies, readings
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.flower_app import FlowerApp, assemble_flower_app
 from fedgraph.pricing.python_values import CallValue, plain_value, value_candidates
 from fedgraph.pricing.readers import opacus
-from fedgraph.pricing.readings import (
-    SEEN_BY_SERVER,
-    SEEN_WITH_MODELS,
-    PublishedReading,
-    Reading,
-    ReadingRow,
-    ReadingSetting,
-    reading_in_clear,
-    reading_without_claim,
-)
+from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_WITH_MODELS, PublishedReading, Reading, ReadingRow, reading_in_clear
 
 _LOCAL, _LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
 _FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
@@ -45,9 +36,7 @@ def read(document: PricedDocument) -> Reading:
         return local
     if len(central) > 1 or (local and central):
         raise _several(document, [*central, *local])
-    if central:
-        return _central(app, central[0])
-    return _local(app, local[0]) if local else _neither(app)
+    return _central(app, central[0]) if central else _local(app, local[0]) if local else _neither(app)
 
 
 def _several(document: PricedDocument, found: list[CallValue]) -> PricingError:
@@ -58,8 +47,7 @@ def _several(document: PricedDocument, found: list[CallValue]) -> PricingError:
 def _neither(app: FlowerApp) -> Reading:
     """Nothing takes part: why, or what Opacus does inside the clients."""
     document = app.document
-    made = [c for c in document.program.calls if c.name in (_LOCAL, *_FIXED, *_ADAPTIVE) and c.own is None]
-    if made:
+    if made := [c for c in document.program.calls if c.name in (_LOCAL, *_FIXED, *_ADAPTIVE) and c.own is None]:
         call = made[0]
         where = "no chain of mods of training has it" if call.name == _LOCAL else "it is not the strategy that is started"
         return _app_in_clear(app, f"{call.name} is made ({call.path.name}:{call.line}), but {where}: updates go in clear")
@@ -73,7 +61,7 @@ def _neither(app: FlowerApp) -> Reading:
     why = "Opacus inside the clients protects examples; the model that a client sends is a function of all that it holds"
     more = "steps and epochs are those of all rounds together; the server sees every model"
     rows = [replace(r, viewer=SEEN_BY_SERVER, why=f"{r.why}; {more}", rounds=max(r.rounds, steps)) for r in inner.rows]
-    rows.append(ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(why), app.rounds or 1, 0.0, why))
+    rows.append(readings.row_in_clear("client", "zero-out", SEEN_BY_SERVER, why, app.rounds or 1))
     if whole:
         return replace(inner, rows=tuple(rows))
     return replace(inner, rows=tuple(rows), settings=None, no_fix="set Opacus' noise_multiplier")
@@ -94,50 +82,43 @@ def _local_mods(app: FlowerApp) -> list[CallValue] | Reading:
     longest = max(held, key=len)
     if len(longest) > 1:
         raise _several(app.document, longest)
-    found = dict.fromkeys(m for mods in held for m in mods)
-    return sorted(found, key=lambda m: -_weakness(app, m))[:1]
+
+    def noise(mod: CallValue) -> float:
+        clip, std, *_ = _said(app, mod)
+        return std / clip
+
+    return [min((mod for mods in held for mod in mods), key=noise)]
 
 
-def _weakness(app: FlowerApp, call: CallValue) -> float:
-    """clip / noise std of a LocalDpMod."""
-    clip, sensitivity, epsilon, delta = _said(app, call)
-    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
-    return clip / std if std > 0 else math.inf
-
-
-def _said(app: FlowerApp, call: CallValue) -> tuple[float, float, float, float]:
+def _said(app: FlowerApp, call: CallValue) -> tuple[float, float, float, float, float]:
+    """(clip, noise std, sensitivity, ε, δ) of a LocalDpMod."""
     need = app.document.need
     clip, delta = need(call, "clipping_norm", above=0.0), need(call, "delta", above=0.0, below=1.0)
-    return clip, need(call, "sensitivity", least=0.0), need(call, "epsilon", least=0.0), delta
+    sensitivity, epsilon = need(call, "sensitivity", least=0.0), need(call, "epsilon", least=0.0)
+    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
+    return clip, std, sensitivity, epsilon, delta
 
 
 def _local(app: FlowerApp, call: CallValue) -> Reading:
     if odd := app.document.altered(call):
         return _app_in_clear(app, odd)
-    clip, sensitivity, epsilon, delta = _said(app, call)
-    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
+    clip, std, sensitivity, epsilon, delta = _said(app, call)
     rounds, made, rows = app.ask_rounds(), std * app.document.louder, []
     for relation, move in (("zero-out", 1), ("replace", 2)):
         mu = move * clip / made if made else math.inf
         size = f"{'2·' if move == 2 else ''}clip = {move * clip:g} (μ = {mu:.6g} a round)"
         why = f"noise std = {made:.6g}, an update may move by {size}"
-        rows.append(
-            ReadingRow("client", relation, SEEN_BY_SERVER, costs.cost_of_gaussian(made / clip, move == 2), rounds, delta, why)
-        )
-    typed = f"The option sensitivity = {sensitivity:g} is a number the user types; the clip bounds what a client can change, "
-    typed += f"{clip:g}."
+        cost = costs.cost_of_gaussian(made / clip, move == 2)
+        rows.append(ReadingRow("client", relation, SEEN_BY_SERVER, cost, rounds, delta, why))
+    typed = "is a number the user types; the clip bounds what a client can change"
+    typed = f"The option sensitivity = {sensitivity:g} {typed}, {clip:g}."
     order = "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
     words = f"LocalDpMod with clip {clip:g}, sensitivity {sensitivity:g}: noise std = {std:.4g}"
-    unprotected = (
-        "the metrics and the number of examples that each reply carries",
-        "one patient among a client's: covered only as a part of the client's whole update, at the client's price",
-        *_hidden_sums(app),
-    )
-    return Reading(
-        tuple(rows), (PublishedReading(epsilon, delta, "per round", words),), unprotected,
-        order=(order, *([typed] if sensitivity != clip else [])), settings={"epsilon": epsilon / app.document.louder},
-        people=app.clients,
-    )  # fmt: skip
+    patient = "one patient among a client's: covered only as a part of the client's whole update, at the client's price"
+    unprotected = ("the metrics and the number of examples that each reply carries", patient, *_hidden_sums(app))
+    claim = PublishedReading(epsilon, delta, "per round", words)
+    orders, settings = (order, *([typed] if sensitivity != clip else [])), {"epsilon": epsilon / app.document.louder}
+    return Reading(tuple(rows), (claim,), unprotected, (), orders, settings, people=app.clients)
 
 
 def _central(app: FlowerApp, call: CallValue) -> Reading:
@@ -163,15 +144,11 @@ def _central(app: FlowerApp, call: CallValue) -> Reading:
     if not adaptive:
         document.need(call, "clipping_norm", above=0.0)
     count_std = _count_std(app, call, multiplier, sampled) if adaptive else 0.0
-    counted, part = (
-        flower_strategies.flower_strategy_accountant(app, call, multiplier, sampled, inner),
-        flower_strategies.flower_strategy_participation(app, inner, sampled),
-    )
+    counted = flower_strategies.flower_strategy_accountant(app, call, multiplier, sampled, inner)
+    part = flower_strategies.flower_strategy_participation(app, inner, sampled)
     rounds, louder = app.ask_rounds(), document.louder
-    many = (
-        f" There are {app.clients:,} clients: a δ above {1 / app.clients:g} says nothing of one of them." if app.clients else ""
-    )
-    at = document.ask("delta", counted.delta if counted else None, many=many)
+    above = f" There are {app.clients or 0:,} clients: a δ above {1 / (app.clients or 1):g} says nothing of one of them."
+    at = document.ask("delta", counted.delta if counted else None, many=above if app.clients else "")
     rounds = min(rounds, counted.most) if counted else rounds
     ratio = 1.0 if counted else part.heaviest(answers)
     rate = 1.0 if inner.gain != 1 else document.ask("share of clients in a round", part.rate)
@@ -185,32 +162,24 @@ def _central(app: FlowerApp, call: CallValue) -> Reading:
             times = 2 if replaced else 1
             effective = _adaptive(scaled, count_std * louder, moves * times) * times
             why += f", and the count of clipped updates with std {count_std * louder:g}"
-        rows.append(
-            ReadingRow(
-                "client", relation, SEEN_WITH_MODELS, costs.cost_of_fixed_size(effective, rate, replaced), rounds, at, why
-            )
-        )
+        cost = costs.cost_of_fixed_size(effective, rate, replaced)
+        rows.append(ReadingRow("client", relation, SEEN_WITH_MODELS, cost, rounds, at, why))
     told = "clips are noised at the server only" if on_client else "clipping and noise happen at the server"
     seen = f"{told}: it receives updates in clear"
     rows.append(ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(told), rounds, at, seen))
-    settings: dict[str, ReadingSetting] = {"noise_multiplier": scaled}
+    settings = {"noise_multiplier": scaled} | ({"clipped_count_stddev": count_std * louder} if adaptive else {})
     words = f"{call.name} with noise multiplier {multiplier:g}; Flower computes no ε"
-    return Reading(
-        tuple(rows),
-        (counted.published,) if counted else reading_without_claim(words),
-        ("metrics and numbers of examples, which weigh the mean", *_hidden_sums(app)),
-        order=(document.words["averaged"], document.words["drawn"], *((document.words["accountant"],) if counted else ())),
-        settings=settings | ({"clipped_count_stddev": count_std * louder} if adaptive else {}),
-        people=counted.people if counted else app.clients,
-    )
+    unprotected = ("metrics and numbers of examples, which weigh the mean", *_hidden_sums(app))
+    order = tuple(document.words[key] for key in ("averaged", "drawn", *(("accountant",) if counted else ())))
+    claim = (counted.published,) if counted else readings.reading_without_claim(words)
+    return Reading(tuple(rows), claim, unprotected, (), order, settings, people=counted.people if counted else app.clients)
 
 
 def _goes_around(app: FlowerApp, call: CallValue) -> str | None:
     """What reaches the server without the strategy's clip or beside its noise, in words; None where nothing does."""
-    if "ClientSide" in call.name:
-        missing = _unclipped(app, "adaptiveclipping_mod" if call.name in _ADAPTIVE else "fixedclipping_mod")
-        if missing:
-            return missing
+    wanted = "adaptiveclipping_mod" if call.name in _ADAPTIVE else "fixedclipping_mod"
+    if "ClientSide" in call.name and (missing := _unclipped(app, wanted)):
+        return missing
     if odd := app.document.altered(call, "accountant"):
         return odd
     line = app.by_hand[0].line if app.by_hand else 0
@@ -251,8 +220,7 @@ def _adaptive(multiplier: float, count_std: float, moves: float) -> float:
     """1/μ of one round: the update with z' = (z⁻² − (2σ_b)⁻²)^−½, moved by ``moves``·clip, and the count, moved by 1."""
     if multiplier <= 0:
         return 0.0
-    update = (multiplier**-2 - (2 * count_std) ** -2) ** -0.5
-    return 1 / math.hypot(moves / update, 1 / count_std)
+    return 1 / math.hypot(moves / (multiplier**-2 - (2 * count_std) ** -2) ** -0.5, 1 / count_std)
 
 
 def _base_of(call: CallValue) -> str:
@@ -263,8 +231,8 @@ def _base_of(call: CallValue) -> str:
 def _app_in_clear(app: FlowerApp, reason: str) -> Reading:
     """∞ for the clients of an app, because."""
     no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
-    return reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, app.rounds or 1, published=(),
-                          unprotected=("everything", *_hidden_sums(app)))  # fmt: skip
+    found = reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, app.rounds or 1)
+    return replace(found, published=(), unprotected=("everything", *_hidden_sums(app)))
 
 
 def _hidden_sums(app: FlowerApp) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import math
 from fedgraph.pricing import costs
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_in_clear
+from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_in_clear, row_in_clear
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
@@ -46,9 +46,8 @@ def read_gap_command(document: PricedDocument) -> Reading:
         return _without_noise(method)
     if method == "sage-edp":
         spent, why = (claim.epsilon or 0.0) / document.louder, "one cell of the adjacency, then training"
-        two = ReadingRow(
-            "edge", _UNDIRECTED, SEEN_BY_RECIPIENT, costs.cost_of_pure(2 * spent), 1, 0.0, "an undirected edge is two cells"
-        )
+        pair = "an undirected edge is two cells"
+        two = ReadingRow("edge", _UNDIRECTED, SEEN_BY_RECIPIENT, costs.cost_of_pure(2 * spent), 1, 0.0, pair)
         one = ReadingRow("edge", _DIRECTED, SEEN_BY_RECIPIENT, costs.cost_of_pure(spent), 1, 0.0, why)
         return Reading((two, one), (claim,), ("features and labels",), settings={"epsilon": spent})
     if method == "gap-edp":
@@ -95,9 +94,8 @@ def read_dpdgc_command(document: PricedDocument) -> Reading:
     nodes = int(document.ask("training nodes"))
     delta, size = _delta(document, claim, "edges or training nodes"), min(batch, nodes)
 
-    def event(sigma: float, touched: int, spread: float) -> Event:
-        # std = 2·clip·σ: multiplier 2σ relative to the clip; spread: how far A·W moves, in units of its own noise scale
-        step = FixedSizeGaussian(2 * sigma, size, nodes, min(touched, nodes), replaced=True)
+    def event(sigma: float, touched: int, spread: float) -> Event:  # spread: how far A·W moves, in units of its noise scale
+        step = FixedSizeGaussian(2 * sigma, size, nodes, min(touched, nodes), replaced=True)  # std = 2·clip·σ
         return Composed((*(Repeated(step, math.ceil(e * nodes / size)) for e in stages), Gaussian(sigma / spread)))
 
     sigma = document.louder * calibrate.calibrate_noise(lambda s: event(s, 1, 1.0), claim.epsilon or 0.0, delta)
@@ -105,20 +103,9 @@ def read_dpdgc_command(document: PricedDocument) -> Reading:
     bound = f"k = {neighbours} neighbours" if method == "dpdgc-kndp" else f"promised degree {degree}"
     cases = [(f"replace, {bound}", 1, 1.0, "as published: the noise is scaled to it")]
     if edges:
-        two = (_UNDIRECTED, 2, math.sqrt(2), "two rows of A change")
-        cases = [two, (_DIRECTED, 1, 1.0, "one row of A changes")]
-    rows = tuple(
-        ReadingRow(
-            unit,
-            relation,
-            SEEN_BY_RECIPIENT,
-            costs.cost_of_events(event(sigma, touched, spread)),
-            1,
-            delta,
-            f"noise scale {sigma:.4g}; {why}",
-        )
-        for relation, touched, spread, why in cases
-    )
+        cases = [(_UNDIRECTED, 2, math.sqrt(2), "two rows of A change"), (_DIRECTED, 1, 1.0, "one row of A changes")]
+    told = [(r, costs.cost_of_events(event(sigma, k, a)), f"noise scale {sigma:.4g}; {why}") for r, k, a, why in cases]
+    rows = tuple(ReadingRow(unit, relation, SEEN_BY_RECIPIENT, cost, 1, delta, why) for relation, cost, why in told)
     settings = {"epsilon": lambda: price(event(sigma, 1, 1.0), delta).epsilon}
     open_ = _PUBLIC if edges else "edges beyond the bound"
     return Reading(rows, (claim,), (open_,), order=(document.words["order"],), settings=settings)
@@ -126,11 +113,9 @@ def read_dpdgc_command(document: PricedDocument) -> Reading:
 
 def _claim(options: Options, method: str) -> PublishedReading:
     """What ``--epsilon``/``-e`` and ``--delta``/``-d`` claim; δ None for auto."""
-    epsilon = options.number("epsilon", options.number("e"), above=True)
-    if epsilon is None:
+    if (epsilon := options.number("epsilon", options.number("e"), above=True)) is None:
         raise options.error("epsilon", "missing option 'epsilon'; it is needed to price this file")
-    auto = "auto" in (options.raw("delta"), options.raw("d"))
-    delta = None if auto else options.delta("delta", options.delta("d"))
+    delta = None if "auto" in (options.raw("delta"), options.raw("d")) else options.delta("delta", options.delta("d"))
     return PublishedReading(epsilon, delta, "total", f"--epsilon {epsilon:g} of {method}")
 
 
@@ -146,9 +131,8 @@ def _edge_level(document: PricedDocument, claim: PublishedReading, hops: int) ->
     rows = []
     for relation, move in ((_UNDIRECTED, math.sqrt(2)), (_DIRECTED, 1.0)):
         why = f"{hops} hops with noise {sigma:.4g} times 1; such an edge moves the sums by Δ = {move:.4g}"
-        rows.append(
-            ReadingRow("edge", relation, SEEN_BY_RECIPIENT, costs.cost_of_events(Gaussian(sigma / move)), hops, delta, why)
-        )
+        cost = costs.cost_of_events(Gaussian(sigma / move))
+        rows.append(ReadingRow("edge", relation, SEEN_BY_RECIPIENT, cost, hops, delta, why))
     more = (_PUBLIC, "the best epoch, chosen on private validation data")
     settings = {"epsilon": gaussian.epsilon(math.sqrt(hops) / sigma, delta)}
     return Reading(tuple(rows), (claim,), more, order=(document.words["edge order"],), settings=settings)
@@ -176,9 +160,7 @@ def _node_level(document: PricedDocument, claim: PublishedReading, hops: int, de
         rows.append(ReadingRow("node", relation if hops else relation.split(",")[0], SEEN_BY_RECIPIENT, cost, 1, delta, said))
     if hops:
         reason = "above the degree bound, free slots are filled again: no bound on the rows that change is proven here"
-        rows.append(
-            ReadingRow("node", "zero-out, any degree", SEEN_BY_RECIPIENT, costs.cost_of_unprotected(reason), 1, delta, reason)
-        )
+        rows.append(row_in_clear("node", "zero-out, any degree", SEEN_BY_RECIPIENT, reason, 1, delta))
     more = "edges and degrees above the promise" if hops else "edges, which are not used"
     no_fix = f"lower {claim.words.replace(f' {claim.epsilon:g}', '')} by hand: its price follows it"
     return Reading(tuple(rows), (claim,), (more,), order=(document.words["node order"],), no_fix=no_fix)

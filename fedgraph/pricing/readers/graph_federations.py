@@ -5,11 +5,12 @@ What is proven of FederatedScope's: ``docs/how_deployed_noise_is_priced.md``.
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs
+from fedgraph.pricing import costs, readings
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.parsers import parsed_mapping
@@ -50,9 +51,8 @@ def read_federatedscope_federation(document: PricedDocument) -> Reading:
         nbafl.without_price(["mu", "w_clip", "constant"])
         nbafl.finish()
         reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
-        claim = PublishedReading(
-            epsilon, None, "total", "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
-        )
+        words = "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
+        claim = PublishedReading(epsilon, None, "total", words)
         return _clear(reason, "clip updates on the client first; no option does", tuple(options.rest), rounds or 1, claim)
     if used == ["sgdmf"]:
         return _sgdmf(document, options, sgdmf)
@@ -62,8 +62,8 @@ def read_federatedscope_federation(document: PricedDocument) -> Reading:
 def _clear(reason: str, no_fix: str, rest: tuple[str, ...], rounds: int = 1, claim: PublishedReading | None = None) -> Reading:
     said = claim or PublishedReading(None, None, "none", "no ε is claimed")
     open_ = "every client's weights" if claim else "everything"
-    return reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, rounds, "replace", published=(said,), not_priced=rest,
-                          unprotected=(open_,))  # fmt: skip
+    found = reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, rounds, "replace")
+    return replace(found, published=(said,), not_priced=rest, unprotected=(open_,))
 
 
 def _sgdmf(document: PricedDocument, options: Options, held: Options) -> Reading:
@@ -82,12 +82,9 @@ def _sgdmf(document: PricedDocument, options: Options, held: Options) -> Reading
     small = max(1.0, 4 * math.sqrt(2) / (batch or 64.0))  # a batch of fewer than six ratings moves by more than R^1.5
     mu = small * epsilon * math.sqrt(visits / (share * constant * math.log(1 / stated))) / document.louder
     why = f"a rating may be in a batch of every pass, μ = {mu / theta:.4g} in all, read at δ = {at:g}: δ = {stated:g} would "
+    why += "let that share of runs fail"
     claim = PublishedReading(epsilon, stated, "total", f"sgdmf.epsilon and sgdmf.delta = {stated:g}")
-    rows = [
-        ReadingRow(
-            "rating", "replace", SEEN_BY_SERVER, costs.cost_of_gaussian(theta / mu), 1, at, f"{why}let that share of runs fail"
-        )
-    ]
+    rows = [ReadingRow("rating", "replace", SEEN_BY_SERVER, costs.cost_of_gaussian(theta / mu), 1, at, why)]
     if theta > 1:
         all_of = f"a user with at most theta = {theta:g} ratings, to which the data have to be cut; μ = {mu:.4g} in all"
         rows.insert(0, ReadingRow("user", "replace", SEEN_BY_SERVER, costs.cost_of_gaussian(1 / mu), 1, at, all_of))
@@ -98,9 +95,8 @@ def _sgdmf(document: PricedDocument, options: Options, held: Options) -> Reading
 
 def _vertical(document: PricedDocument, held: Options, rest: tuple[str, ...], method: str) -> Reading:
     listed = held.raw("protect_args")
-    args = Options(
-        document, parsed_mapping(listed[0]) if isinstance(listed, list) and listed else {}, ("vertical", "protect_args")
-    )
+    held_args = parsed_mapping(listed[0]) if isinstance(listed, list) and listed else {}
+    args = Options(document, held_args, ("vertical", "protect_args"))
     features = int(document.ask("features"))
     if method == "dp":
         epsilon, buckets = args.number("epsilon", None, above=True), args.count("bucket_num", 100)
@@ -171,12 +167,10 @@ def read_fedgraph_cmu_federation(document: PricedDocument) -> Reading:
         cost, why = costs.cost_of_unprotected(reason[0]), reason[1]
     else:
         std = costs.classic_gaussian_std(sensitivity, epsilon, delta) * document.louder
-        cost, why = (
-            costs.cost_of_gaussian(std / clip),
-            f"one noised sum: std {std:.4g}, a client moves it by dp_clip_norm = {clip:g}",
-        )
+        why = f"one noised sum: std {std:.4g}, a client moves it by dp_clip_norm = {clip:g}"
+        cost = costs.cost_of_gaussian(std / clip)
     rows = (
-        ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(clear), max(rounds, 1), 0.0, clear),
+        readings.row_in_clear("client", "zero-out", SEEN_BY_SERVER, clear, max(rounds, 1)),
         ReadingRow("client", "zero-out", f"{SEEN_BY_WORLD}, of the feature sum alone", cost, 1, delta, why),
     )
     claim = f"dp_epsilon with dp_sensitivity {sensitivity:g}, by {mechanism}"
@@ -206,8 +200,8 @@ def read_openfgl_federation(document: PricedDocument) -> Reading:
     if mechanism == "no_dp" or optimiser != "sgd" or epochs != 1:
         reason = f"optim = {optimiser}, num_epochs = {epochs}: later steps differ in every gradient, so 2·lr·C/n bounds nothing"
         reason = "dp_mech no_dp: updates are sent in clear" if mechanism == "no_dp" else reason
-        return reading_in_clear("node", SEEN_BY_SERVER, reason, document.words["no fix"], rounds, "replace", published=claim,
-                              not_priced=rest, unprotected=("every upload",))  # fmt: skip
+        found = reading_in_clear("node", SEEN_BY_SERVER, reason, document.words["no fix"], rounds, "replace")
+        return replace(found, published=claim, not_priced=rest, unprotected=("every upload",))
     if epsilon is None or (mechanism == "gaussian" and not delta):
         message = "missing options dp_eps and dp_delta; OpenFGL reads them without declaring them, and stops"
         raise options.error("dp_eps", message)

@@ -6,19 +6,11 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import costs
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, SEEN_BY_WORLD, PublishedReading, Reading, ReadingRow
+from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, SEEN_BY_WORLD, PublishedReading, Reading, ReadingRow, row_in_clear
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting.accountant import AccountantPrice
 from fedgraph.privacy.claims import dpar, gcon, sage
-from fedgraph.privacy.events import (
-    ApproxDP,
-    Composed,
-    FixedSizeGaussian,
-    Gaussian,
-    PureDP,
-    RandomizedResponse,
-    Repeated,
-    SampledOnce,
-)
+from fedgraph.privacy.events import Composed, FixedSizeGaussian, Gaussian, Repeated, SampledOnce
 
 _PROMISED = "replace, promised degree"
 
@@ -36,25 +28,10 @@ def read_blink_paper(document: PricedDocument) -> Reading:
     epsilon = options.need("eps", above=True)
     options.finish()
     spent = epsilon / document.louder
+    both, one = "both ends of the edge send it: ε each", "degree and bits of one list add up to ε"
     rows = (
-        ReadingRow(
-            "edge",
-            "edge-undirected",
-            SEEN_BY_WORLD,
-            costs.cost_of_pure(2 * spent),
-            1,
-            0.0,
-            "both ends of the edge send it: ε each",
-        ),
-        ReadingRow(
-            "edge",
-            "one bit of a list",
-            SEEN_BY_WORLD,
-            costs.cost_of_pure(spent),
-            1,
-            0.0,
-            "degree and bits of one list add up to ε",
-        ),
+        ReadingRow("edge", "edge-undirected", SEEN_BY_WORLD, costs.cost_of_pure(2 * spent), 1, 0.0, both),
+        ReadingRow("edge", "one bit of a list", SEEN_BY_WORLD, costs.cost_of_pure(spent), 1, 0.0, one),
     )
     searched = ("the grid search, which is not counted",) if document.data.get("grid_search") else ()
     unprotected = ("features and labels", "a whole node: its list has as many bits as there are nodes", *searched)
@@ -80,12 +57,11 @@ def read_lpgnn_paper(document: PricedDocument) -> Reading:
     delta, settings = 1e-10 if name == "agm" and math.isfinite(x) else 0.0, None
     if math.isinf(x + y):
         what = " and ".join(w for w, e in (("features", x), ("labels", y)) if math.isinf(e))
-        reason = f"{what} are sent in clear (budget inf)"
-        row = ReadingRow("node", relation, SEEN_BY_WORLD, costs.cost_of_unprotected(reason), 1, 0.0, reason)
+        row = row_in_clear("node", relation, SEEN_BY_WORLD, f"{what} are sent in clear (budget inf)")
     else:
         settings = {"x_eps": x / louder, "y_eps": y / louder}
-        features = ApproxDP(x / louder, delta) if delta else PureDP(x / louder)
-        both = costs.cost_of_events(Composed((features, RandomizedResponse(y / louder, 2))))
+        features = events.ApproxDP(x / louder, delta) if delta else events.PureDP(x / louder)
+        both = costs.cost_of_events(Composed((features, events.RandomizedResponse(y / louder, 2))))
         why = f"features by {name} at ε = {x / louder:g}, the label by randomised response at {y / louder:g}; they add up"
         why += f"; {repeats} repetitions perturb the same data afresh" if repeats > 1 else ""
         row = ReadingRow("node", relation, SEEN_BY_WORLD, both, repeats, delta * repeats, why)
@@ -219,7 +195,7 @@ def read_pnpignns_paper(document: PricedDocument) -> Reading:
         options.count(name, 1, 0)
     options.finish()
     reason = "no proof is held here for multivariate Laplace noise in many dimensions (see the reader's text)"
-    row = ReadingRow("node", "replace", SEEN_BY_RECIPIENT, costs.cost_of_unprotected(reason), 1, 1e-5, reason)
+    row = row_in_clear("node", "replace", SEEN_BY_RECIPIENT, reason, 1, 1e-5)
     claim = PublishedReading(epsilon, 1e-5, "total", f"--priv_epsilon {epsilon:g} by their Theorem 2")
-    unprotected = ("the reduced features, trained with DP-SGD of their own",)
-    return Reading((row,), (claim,), unprotected, no_fix=document.words["no fix"])
+    open_ = ("the reduced features, trained with DP-SGD of their own",)
+    return Reading((row,), (claim,), open_, no_fix=document.words["no fix"])

@@ -15,23 +15,13 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, dp_sgd
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.catalogue import catalogue_entries
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.dp_sgd import DpSgdTraining
 from fedgraph.pricing.open_facts import OPEN_FACT_RATES, fact_value_text
-from fedgraph.pricing.python_values import (
-    CallValue,
-    ChoiceValue,
-    MethodValue,
-    UnresolvedValue,
-    Value,
-    lift_over_values,
-    plain_value,
-    value_candidates,
-    value_elements,
-    value_holds,
-)
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, reading_in_clear, reading_without_claim
+from fedgraph.pricing.python_values import CallValue, MethodValue, Value, plain_value, value_candidates, value_holds
+from fedgraph.pricing.readings import PublishedReading, Reading, reading_without_claim
 
 _EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
 _PRIVATIZERS = ("gaussian_privatizer",)
@@ -54,16 +44,15 @@ def read(document: PricedDocument) -> Reading:
         return _event(document, events[0])
     if made := document.used("DpsgdGradientComputer")[0]:
         return _computer(document, made[0])
-    return reading_in_clear("example", SEEN_BY_RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
+    return dp_sgd.training_in_clear(f"{why}: training is in clear", "train with a plan of JAX Privacy")
 
 
 def _keras(document: PricedDocument, call: CallValue) -> Reading:
     """``keras_api.DPKerasConfig``, which ``keras_api.make_private`` has to get."""
-    given = [plain_value(w.get("params")) for w in document.made("make_private")]
-    if not given:
-        reason = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "call keras_api.make_private")
-    if not any(params is call or isinstance(params, ChoiceValue) for params in given):
+    if not (given := [plain_value(w.get("params")) for w in document.made("make_private")]):
+        nothing = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
+        return dp_sgd.training_in_clear(nothing, "call keras_api.make_private")
+    if not any(params is call or isinstance(params, py.ChoiceValue) for params in given):
         raise document.error_at(call, "make_private gets another configuration than this one; price a file with one")
     held = call.get("poisson_sampling_in_fit")
     poisson = document.answers.flag(held, "poisson_sampling_in_fit", False, call.line, worst=False)
@@ -78,15 +67,13 @@ def _keras(document: PricedDocument, call: CallValue) -> Reading:
 def _altered(document: PricedDocument, event: CallValue) -> str:
     """Why less noise may be added than the event says: by the privatizer of the file, where one stands there."""
     for made in document.made(*_PRIVATIZERS):
-        updates = [c.owner for c in document.made("update")]
-        if not any(held is made or not isinstance(held, CallValue) for held in updates):
+        if not any(held is made or not isinstance(held, CallValue) for held in [c.owner for c in document.made("update")]):
             return f"{made.name} (line {made.line}) is made, and nothing passes through its update"
         parts = _product(made.get("stddev", 0))
         noise = [plain_value(p) for p in parts if not (isinstance(p, CallValue) and p.name == "sensitivity")]
         multiplier = plain_value(event.get("noise_multiplier"))
-        found = len(noise) == 1 and (
-            (isinstance(noise[0], CallValue) and noise[0].name == "calibrate_dp_mechanism") or noise[0] == multiplier
-        )
+        calibrated = isinstance(noise[0], CallValue) and noise[0].name == "calibrate_dp_mechanism" if noise else False
+        found = len(noise) == 1 and (calibrated or noise[0] == multiplier)
         std = fact_value_text(made.get("stddev", 0))
         asked = f"Line {made.line} adds noise of std {std}: at least noise multiplier times sensitivity?"
         if not (found and len(parts) > 1) and not document.answers.whether(f"noise of line {made.line} kept", asked):
@@ -97,18 +84,18 @@ def _altered(document: PricedDocument, event: CallValue) -> str:
 def _product(value: Value) -> list[Value]:
     """The factors of a product."""
     inner = plain_value(value)
-    if isinstance(inner, UnresolvedValue) and inner.factors:
+    if isinstance(inner, py.UnresolvedValue) and inner.factors:
         return [part for factor in inner.factors for part in _product(factor)]
     return [inner]
 
 
 def _ran(document: PricedDocument, planned: float | None) -> int | None:
     """The steps that are run, asked where a loop of the file is longer than what is accounted for."""
-    updates = lift_over_values("the steps of its loops", lambda *n: sum(n), *(c.times for c in document.made("update")))
+    updates = py.lift_over_values("the steps of its loops", lambda *n: sum(n), *(c.times for c in document.made("update")))
     lengths = [n for held in (*document.program.looped, updates) if isinstance(n := plain_value(held), int)]
     longer = sorted({float(n) for n in lengths if planned is not None and n > planned}, reverse=True)
     if planned is None or not longer:
-        return None if planned is None else int(planned)
+        return planned if planned is None else int(planned)
     question = f"How many steps are run? Noise is for {planned:g}, and a loop of the file runs {longer[0]:g} times."
     return int(document.answers.ask("steps that are run", question, (*longer, planned)))
 
@@ -117,7 +104,7 @@ def _event(document: PricedDocument, call: CallValue) -> Reading:
     """``dpsgd_event(noise_multiplier, iterations, sampling_prob)``, perhaps inside ``calibrate_dp_mechanism``; or batches of a
     fixed size, or truncated ones."""
     if odd := _altered(document, call):
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, odd, "pass gradients through a privatizer with that noise")
+        return dp_sgd.training_in_clear(odd, "pass gradients through a privatizer with that noise")
     if call.name != "dpsgd_event":
         # ``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above.
         size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
@@ -178,15 +165,14 @@ def _sampled(document: PricedDocument, call: CallValue, said: DpSgdTraining, eps
         claim = PublishedReading(epsilon, delta, "total", call.name)
         planned, said = said.steps, replace(said, steps=_ran(document, said.steps))
         if poisson and planned == said.steps:
-            return dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon", people=said.people)
+            found = dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon")
+            return replace(found, people=said.people)
         question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
-        rate = document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:], known=said.rate)
+        rate = said.rate if said.rate is not None else document.answers.ask("sampling rate", question, OPEN_FACT_RATES[1:])
         steps = int(document.ask("steps", said.steps))
         noise, said = costs.noise_at_cost(epsilon or 0.0, delta, rate, planned or steps), replace(said, rate=rate, steps=steps)
-    return dp_sgd.read_dp_sgd(document, DpSgdTraining(
-        noise, sampling="poisson" if poisson else "shuffled", rate=said.rate, steps=said.steps, delta=said.delta,
-        published=(claim,), order=() if poisson else (document.words["cut"],), people=said.people,
-    ))  # fmt: skip
+    said = replace(said, multiplier=noise, sampling="poisson" if poisson else "shuffled", published=(claim,))
+    return dp_sgd.read_dp_sgd(document, replace(said, order=() if poisson else (document.words["cut"],)))
 
 
 def _plan(document: PricedDocument, call: CallValue) -> Reading:
@@ -200,12 +186,9 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
     if trained and not uses & {"?", "noise_addition_transform"}:
         line = trained[0].line
         unused = f"line {line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
-        return reading_in_clear(
-            "example", SEEN_BY_RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform"
-        )
-    calibrated = next((c for c in document.made("calibrate")), None)
-    epsilon = document.number(calibrated, "epsilon") if calibrated else None
-    delta, people = document.number(calibrated, "delta") if calibrated else None, document.number(call, "num_examples")
+        return dp_sgd.training_in_clear(unused, "pass clipped sums through the plan's noise_addition_transform")
+    calibrated, people = next(iter(document.made("calibrate")), None), document.number(call, "num_examples")
+    epsilon, delta = (document.number(calibrated, name) if calibrated else None for name in ("epsilon", "delta"))
     given = document.number(call, "noise_multiplier") if call.held("noise_multiplier") is not None and not calibrated else None
     truncated = call.held("truncated_batch_size") is not None
     if truncated and (bands > 1 or given is None):
@@ -221,17 +204,15 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
     ran = _ran(document, iterations)
     if given is None and poisson and ran == int(iterations):
         claim = PublishedReading(epsilon, delta, "total", "BandMFConfig.calibrate")
-        return dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon", people=people)
+        return replace(dp_sgd.read_calibrated_dp_sgd(document, claim, document.words["calibrated"], "epsilon"), people=people)
     steps = math.ceil((ran or iterations) / bands)
-    noise = (
-        given if given is not None else costs.noise_at_cost(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands))
-    )
+    noise = costs.noise_at_cost(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands)) if given is None else given
     several = f"{bands:g} bands: per unit {steps} Poisson-sampled Gaussians of this multiplier." if bands > 1 else ""
     how = "" if poisson else document.words["cut"]
+    claims = reading_without_claim("a plan with its noise multiplier; ε comes from its dp_event")
     return dp_sgd.read_dp_sgd(document, DpSgdTraining(
         noise, sampling="shuffled" if not poisson else "fixed" if truncated else "poisson", rate=rate, steps=steps,
-        delta=delta, people=people,
-        published=reading_without_claim("a plan with its noise multiplier; ε comes from its dp_event"),
+        delta=delta, people=people, published=claims,
         order=tuple(filter(None, (several, how, document.words["truncated"] if truncated else ""))),
     ))  # fmt: skip
 
@@ -239,10 +220,9 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
 def _bands(document: PricedDocument, call: CallValue) -> float:
     """The bands of a plan: the length of its strategy, or ``num_bands`` of ``default``."""
     strategy = plain_value(call.get("strategy"))
-    inner = (
-        plain_value(strategy.args[0]) if isinstance(strategy, CallValue) and strategy.name in ("array", "asarray") else strategy
-    )
-    if (known := value_elements(inner)) is not None:
+    array = isinstance(strategy, CallValue) and strategy.name in ("array", "asarray")
+    inner = plain_value(strategy.args[0]) if isinstance(strategy, CallValue) and array else strategy
+    if (known := py.value_elements(inner)) is not None:
         return float(len(known))
     if strategy is not None:
         return max(1.0, document.ask("bands of the strategy", None, fact_value_text(strategy)))

@@ -5,7 +5,7 @@ What is proven of ``SVTPrivacy``, and of several filters: ``docs/how_deployed_no
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flare_job
@@ -21,19 +21,12 @@ _CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD
 
 @dataclass(frozen=True)
 class _Svt:
-    """One SVT filter.
+    """One SVT filter."""
 
-    Attributes:
-        epsilon: Its option epsilon.
-        per_round: How many parameters there are → what a pass over them costs.
-        words: What it does.
-        settings: Its options of noise.
-    """
-
-    epsilon: float
-    per_round: Callable[[float], float]
-    words: str
-    settings: dict[str, ReadingSetting]
+    epsilon: float  # its option epsilon
+    per_round: Callable[[float], float]  # how many parameters there are → what a pass over them costs
+    words: str  # what it does
+    settings: dict[str, ReadingSetting]  # its options of noise
 
 
 def read(document: PricedDocument) -> Reading:
@@ -42,14 +35,12 @@ def read(document: PricedDocument) -> Reading:
     everything = [f.name for site in job.sites for chain in site.chains for f in chain.filters]
     others = tuple(dict.fromkeys((*(_other(name) for name in everything if name not in KNOWN_FLARE_FILTERS), *job.aside)))
     if "GaussianPrivacy" in everything:
-        raise PricingError(
-            f"{document.path}: GaussianPrivacy is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
-        )
+        known = "not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
+        raise PricingError(f"{document.path}: GaussianPrivacy is {known}")
 
     def clear(reason: str) -> Reading:
-        return reading_in_clear("client", SEEN_BY_SERVER, reason, _CLEAR, job.rounds or 1, "replace",
-        unprotected=("the whole update",),
-                              not_priced=others)  # fmt: skip
+        found = reading_in_clear("client", SEEN_BY_SERVER, reason, _CLEAR, job.rounds or 1, "replace")
+        return replace(found, unprotected=("the whole update",), not_priced=others)
 
     if not set(KNOWN_FLARE_FILTERS) & set(everything):
         why = f" ({'; '.join(job.aside)})" if job.aside else ""
@@ -66,17 +57,16 @@ def read(document: PricedDocument) -> Reading:
     found = dearest[1]
     size, total = document.ask("parameters"), int(document.ask("rounds", job.rounds))
     cost = costs.cost_of_pure(sum(svt.per_round(size) for svt in found))
-    row = ReadingRow(
-        "client", "replace", SEEN_BY_SERVER, cost, total, 0.0, "; and for other tasks ".join(svt.words for svt in found)
-    )
+    why = "; and for other tasks ".join(svt.words for svt in found)
+    row = ReadingRow("client", "replace", SEEN_BY_SERVER, cost, total, 0.0, why)
     settings = {f"group {i}: {n}": v for i, svt in enumerate(found, 1) for n, v in svt.settings.items()}
     words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
     claim = PublishedReading(sum(svt.epsilon for svt in found), 0.0, "per round, option epsilon", words)
     several = "Several filters on one result: what stands before SVT it bounds itself, what stands after is post-processing."
     order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
     open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
-    return Reading((row,), (claim,), open_, others, (order, several) if dearest[2] > 1 else (order,),
-                   found[0].settings if len(found) == 1 else settings)  # fmt: skip
+    orders, settings = (order, several) if dearest[2] > 1 else (order,), found[0].settings if len(found) == 1 else settings
+    return Reading((row,), (claim,), open_, others, orders, settings)
 
 
 def _other(name: str) -> str:
@@ -92,8 +82,7 @@ def _site(document: PricedDocument, site: FlareSite) -> list[_Svt] | str:
     found = []
     for task in needed:
         clear = f"no privacy filter stands on the result of the task {task!r}"
-        chain = next((c for c in site.chains if task in c.tasks), None)
-        if chain is None:
+        if (chain := next((c for c in site.chains if task in c.tasks), None)) is None:
             chain = next((c for c in site.chains if "*" in c.tasks), None)
             if chain is None or not document.ask("filters of every task", task=task):
                 said = f"; filters stand on {', '.join(dict.fromkeys(covered))}" if covered else ""

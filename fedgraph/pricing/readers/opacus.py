@@ -5,7 +5,7 @@ What its accountants and its adaptive clipping are worth: ``docs/how_deployed_no
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy.optimize import brentq
 
@@ -15,14 +15,7 @@ from fedgraph.pricing.dp_sgd import DpSgdTraining
 from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, fact_value_text
 from fedgraph.pricing.python_state import LoopPass
 from fedgraph.pricing.python_values import CallValue, MethodValue, PartValue, plain_value, value_holds, value_truth
-from fedgraph.pricing.readings import (
-    SEEN_BY_RECIPIENT,
-    PublishedReading,
-    Reading,
-    ReadingRow,
-    reading_in_clear,
-    reading_without_claim,
-)
+from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_without_claim
 from fedgraph.privacy.accounting import gaussian
 
 _SCHEDULERS = ("ExponentialNoise", "LambdaNoise", "StepNoise")
@@ -40,23 +33,14 @@ LEAST = "least noise_multiplier"
 
 @dataclass(frozen=True)
 class Run:
-    """How what a call makes private is trained.
+    """How what a call makes private is trained."""
 
-    Attributes:
-        call: ``make_private`` or ``make_private_with_epsilon``.
-        poisson: Whether batches are drawn by coins.
-        visits: How often one step visits one example, by several processes; 1 or more.
-        seen: The loops that train.
-        spread: The noise on the count of unclipped examples; None where that count is not released.
-        unprotected: What is not covered.
-    """
-
-    call: CallValue
-    poisson: bool
-    visits: float
-    seen: tuple[LoopPass, ...]
-    spread: float | None
-    unprotected: tuple[str, ...]
+    call: CallValue  # ``make_private`` or ``make_private_with_epsilon``
+    poisson: bool  # whether batches are drawn by coins
+    visits: float  # how often one step visits one example, by several processes; 1 or more
+    seen: tuple[LoopPass, ...]  # the loops that train
+    spread: float | None  # the noise on the count of unclipped examples; None where that count is not released
+    unprotected: tuple[str, ...]  # what is not covered
 
 
 def read(document: PricedDocument) -> Reading:
@@ -65,54 +49,41 @@ def read(document: PricedDocument) -> Reading:
         message = "PrivacyEngine(model, …).attach(optimizer) is of opacus before 1.0; read here are opacus 1.0–1.6"
         raise document.error_at(old[0], message)
     calls, why = document.used(*OPACUS_MAKERS)
-    bare = [c for c in document.used(*BY_HAND)[0] if document.number(c, "noise_multiplier") == 0]
-    for call in bare:
+    for call in [c for c in document.used(*BY_HAND)[0] if document.number(c, "noise_multiplier") == 0]:
         asked = f"Line {call.line} of {call.path.name} trains with {call.name} and no noise: is what it makes ever released?"
         if document.answers.whether(f"model of line {call.line} released", asked, worst=True):
             reason = f"{call.name} ({call.path.name}:{call.line}) has noise_multiplier 0: no noise"
-            return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "give every model that is released its noise")
+            return dp_sgd.training_in_clear(reason, "give every model that is released its noise")
     if not calls:
-        no_fix = "call make_private, and train with what it returns"
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, f"{why}: training is in clear", no_fix)
+        return dp_sgd.training_in_clear(f"{why}: training is in clear", "call make_private, and train with what it returns")
     for call in calls:
-        raw = call.get("optimizer")
-        beside = next((c for c in document.made("step") if isinstance(raw, CallValue) and c.owner is raw), None)
-        kept = [(c, c.owner) for c in document.made("step")]
-        within = [(c, o.owner) for c, o in kept if isinstance(o, MethodValue) and o.name in _INSIDE]
-        inside = [c for c, owner in within if any(owner is part for part in _results(call))]
-        optimizer: list[CallValue | PartValue] = [part for part in call.parts.values() if part.index == 1]
-        reason = next((why for part in [call, *optimizer] if (why := document.altered(part, *_HARMLESS))), "")
-        backward, stepped = document.made("backward"), document.made("step", "fit")
-        asked = f"Line {call.line} makes the model private, and nothing steps with its optimizer: does it train?"
-        if backward and not stepped and not document.answers.whether("private optimizer steps", asked):
-            reason = f"line {backward[0].line} computes gradients, and no optimizer of make_private steps: no noise"
-        if beside is not None:
-            reason = f"line {beside.line} steps with the optimizer given to make_private, not with the one it returns: no noise"
-        elif other := _other_optimizer(document, call):
-            reason = f"line {other.line} makes another optimizer of the private model, and trains with it: no noise"
-        elif inside:
-            reason = f"line {inside[0].line} steps with the optimizer inside the one that make_private returns: no noise"
-        if reason:
-            no_fix = "train with the model, optimizer and data loader that make_private returns"
-            return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, no_fix)
+        if reason := _trains_in_clear(document, call):
+            return dp_sgd.training_in_clear(reason, "train with the model, optimizer and data loader that make_private returns")
     found = [_one(document, call) for call in calls]
     return dp_sgd.add_dp_sgd_trainings(found * dp_sgd.count_dp_sgd_trainings(document, calls, "private model"), "private model")
 
 
-def _other_optimizer(document: PricedDocument, call: CallValue) -> CallValue | None:
-    """An optimizer that steps and was made of the parameters of the private model, and is not the one that is made private."""
-    models, private = [call.get("module"), call, *(p for p in call.parts.values() if p.index == 0)], call.get("optimizer")
-    for step in document.made("step"):
-        owner = step.owner
-        if (
-            isinstance(owner, CallValue)
-            and owner is not private
-            and not any(value_holds(owner, part) for part in call.parts.values())
-        ):
+def _trains_in_clear(document: PricedDocument, call: CallValue) -> str:
+    """Why what steps adds no noise, or may not add what was asked for: it is not what ``call`` returns, or is changed."""
+    optimizer: list[CallValue | PartValue] = [part for part in call.parts.values() if part.index == 1]
+    reason = next((why for part in [call, *optimizer] if (why := document.altered(part, *_HARMLESS))), "")
+    asked = f"Line {call.line} makes the model private, and nothing steps with its optimizer: does it train?"
+    backward, stepped = document.made("backward"), document.made("step", "fit")
+    if backward and not stepped and not document.answers.whether("private optimizer steps", asked):
+        reason = f"line {backward[0].line} computes gradients, and no optimizer of make_private steps: no noise"
+    raw, owners = call.get("optimizer"), [(step, step.owner) for step in document.made("step")]
+    if beside := [step for step, owner in owners if owner is raw and isinstance(raw, CallValue)]:
+        return f"line {beside[0].line} steps with the optimizer given to make_private, not with the one it returns: no noise"
+    models = [call.get("module"), call, *(p for p in call.parts.values() if p.index == 0)]
+    for _, owner in owners:  # an optimizer that is made of the parameters of the private model
+        if isinstance(owner, CallValue) and not any(value_holds(owner, part) for part in call.parts.values()):
             given = [plain_value(v) for v in (*owner.args, *owner.keywords.values())]
             if any(isinstance(v, CallValue) and v.name == "parameters" and any(v.owner is m for m in models) for v in given):
-                return owner
-    return None
+                return f"line {owner.line} makes another optimizer of the private model, and trains with it: no noise"
+    within = [(step, o.owner) for step, o in owners if isinstance(o, MethodValue) and o.name in _INSIDE]
+    if inside := [step for step, owner in within if any(owner is part for part in _results(call))]:
+        return f"line {inside[0].line} steps with the optimizer inside the one that make_private returns: no noise"
+    return reason
 
 
 def _processes(document: PricedDocument, call: CallValue, poisson: bool) -> tuple[int, float]:
@@ -136,12 +107,13 @@ def _drawn(document: PricedDocument, call: CallValue, poisson: bool) -> str:
         asked = f"Line {data.line} puts data sets together: is every example in one of them only?"
         if not document.answers.whether("examples in one data set", asked):
             return f"{data.name} (line {data.line}) may hold an example any number of times"
-    for name in ("sampler", "batch_sampler") if isinstance(loader, CallValue) and not poisson else ():
-        held = plain_value(loader.get(name)) if isinstance(loader, CallValue) else None
-        again = (
-            isinstance(held, CallValue) and value_truth(held.get("replacement")) is not False and "replacement" in held.keywords
-        )
-        if held is not None and (not isinstance(held, CallValue) or held.name not in (*_ONCE, "RandomSampler") or again):
+    if not isinstance(loader, CallValue) or poisson:
+        return ""
+    for held in (plain_value(loader.get(name)) for name in ("sampler", "batch_sampler")):
+        once = isinstance(held, CallValue) and held.name in (*_ONCE, "RandomSampler")
+        if isinstance(held, CallValue) and "replacement" in held.keywords:
+            once = once and value_truth(held.get("replacement")) is False
+        if held is not None and not once:
             asked = f"Batches are drawn by {fact_value_text(held)}: is every example in one batch of an epoch at most?"
             if not document.answers.whether("examples once an epoch", asked):
                 return f"batches are drawn by {fact_value_text(held)}, which may draw an example any number of times"
@@ -166,7 +138,7 @@ def _one(document: PricedDocument, call: CallValue) -> Reading:
     beside = isinstance(raw, CallValue) and any(value_holds(p.over, raw) for p in seen) and not returned
     poisson = poisson and not beside
     if again := _drawn(document, call, poisson):
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
+        return dp_sgd.training_in_clear(again, "set poisson_sampling=True, or draw without replacement")
     models, visits = _processes(document, call, poisson)
     secure = engine is not None and plain_value(engine.get("secure_mode")) is True
     unprotected: tuple[str, ...] = () if secure else (words["insecure"],)
@@ -175,12 +147,14 @@ def _one(document: PricedDocument, call: CallValue) -> Reading:
     batches = [fact_value_text(d) for d in deltas if re.search(r"1(\.0*)? / len\(\w*load\w*\)", fact_value_text(d))]
     unprotected += (f"δ = {batches[0]} {words['delta of batches']}",) if batches else ()
     run = Run(call, poisson, visits, tuple(seen), spread, unprotected)
-    noise, accountant = plain_value(call.get("noise_multiplier")), plain_value(engine.get("accountant")) if engine else None
+    noise, finder = plain_value(call.get("noise_multiplier")), None
     if call.name == "make_private_with_epsilon":
-        return dp_sgd.add_dp_sgd_trainings([_with_epsilon(document, call, run, str(accountant or "prv"))] * models, "process")
-    if isinstance(noise, CallValue) and noise.name == "get_noise_multiplier":
-        found = _with_epsilon(document, noise, run, str(plain_value(noise.get("accountant")) or "prv"))
-        return dp_sgd.add_dp_sgd_trainings([found] * models, "process")
+        noise, finder = call, engine
+    elif isinstance(noise, CallValue) and noise.name == "get_noise_multiplier":
+        finder = noise
+    if isinstance(noise, CallValue) and (noise is call or finder is noise):
+        accountant = str((plain_value(finder.get("accountant")) if finder else None) or "prv")
+        return dp_sgd.add_dp_sgd_trainings([_with_epsilon(document, noise, run, accountant)] * models, "process")
     first = answers.number(call.get("noise_multiplier"), "noise_multiplier", call.line)
     if first is None or first < 0:
         raise document.error_at(call, "make_private needs noise_multiplier as a number ≥ 0")
@@ -211,7 +185,7 @@ def _later(document: PricedDocument, call: CallValue, first: float) -> tuple[flo
             line = part.set_at["noise_multiplier"]
             value = answers.number(part.attributes["noise_multiplier"], "noise_multiplier", line)
             question = f"Line {line} sets noise_multiplier again, to a value that the file leaves open: what is the least?"
-            least = min(least, answers.ask(LEAST, question, (first / 10, first / 2, first), known=value))
+            least = min(least, answers.ask(LEAST, question, (first / 10, first / 2, first)) if value is None else value)
             said.append(f"Line {line} sets noise_multiplier again; every step is priced at the least noise, {least:g}.")
     for made in document.made(*_SCHEDULERS):
         gamma = document.number(made, "gamma")
@@ -228,14 +202,13 @@ def _ratio(document: PricedDocument, run: Run, multiplier: float) -> float:
     """By how much the count of unclipped examples, and visits by several processes, raise 1/noise."""
     if run.spread is None:
         return run.visits
-    return run.visits * dp_sgd.dp_sgd_counted_clips(document, run.call, multiplier, run.spread, "unclipped_num_std", "Opacus")
+    return run.visits * dp_sgd.dp_sgd_counted_clips(document, run.call, multiplier, run.spread, "unclipped_num_std")
 
 
 def _with_epsilon(document: PricedDocument, call: CallValue, run: Run, accountant: str) -> Reading:
     """call: what finds the noise, make_private_with_epsilon or get_noise_multiplier."""
-    poisson, spread, unprotected = run.poisson, run.spread, run.unprotected
     target, delta = document.need(call, "target_epsilon", above=0.0), document.number(call, "target_delta", "delta")
-    epochs, louder = document.number(call, "epochs"), document.louder
+    epochs, poisson = document.number(call, "epochs"), run.poisson
     stated = dp_sgd.dp_sgd_epochs(document, epochs, run.seen)
     ran = epochs if stated is None and call.name == "get_noise_multiplier" else stated
     by_steps = epochs is None and document.number(call, "steps") is not None
@@ -244,33 +217,28 @@ def _with_epsilon(document: PricedDocument, call: CallValue, run: Run, accountan
     if accountant not in ("prv", "rdp", "gdp"):
         raise document.error_at(call, f"accountant {accountant!r}; allowed: prv, rdp, gdp")
     claim = PublishedReading(target, delta, "total", f"make_private_with_epsilon, accountant {accountant}")
-    changed = any("noise_multiplier" in part.attributes for part in _results(call))
-    if changed or document.made(*_SCHEDULERS):
+    if any("noise_multiplier" in part.attributes for part in _results(call)) or document.made(*_SCHEDULERS):
         message = "not priced: noise found for an ε and changed afterwards; print the noise it found and use make_private"
         raise document.error_at(call, message)
-    if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):
+    if poisson and accountant != "gdp" and run.spread is None and (epochs == ran or by_steps):
         words = f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and "
-        words += "add/remove or zero-out"
-        return dp_sgd.read_calibrated_dp_sgd(
-            document, claim, words, "target_epsilon", (document.words["divides"],), unprotected
-        )
+        found = dp_sgd.read_calibrated_dp_sgd(document, claim, f"{words}add/remove or zero-out", "target_epsilon")
+        return replace(found, order=(*found.order, document.words["divides"]), unprotected=run.unprotected)
     rate, total = document.ask("sampling rate"), ran
     if total is None:
         more = "" if epochs is None else f" Noise is found for {epochs:g}, and no loop of the file has that length."
         total = document.answers.ask("epochs", f"How many epochs are run?{more}", OPEN_FACT_QUESTIONS["epochs"].values)
-    steps, planned = math.ceil(total / rate), math.ceil((epochs or total) / rate)
-    found = _gdp(target, delta, rate, planned) if accountant == "gdp" else costs.noise_at_cost(target, delta, rate, planned)
-    multiplier = louder * found / _ratio(document, run, found)
+    planned = math.ceil((epochs or total) / rate)
+    noise = _gdp(target, delta, rate, planned) if accountant == "gdp" else costs.noise_at_cost(target, delta, rate, planned)
+    multiplier = document.louder * noise / _ratio(document, run, noise)
     why = f"Opacus' {accountant} accountant takes noise multiplier {multiplier:.4g}"
-    if poisson:
-        row = ReadingRow("example", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_poisson(multiplier, rate), steps, delta, why)
-    else:
+    cost, steps = costs.cost_of_poisson(multiplier, rate), math.ceil(total / rate)
+    if not poisson:
         why += "; batches are shuffled, one visit per epoch, unsampled"
-        row = ReadingRow(
-            "example", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_gaussian(multiplier), math.ceil(total), delta, why
-        )
+        cost, steps = costs.cost_of_gaussian(multiplier), math.ceil(total)
+    row = ReadingRow("example", "zero-out", SEEN_BY_RECIPIENT, cost, steps, delta, why)
     order = tuple(document.words[key] for key in (("divides",) if poisson else ("shuffled", "divides")))
-    return Reading((row,), (claim,), unprotected, order=order, no_fix="set poisson_sampling=True and accountant='prv'")
+    return Reading((row,), (claim,), run.unprotected, order=order, no_fix="set poisson_sampling=True and accountant='prv'")
 
 
 def _gdp(target: float, delta: float, rate: float, steps: int) -> float:
@@ -278,7 +246,6 @@ def _gdp(target: float, delta: float, rate: float, steps: int) -> float:
 
     def gap(log_sigma: float) -> float:
         sigma = math.exp(log_sigma)
-        mu = rate * math.sqrt(steps * math.expm1(min(1 / sigma**2, 600.0)))
-        return gaussian.epsilon(mu, delta) - target
+        return gaussian.epsilon(rate * math.sqrt(steps * math.expm1(min(1 / sigma**2, 600.0))), delta) - target
 
     return math.exp(brentq(gap, math.log(0.08), math.log(1e4)))

@@ -7,20 +7,12 @@ The neutral YAML describes one sum of bounded contributions, noised, round after
 import math
 
 from fedgraph.errors import PricingError, PrivacyError
-from fedgraph.pricing import costs
+from fedgraph.pricing import costs, readings
 from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.parsers import parse_scalar
-from fedgraph.pricing.readings import (
-    SEEN_BY_SERVER,
-    SEEN_BY_SUMS,
-    SEEN_WITH_MODELS,
-    PublishedReading,
-    Reading,
-    ReadingRow,
-    reading_without_claim,
-)
+from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_BY_SUMS, SEEN_WITH_MODELS, PublishedReading, Reading, ReadingRow
 from fedgraph.privacy import explain
 from fedgraph.privacy.accounting.accountant import AccountantPrice
 from fedgraph.privacy.ledger import LedgerAccount
@@ -67,23 +59,17 @@ def read_own_neutral(document: PricedDocument) -> Reading:
         for k in SEVERAL if unit in ("example", "record") and mechanism == "gaussian" and kind != "fixed" else ():
             why = f"all of a user's {k} records together; {words}"
             rows.append(ReadingRow("user", relation, viewer, costs.cost_of_poisson(scaled, share, replaced, k), times, at, why))
-    secret = "Amplification by sampling holds for viewers who do not learn who took part in a round."
-    order = (
-        "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total.",
-        "No amplification is used." if kind in ("none", None) else secret,
-    )
+    sampled = "Amplification by sampling holds for viewers who do not learn who took part in a round."
+    amplified = "No amplification is used." if kind in ("none", None) else sampled
+    first = "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total."
     held = options.number(name) if name else None
-    sampled = ("the sample, against anyone who knows who took part in a round",) if kind in ("poisson", "fixed") else ()
+    hidden = ("the sample, against anyone who knows who took part in a round",) if kind in ("poisson", "fixed") else ()
     several = ("a person with several examples: k of them cost more than one",) if unit == "example" else ()
-    return Reading(
-        tuple(rows),
-        () if claimed is None else (PublishedReading(claimed, at, "per round", "epsilon, as the file says"),),
-        ("whatever is released besides the noised sums: sizes, metrics, which model was chosen", *sampled, *several),
-        order=order,
-        settings={name: held * document.louder} if held is not None else None,
-        no_fix="the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)",
-        people=clients,
-    )
+    open_ = ("whatever is released besides the noised sums: sizes, metrics, which model was chosen", *hidden, *several)
+    claim = () if claimed is None else (PublishedReading(claimed, at, "per round", "epsilon, as the file says"),)
+    settings = {name: held * document.louder} if held is not None else None
+    no_fix = "the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)"
+    return Reading(tuple(rows), claim, open_, (), (first, amplified), settings, no_fix, people=clients)
 
 
 def _sampling(options: Options, clients: int | None) -> tuple[str | None, float | None]:
@@ -141,13 +127,9 @@ def _response(options: Options, claimed: float | None) -> CostOfRounds:
 def _cost(mechanism: str, multiplier: float, kind: str | None, rate: float, replaced: bool) -> CostOfRounds:
     if mechanism == "laplace":
         return costs.cost_of_sampled_laplace(multiplier, rate, replaced, fixed=kind == "fixed")
-    if rate == 1:
-        return costs.cost_of_gaussian(multiplier, replaced)
-    return (
-        costs.cost_of_fixed_size(multiplier, rate, replaced)
-        if kind == "fixed"
-        else costs.cost_of_poisson(multiplier, rate, replaced)
-    )
+    if kind == "fixed":
+        return costs.cost_of_fixed_size(multiplier, rate, replaced)
+    return costs.cost_of_poisson(multiplier, rate, replaced)
 
 
 def read_own_scenario(document: PricedDocument) -> Reading:
@@ -165,11 +147,9 @@ def read_own_scenario(document: PricedDocument) -> Reading:
         for budget in (float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)):
             for level in named if isinstance(named, list) else [Trust.CURATOR.value]:
                 trust = EARLIER_TRUST_WORDS.get(str(level), str(level))
-                cost = (
-                    costs.cost_of_unprotected("epsilons: inf asks for no noise")
-                    if math.isinf(budget)
-                    else costs.cost_of_pure(budget)
-                )
+                cost = costs.cost_of_pure(budget)
+                if math.isinf(budget):
+                    cost = costs.cost_of_unprotected("epsilons: inf asks for no noise")
                 why = f"task {task.get('label', task.get('task'))}, {trust}: noise is calibrated to cost at most this; see the "
                 why += "method for unit and relation"
                 row = ReadingRow("as the method", "as the method", _VIEWERS.get(trust, trust), cost, 1, at, why)
@@ -177,11 +157,8 @@ def read_own_scenario(document: PricedDocument) -> Reading:
     if not found:
         raise PricingError(f"{document.path}:1: no task of this scenario has epsilons")
     rows = tuple(row for _, row in sorted(found, key=lambda each: -each[0]))
-    return Reading(
-        rows,
-        reading_without_claim("targets; the ledger of a run says what was spent"),
-        no_fix="write the ε you want into epsilons",
-    )
+    claim = readings.reading_without_claim("targets; the ledger of a run says what was spent")
+    return Reading(rows, claim, no_fix="write the ε you want into epsilons")
 
 
 def read_own_ledger(document: PricedDocument) -> Reading:
@@ -194,12 +171,10 @@ def read_own_ledger(document: PricedDocument) -> Reading:
         raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
     priced = sorted(((settle_account(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
     assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
-    return Reading(
-        tuple(_of_a_cell(paid, account) for paid, account in priced),
-        reading_without_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit"),
-        order=tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items())),
-        no_fix="a ledger is history; change the scenario's epsilons and run again",
-    )
+    claim = readings.reading_without_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit")
+    order = tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items()))
+    no_fix = "a ledger is history; change the scenario's epsilons and run again"
+    return Reading(tuple(_of_a_cell(paid, account) for paid, account in priced), claim, order=order, no_fix=no_fix)
 
 
 def _of_a_cell(paid: AccountantPrice, account: LedgerAccount) -> ReadingRow:

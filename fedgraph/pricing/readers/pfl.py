@@ -5,6 +5,7 @@ The accountant prices ``noise_parameter``; a simulation adds noise_scale·noise_
 one), so that a **real** run with noise_scale < 1 is worth less: both are priced.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,11 @@ _ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccou
 _BANDED, _ADAPTIVE, _LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
 _WRAPPER = "CentrallyAppliedPrivacyMechanism"
 _SINGLE, _JOINT = "construct_single_iteration", "JointPrivacyAccountant"
+_PRICED: Mapping[str, Callable[[PricedDocument, PflMechanism], Reading]] = {
+    "gaussian": pfl_mechanisms.single_pfl_mechanism,
+    "gaussian_moments_accountant": pfl_mechanisms.gaussian_pfl_mechanism,
+    "laplace": pfl_mechanisms.laplace_pfl_mechanism,
+}
 _KEYS = (*_ACCOUNTANTS, _BANDED, _LAPLACE, _SINGLE, "GaussianMechanism", _JOINT, "construct_from_privacy_accountant", _ADAPTIVE)
 CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
 
@@ -29,15 +35,13 @@ CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_c
 def read(document: PricedDocument) -> Reading:
     if document.kind != "python":
         return _flags(document)
-    lists = [
-        value_elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords
-    ]
+    given = [c.get("postprocessors") or () for c in document.calls if c.reached and "postprocessors" in c.keywords]
+    lists = [value_elements(each) for each in given]
     held = [inner for each in lists for value in each or () if isinstance(inner := plain_value(value), CallValue)]
     if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or _ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
         return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the backend first")
-    joint = _only(document, _JOINT)
-    if joint is not None:
+    if (joint := _only(document, _JOINT)) is not None:
         return _joint(document, joint)
     several = [call for call in _taken(document) if call.name in (_BANDED, _LAPLACE, _SINGLE) or _ADAPTIVE in call.dotted]
     if document.made("JointMechanism") or len(several) > 1:
@@ -51,12 +55,9 @@ def read(document: PricedDocument) -> Reading:
         priced = pfl_mechanisms.laplace_pfl_mechanism if kind == "laplace" else pfl_mechanisms.single_pfl_mechanism
         if any(plain_value(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
             return priced(document, said)
-        alone = (
-            f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. "
-            f"{pfl_mechanisms.PFL_MECHANISM_ORDER}"
-        )
-        rows = pfl_mechanisms.local_pfl_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
-        return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
+        alone = "No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. "
+        rows = pfl_mechanisms.local_pfl_mechanism(document, kind, said, document.louder)
+        return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone + pfl_mechanisms.ORDER,))
     accountant = _only(document, *_ACCOUNTANTS)
     if call is not None and call.name == _BANDED:
         if accountant is None:
@@ -104,8 +105,7 @@ def _said(document: PricedDocument, call: CallValue) -> tuple[PflMechanism, str]
     for name, found in (("noise_parameter", noise), ("noise_scale", scale), ("epsilon", epsilon)):
         if found is None and call.held(name) is not None:
             raise document.error_at(call, f"{call.name}: {name} is {fact_value_text(call.held(name))}; write it as a number")
-    kind = str(plain_value(call.get("mechanism"))).lower()
-    if kind not in ("gaussian", "laplace"):
+    if (kind := str(plain_value(call.get("mechanism"))).lower()) not in ("gaussian", "laplace"):
         raise document.error_at(call, f"not priced: mechanism {call.get('mechanism')!r}; allowed: gaussian, laplace")
     if noise is None and (epsilon is None or delta is None):
         raise document.error_at(call, f"{call.name} needs two of epsilon, delta, noise_parameter as numbers")
@@ -129,16 +129,15 @@ def _gaussian(document: PricedDocument, adaptive: CallValue | None, said: PflMec
         message = f"clipping_indicator_noise_stddev = {indicator:g} must lie above the noise_parameter {said.noise:g}"
         raise document.error_at(adaptive, message)
     more = " The quantile that moves the clip is a coordinate of the same release, whose joint norm is the clip."
-    return pfl_mechanisms.gaussian_pfl_mechanism(document, said, pfl_mechanisms.PFL_MECHANISM_ORDER + more)
+    return pfl_mechanisms.gaussian_pfl_mechanism(document, said, pfl_mechanisms.ORDER + more)
 
 
 def _mechanism(document: PricedDocument, adaptive: CallValue | None) -> Reading:
     call = next((c for c in _taken(document) if c.name == "GaussianMechanism"), None)
     if call is None and (dead := document.dead(*_KEYS)):
-        where = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
-        return reading_in_clear(
-            "user", SEEN_WITH_MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first"
-        )
+        stands = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
+        reason = f"{stands}: statistics are sent in clear"
+        return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the algorithm first")
     if call is None:
         raise PricingError(f"{document.path}: no accountant and no mechanism of pfl with numbers stands here")
     return _gaussian(document, adaptive, PflMechanism(call.name, document.need(call, "relative_noise_stddev", least=0.0)))
@@ -163,15 +162,11 @@ def _joint(document: PricedDocument, call: CallValue) -> Reading:
         if n is not None and q is not None and r is not None and n > 0 and 0 <= q <= 1 and r >= 1
     )
     if len(parts) < len(kinds):
-        raise document.error(
-            f"not priced: {_JOINT} without numbers in noise_parameters, num_compositions, sampling_probability: print the "
-            "noise_parameters that it found and write them there",
-            line=call.line,
-        )
-    epsilon, delta = document.number(call, "total_epsilon"), document.number(call, "total_delta")
-    return pfl_mechanisms.joint_pfl_mechanism(
-        document, PflMechanism(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters"
-    )
+        needs = "numbers in noise_parameters, num_compositions, sampling_probability"
+        message = f"not priced: {_JOINT} without {needs}: print the noise_parameters that it found and write them there"
+        raise document.error(message, line=call.line)
+    epsilon, delta = (document.number(call, name) for name in ("total_epsilon", "total_delta"))
+    return pfl_mechanisms.joint_pfl_mechanism(document, PflMechanism(call.name, None, epsilon, delta), parts)
 
 
 def _configured(document: PricedDocument) -> dict[str, ParsedTree]:
@@ -179,11 +174,9 @@ def _configured(document: PricedDocument) -> dict[str, ParsedTree]:
     name = document.data.get("args_config")
     if not isinstance(name, str) or document.kind not in ("command", "namespace"):
         return document.data
-    paths = [path for path in (document.path.parent / name, Path(name)) if path.is_file()]
-    if not paths:
-        raise document.error(
-            f"args_config: there is no {name} beside this file or here; copy it or give its path", "args_config"
-        )
+    if not (paths := [path for path in (document.path.parent / name, Path(name)) if path.is_file()]):
+        message = f"args_config: there is no {name} beside this file or here; copy it or give its path"
+        raise document.error(message, "args_config")
     return {**documents.read_priced_document(paths[0]).data, **document.data}
 
 
@@ -194,29 +187,25 @@ def _flags(document: PricedDocument) -> Reading:
     own = (options.number("local_epsilon", 1.0, above=True) or 1.0, options.delta("local_delta", 1e-5) or 1e-5)
     said, separation = _run(options, mechanism), options.whole("min_separation", 48, 2)
     rest = tuple(options.rest)
-    if mechanism == "gaussian":
-        found = pfl_mechanisms.single_pfl_mechanism(document, said)
-    elif mechanism == "gaussian_moments_accountant":
-        found = pfl_mechanisms.gaussian_pfl_mechanism(document, said)
-    elif mechanism == "laplace":
-        found = pfl_mechanisms.laplace_pfl_mechanism(document, said)
+    if mechanism in _PRICED:
+        found = _PRICED[mechanism](document, said)
     elif mechanism == "banded_matrix_factorization":
         found = pfl_mechanisms.banded_pfl_mechanism(document, said, separation, None)
     else:
         why = f"central_privacy_mechanism {mechanism!r} adds no noise"
-        found = reading_in_clear("user", SEEN_WITH_MODELS, why, "choose a mechanism first", said.rounds or 1,
-                               published=reading_without_claim(f"{said.name}: no ε"))  # fmt: skip
+        found = reading_in_clear("user", SEEN_WITH_MODELS, why, "choose a mechanism first", said.rounds or 1)
+        found = replace(found, published=reading_without_claim(f"{said.name}: no ε"))
     found = replace(found, not_priced=rest)
     if each in ("none", "norm_clipping_only"):
         return found
     central = mechanism not in ("none", "norm_clipping_only")
     louder = 1.0 if central else document.louder
-    local = pfl_mechanisms.local_pfl_mechanism(document, each, own[0], replace(said, delta=own[1]), louder)
+    local = pfl_mechanisms.local_pfl_mechanism(document, each, replace(said, epsilon=own[0], delta=own[1]), louder)
     claim = PublishedReading(own[0], 0.0 if each == "laplace" else own[1], "per round", f"{said.name}: local {each}")
     if central:
         return replace(found, rows=(*found.rows, *local), published=(*found.published, claim))
-    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_mechanisms.PFL_MECHANISM_UNPROTECTED[:1],
-                   order=(pfl_mechanisms.PFL_MECHANISM_ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
+    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_mechanisms.UNPROTECTED[:1],
+                   order=(pfl_mechanisms.ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
 
 
 def _run(options: Options, mechanism: str) -> PflMechanism:
@@ -230,9 +219,6 @@ def _run(options: Options, mechanism: str) -> PflMechanism:
         raise options.error("population", f"a cohort of {max(cohort, wanted):g} out of a population of {population:g}")
     if accounted and cohort > wanted:
         raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
-    said = PflMechanism(
-        pfl_mechanisms.PFL_MECHANISM_FLAGS, None, epsilon, delta, cohort / population, rounds, people=population
-    )
-    if not accounted:
-        return said
-    return replace(said, rate=wanted / population, scale=cohort / wanted, trained=cohort / population)
+    rate = cohort / population
+    said = PflMechanism(pfl_mechanisms.FLAGS, None, epsilon, delta, rate, rounds, people=population)
+    return said if not accounted else replace(said, rate=wanted / population, scale=cohort / wanted, trained=rate)

@@ -5,33 +5,19 @@ noise std = noise_multiplier·l2_norm_clip on the sum of microbatches; with num_
 mean of several examples, and replacing costs 2·clip. TFP's statement gives both the shuffled and the Poisson price.
 """
 
-import operator
+import math
 import re
 from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import dp_sgd
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.catalogue import catalogue_entries
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.dp_sgd import DpSgdTraining
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_values import (
-    CallValue,
-    MethodValue,
-    UnresolvedValue,
-    Value,
-    lift_over_values,
-    plain_value,
-    value_holds,
-)
-from fedgraph.pricing.readings import (
-    SEEN_BY_RECIPIENT,
-    SEEN_WITH_MODELS,
-    PublishedReading,
-    Reading,
-    reading_in_clear,
-    reading_without_claim,
-)
+from fedgraph.pricing.python_values import CallValue, MethodValue, Value, plain_value, value_holds
+from fedgraph.pricing.readings import SEEN_WITH_MODELS, PublishedReading, Reading, reading_in_clear, reading_without_claim
 
 _STATEMENTS = {
     "compute_dp_sgd_privacy_statement": ("number_of_examples", "batch_size", "num_epochs", "noise_multiplier", "delta"),
@@ -41,10 +27,6 @@ _OPTIMIZERS = tuple(name for name in catalogue_entries()["tf_privacy"].calls if 
 _AGGREGATORS = ("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "GaussianSumQuery")
 CUT = "Batches are taken as shuffled; Poisson sampling would amplify."
 _MEANS = "num_microbatches is given: one clip bounds a mean over a microbatch, which one example may turn round (2·clip)."
-
-
-def read_tensorflow_privacy(document: PricedDocument) -> Reading:
-    return _command(document) if document.kind == "command" else _python(document)
 
 
 def _command(document: PricedDocument) -> Reading:
@@ -66,7 +48,9 @@ def _command(document: PricedDocument) -> Reading:
     ))  # fmt: skip
 
 
-def _python(document: PricedDocument) -> Reading:
+def read_tensorflow_privacy(document: PricedDocument) -> Reading:
+    if document.kind == "command":
+        return _command(document)
     calls, why = document.used(*_OPTIMIZERS)
     statements = document.made(*_STATEMENTS)
     if not calls and (bolt := document.made("BoltOn", "BoltOnModel")):
@@ -81,22 +65,20 @@ def _python(document: PricedDocument) -> Reading:
             rate=said.rate, order=(order,), published=(claim,), microbatched=True, people=said.examples,
         ))  # fmt: skip
     if not calls:
-        no_fix = "train with a DP optimizer of TensorFlow Privacy"
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, f"{why}: training is in clear", no_fix)
+        return dp_sgd.training_in_clear(f"{why}: training is in clear", "train with a DP optimizer of TensorFlow Privacy")
     trained = [c.get("optimizer", 0) for c in document.made("compile")]
     trained += [c.owner for c in document.made("minimize", "apply_gradients")]
     models = any(call.name in ("DPModel", "DPSequential") for call in calls)
     if trained and not models and not any(value_holds(value, call) for value in trained for call in calls):
         reason = f"{calls[0].name} (line {calls[0].line}) is made, and another optimizer trains: training is in clear"
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "compile the model with the DP optimizer")
+        return dp_sgd.training_in_clear(reason, "compile the model with the DP optimizer")
     compiled: dict[tuple[int, str], list[bool]] = {}
     for made in document.made("compile"):
         of_this = compiled.setdefault((id(made.owner), made.dotted), [])
         of_this.append(any(value_holds(made.get("optimizer", 0), call) for call in calls))
-    for private in compiled.values():
-        if any(private) and not private[-1]:
-            reason = "the model is compiled again with another optimizer after the private one: training is in clear"
-            return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "compile the model with the DP optimizer, once")
+    if any(any(private) and not private[-1] for private in compiled.values()):
+        reason = "the model is compiled again with another optimizer after the private one: training is in clear"
+        return dp_sgd.training_in_clear(reason, "compile the model with the DP optimizer, once")
     found = [_one(document, call, statements[0] if statements else None) for call in calls]
     return dp_sgd.add_dp_sgd_trainings(found * dp_sgd.count_dp_sgd_trainings(document, calls, "private model"), "private model")
 
@@ -112,14 +94,13 @@ def _one(document: PricedDocument, call: CallValue, statement: CallValue | None)
         document.need(call, "l2_norm_clip", above=0.0)
     if multiplier == 0:
         reason = f"{call.name} (line {call.line}) has noise_multiplier 0: no noise"
-        return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, "set noise_multiplier first")
+        return dp_sgd.training_in_clear(reason, "set noise_multiplier first")
     microbatches, whole = document.number(call, "num_microbatches"), call.held("num_microbatches") is None
     several_in_one = not whole and (microbatches is None or said.batch is None or microbatches != said.batch)
     about = ""
     if said.multiplier is not None and said.multiplier != multiplier:
         about = f"Its statement is about noise_multiplier {said.multiplier:g}; training adds {multiplier:g}, which is priced."
-    steps = document.number(call, "gradient_accumulation_steps")
-    if steps is not None and steps > 1:
+    if (document.number(call, "gradient_accumulation_steps") or 0) > 1:
         raise document.error_at(call, "not priced: gradient_accumulation_steps > 1 (noise is added at each of them)")
     claim = PublishedReading(None, said.delta, "none", f"{call.name}; TFP's statement is printed at run time")
     return dp_sgd.read_dp_sgd(document, DpSgdTraining(
@@ -132,19 +113,14 @@ def _one(document: PricedDocument, call: CallValue, statement: CallValue | None)
 def _passes(document: PricedDocument, optimizer: CallValue, stated: float | None) -> float | None:
     """Epochs of every ``fit`` but those of models with another optimizer; else those of the options or the statement, where a
     loop has that length."""
-    compiled = document.made("compile")
-    others = [c.owner for c in compiled if not value_holds(c.get("optimizer", 0), optimizer)]
+    others = [c.owner for c in document.made("compile") if not value_holds(c.get("optimizer", 0), optimizer)]
     fits = [c for c in document.made("fit") if not any(c.owner is o and isinstance(o, CallValue) for o in others)]
-    said = [(c.get("epochs", 3), c.times, again) for c in fits for again in (_repeats(c),)]
-    if any(plain_value(epochs) is not None for epochs, *_ in said):
-        every = [
-            lift_over_values("the epochs of fit", operator.mul, lift_over_values("", operator.mul, 1 if e is None else e, n), k)
-            for e, n, k in said
-        ]
-        return document.answers.number(lift_over_values("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
-    options = document.program.options
-    if stated is None and "epochs" in options:
-        stated = document.answers.number(options["epochs"], "epochs")
+    if any(epochs is not None for epochs in [plain_value(c.get("epochs", 3)) for c in fits]):
+        held = [(1 if c.get("epochs", 3) is None else c.get("epochs", 3), c.times, _repeats(c)) for c in fits]
+        every = [py.lift_over_values("the epochs of fit", lambda *n: math.prod(n), *each) for each in held]
+        return document.answers.number(py.lift_over_values("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
+    if stated is None:
+        stated = document.answers.number(document.program.options.get("epochs"), "epochs")
     return dp_sgd.dp_sgd_epochs(document, stated)
 
 
@@ -153,7 +129,7 @@ def _repeats(fit: CallValue) -> Value:
     held: Value = plain_value(fit.get("x", 0))
     while isinstance(held, CallValue):
         if held.name == "repeat":
-            return held.get("count", 0) or UnresolvedValue(f"repeat() of line {held.line}")
+            return held.get("count", 0) or py.UnresolvedValue(f"repeat() of line {held.line}")
         held = plain_value(held.owner)
         held = plain_value(held.owner) if isinstance(held, MethodValue) else held
     return 1
@@ -161,21 +137,13 @@ def _repeats(fit: CallValue) -> Value:
 
 @dataclass(frozen=True)
 class _Stated:
-    """What a call of a statement says. None stands for what it does not say.
+    """What a call of a statement says. None stands for what it does not say."""
 
-    Attributes:
-        examples: How many examples there are.
-        batch: The size of a batch.
-        epochs: Passes over the data.
-        multiplier: The noise multiplier.
-        delta: The δ, in (0, 1).
-    """
-
-    examples: float | None = None
-    batch: float | None = None
-    epochs: float | None = None
-    multiplier: float | None = None
-    delta: float | None = None
+    examples: float | None = None  # how many examples there are
+    batch: float | None = None  # the size of a batch
+    epochs: float | None = None  # passes over the data
+    multiplier: float | None = None  # the noise multiplier
+    delta: float | None = None  # the δ, in (0, 1)
 
     @property
     def rate(self) -> float | None:
@@ -183,14 +151,13 @@ class _Stated:
 
 
 def _stated(document: PricedDocument, call: CallValue | None) -> _Stated:
-    """What a statement call says."""
     if call is None:
         return _Stated()
-    names = _STATEMENTS[call.name]
-    run = isinstance(plain_value(call.get(names[2])), UnresolvedValue)  # the epoch of a loop, not how many there are
-    return _Stated(
-        *(None if run and n == names[2] else document.number(call, n, "epochs" if n == "num_epochs" else "") for n in names)
-    )
+    names, said = _STATEMENTS[call.name], []
+    for name in names:
+        looped = name == names[2] and isinstance(plain_value(call.get(name)), py.UnresolvedValue)  # the epoch of a loop
+        said.append(None if looped else document.number(call, name, "epochs" if name == "num_epochs" else ""))
+    return _Stated(*said)
 
 
 def read_tensorflow_federated(document: PricedDocument) -> Reading:
@@ -207,9 +174,8 @@ def read_tensorflow_federated(document: PricedDocument) -> Reading:
     """
     found, why = document.used(*_AGGREGATORS)
     if not found:
-        return reading_in_clear(
-            "client", SEEN_WITH_MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator"
-        )
+        reason = f"{why}: the mean of updates is in clear"
+        return reading_in_clear("client", SEEN_WITH_MODELS, reason, "give the process a DP aggregator")
     if len(found) != 1:
         raise PricingError(f"{document.path}: {len(found)} DP aggregators or Gaussian queries; one is priced per file")
     [call] = found
@@ -221,23 +187,20 @@ def read_tensorflow_federated(document: PricedDocument) -> Reading:
     claim = reading_without_claim(f"{call.name}; the file states no ε")
     if call.name == "GaussianSumQuery":
         clip, std = document.need(call, "l2_norm_clip", above=0.0), document.need(call, "stddev", least=0.0)
-        query = DpSgdTraining(
-            std / clip, "stddev", "fixed", unit="client", viewer=SEEN_WITH_MODELS, published=claim, option=std
-        )
-        return dp_sgd.read_dp_sgd(document, query)
+        said = DpSgdTraining(std / clip, "stddev", "fixed", unit="client", viewer=SEEN_WITH_MODELS, published=claim)
+        return dp_sgd.read_dp_sgd(document, replace(said, option=std))
     multiplier = document.need(call, "noise_multiplier", least=0.0)
     cohort, ratio, order = document.need(call, "clients_per_round", least=1.0), 1.0, tuple[str, ...]()
     if call.name != "gaussian_fixed":
         # A zeroed client's bit may go from "clipped" to "not clipped": Δ = 1 where add/remove has ½ after centring.
         spread = document.number(call, "clipped_count_stddev") or 0.05 * cohort
-        ratio = dp_sgd.dp_sgd_counted_clips(document, call, multiplier, spread, "clipped_count_stddev", "TFF")
+        ratio = dp_sgd.dp_sgd_counted_clips(document, call, multiplier, spread, "clipped_count_stddev")
         order = ("Adaptive clipping: the count of clipped updates is released with noise too, its bit counted with Δ = 1.",)
     zeroing = call.name == "dp_aggregator" and plain_value(call.get("zeroing")) is not False
     told = ("zeroing (on by default) adapts a threshold to clients' norms; what that reveals is not priced",) if zeroing else ()
     return dp_sgd.read_dp_sgd(document, DpSgdTraining(
         multiplier, sampling="fixed", steps=_rounds(document), unit="client", viewer=SEEN_WITH_MODELS, published=claim,
-        ratio=ratio,
-        order=(f"A cohort of {cohort:g} clients per round, each of the same weight.", *order),
+        ratio=ratio, order=(f"A cohort of {cohort:g} clients per round, each of the same weight.", *order),
         unprotected=("the server, which receives updates in clear unless it aggregates securely", *told),
     ))  # fmt: skip
 

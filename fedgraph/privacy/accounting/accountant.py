@@ -16,9 +16,7 @@ accountant's name and theorem:
 **Guarantee.** Unit and relation are those of the events' multipliers; adaptive composition; every
 accountant is an upper bound, so the smallest is one too.
 
-**Splitting δ.** An accountant that cannot take an (ε₀, δ₀) release into its own composition (Rényi, zCDP)
-prices the rest at δ − Σδ₀ and adds Σε₀ (basic composition). A ``SampledOnce`` beside other releases gets
-a share of δ, the rest the remainder; shares 0, 0.1, 0.5, 0.9, 1 are all valid and the best is reported.
+A δ is split where an accountant cannot take all releases into its own composition (``docs/proofs.md``).
 
 **Edge cases.**
 

@@ -16,9 +16,6 @@ node is held by these clients is a public fact of the world (assumption ``member
 
 **Edge cases.** No clients, or a node that nobody holds → ε = 0; a client without releases adds nothing;
 no nodes at all → ``PrivacyError``; NaN, negative sensitivities or σ ≤ 0, NaN → ``PrivacyError``; σ = ∞ → ε = 0.
-
-Cost: Gaussian ledgers need one sparse product and five prices, whatever their number; others one price per
-distinct multiset of client events.
 """
 
 import itertools

@@ -3,12 +3,6 @@
 Every client scales its value to whole steps, rounds it at random (⌊x + U⌋ with U uniform in [0, 1) per entry), and adds
 discrete Gaussian noise of standard deviation parameter σ steps. Sums are taken modulo 2^b.
 
-**Rounding.** Let v be the difference of two neighbouring values in steps, ‖v‖₂ ≤ R, in d entries. Give both worlds the same U.
-Then entry j of the rounded difference is D_j = ⌊v_j⌋ + B_j, B_j a coin of chance v_j − ⌊v_j⌋, independent over j, so
-E D_j² ≤ v_j² + ¼, and D_j² lies in an interval of length |2⌊v_j⌋ + 1| ≤ 2|v_j| + 1. Hoeffding: with probability at least 1 − β
-
-    ‖D‖₂² ≤ R² + d/4 + (2R + √d)·√(ln(1/β)/2),        and always ‖D‖₂ ≤ R + √d.
-
 U does not depend on data, so it may be thought of as published. Where the bound fails (chance β in both worlds) everything
 is given up: the release is β-approximately ρ-zCDP (Bun & Steinke 2016, Definition 8.1), and β adds to δ.
 
@@ -19,6 +13,10 @@ distributed discrete Gaussian mechanism", Theorem 1, its second form): for σ �
 
 **Wrap-around** is taken of the noisy sum: post-processing, which is free. It can only cost accuracy. More clients than n add
 noise that is independent of the rest: post-processing, too.
+
+**Rounding.** With R the L2 sensitivity in steps and d entries, except with probability β (proof: ``docs/proofs.md``)
+
+    ‖D‖₂² ≤ R² + d/4 + (2R + √d)·√(ln(1/β)/2),        and always ‖D‖₂ ≤ R + √d.
 
 **Edge cases.** σ < ½ → ∞ (the theorem says nothing); R = 0 → rounding is still paid for; d = 0 → nothing is released, ρ = 0.
 """

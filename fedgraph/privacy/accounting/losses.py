@@ -7,15 +7,13 @@ with d = e^g,
     p₁ = 1 − δ₁ + (δ₂ − δ₁)/(d − 1),      pᵢ = ((δᵢ₊₁ − δᵢ) − d(δᵢ − δᵢ₋₁))/(d − 1),
     pₙ = (δₙ₋₁ − δₙ)·d/(d − 1),            P(L = ∞) = δₙ.
 
-Its curve equals δ at every dot and is the chord (in e^ε) between dots. δ is convex in e^ε, so the chord
-lies above it: the grid is never more private than the mechanism. Convolution keeps that order
-(dominating pairs compose, also adaptively: Zhu, Dong & Wang 2022, Theorem 10).
-
 **Guarantee.** ``compose_losses`` returns an ε with true δ(ε) ≤ the given δ. Three errors are all pushed to the
 private side: the grid (above), the tails cut off before the Fourier transform (their mass moves to
 L = ∞), and rounding in the transform, which grows with the number of events: 1e-16 per event is charged
 to L = ∞ (six to seventy times what was measured against exact binomial sums, for 3·10⁵ to 10⁸ events), the
 answer is read at 0.999·δ, and δ below ``SMALLEST_DELTA_OF_LOSSES`` is refused.
+
+*Why the grid is never more private than the mechanism*: ``docs/proofs.md``.
 
 **Edge cases.**
 

@@ -10,15 +10,7 @@ multivariate Laplace), of standard deviation σC. In units of C, with k of the u
 **Guarantee.** Node level, zero-out: for every γ ≥ 0 the hockey-stick of a step is at most the mean over k of that of the pair,
 in both orders, so steps compose adaptively. Assumes that coins and W are secret, and that p, q and m are public.
 
-**Proof.** Condition on the coins of all others and on whom they mention of one another; neither depends on the unit, and
-telling them is post-processing undone. Without the unit the sum is then one point a. With it, the unit is drawn and adds a row
-of norm at most C (and mentions nobody whose row is in the sum), or it is mentioned in j of the k drawn rows of its neighbours,
-which become other rows: at most 2jC. Only since Q is one point is the mixture one-sided; each component is no farther than the
-pair's, which dominates by ``mixture``'s argument. More draws only move weight to longer shifts. ∎
-
-**Under √W** the law of the sum has a pole at its centre in two and more dimensions: a viewer reads W off the directions that
-no row touches. W is revealed here, and j with it: δ(e) = E_W E_j δ_Gauss(e; shift_j / (σ√W)), which is what the mechanism costs
-as dimensions grow. The published price takes the law of one dimension (``claims.heter_poisson``), which bounds no other.
+*Proof*: ``docs/proofs.md``. Under √W, W and j are revealed: δ(e) = E_W E_j δ_Gauss(e; shift_j / (σ√W)).
 
 **Edge cases.** q = 1, p = 0 or m = 0, Gaussian: one row (``accountant``). Mass of W below ``_LEAST_W``, and of counts beyond
 ``tail``, goes to a loss of ∞.

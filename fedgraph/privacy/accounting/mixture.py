@@ -10,18 +10,7 @@ N(0, (σC)²I). In units of C, with j the number of sampled rows that the unit t
 for every γ ≥ 0 the hockey-stick of the real mechanism is at most that of the pair, in both orders, so
 the curves compose adaptively. Assumes: coins are fresh and secret, denominators public, noise spherical.
 
-**Proof.** Condition on the coins of untouched rows; the rest is P = Σ pᵢ N(aᵢ, σ²I) in one world and
-Q = Σ qⱼ N(bⱼ, σ²I) in the other, ‖aᵢ‖ ≤ αᵢ, ‖bⱼ‖ ≤ βⱼ (i, j sampled touched rows, norm 1 each). Write
-R for N(0, σ²I). Then P − γQ = R·(Σ pᵢXᵢ − γ Σ qⱼYⱼ) with Xᵢ = dN(aᵢ)/dR and Yⱼ = dN(bⱼ)/dR, mean-1
-lognormals whose marginals depend on ‖aᵢ‖ and ‖bⱼ‖ only. E[Σ pᵢXᵢ − γ Σ qⱼYⱼ]₊ is the expectation of a
-convex function of a sum; over all couplings with these marginals it is largest when all summands move
-together (the comonotone coupling; Dhaene et al. 2002, Theorem 7). pᵢXᵢ grows and −γqⱼYⱼ grows with one
-variable exactly when the aᵢ point one way and the bⱼ the other: that *is* the one-dimensional pair
-N(+αᵢ), N(−βⱼ). It grows with every norm, because a longer shift is a mean-preserving spread of its
-lognormal. Untouched coins: the pair is the same for each outcome, and joint convexity finishes. ∎
-
-The one-sided mixture (``from_mixture_gaussian_mechanism``, Q = N(0)) is **not** valid where a row is
-changed rather than removed: q = 0.3, B' = 8, σ = 1 has a real hockey-stick 0.846 at ε = 0, its value 0.806.
+*Proof*: ``docs/proofs.md``. A one-sided mixture is **not** valid where a row is changed rather than removed.
 
 **Edge cases.** q = 1 is the Gaussian with Δ = 2B'−1 or 2B' and q = 0 releases nothing; both are settled
 before this file. B' above ``_MANY_ROWS`` uses ``_one_call_mixture_pair`` (looser, constant size).

@@ -12,11 +12,17 @@ the world that holds the unit against the one that does not; forward composes wi
     Laplace, k-ary response, bounded range, pure ε, bits, (ε, δ)   closed forms
     a choice                 at every ε the largest δ of its alternatives (``OneOf``; Gaussian releases and pure ε in each)
 
-A choice by what was released before: the largest of convex curves that fall is the curve of a pair, which dominates every
-alternative, so adaptive composition holds for whatever is chosen.
-
 **Guarantee.** An upper bound on ε for the events' own unit and relation; adaptive composition (Zhu, Dong &
 Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
+
+    pure ε                   (e^ε − e^e)/(e^ε + 1), |e| ≤ ε                     Kairouz, Oh & Viswanath 2015, Theorem 3.1
+    (ε, δ₀)                  the same on mass 1 − δ₀, plus δ₀ at infinity
+    k-ary response           [a − e^e b]₊ + [b − e^e a]₊ + (k − 2) b [1 − e^e]₊, b = 1/(e^ε + k − 1), a = e^ε b
+    bounded range            (1 − e^{(e−ε)/2})²/(1 − e^{−ε}), |e| ≤ ε           Dong, Durfee & Rogers 2020, Lemma 3.2, Section 4
+    Laplace, ε = Δ₁/b        1 − e^{(e−ε)/2}, 0 ≤ e ≤ ε
+    fixed-size batches       Σ_j P(j) δ_Gauss(e; 2j/σ), j hypergeometric
+
+Why these dominate: ``docs/proofs.md``.
 
 **Edge cases.** δ below 1e-9 → ∞ (``losses``); parameters 0 and ∞ never arrive (``accountant.accountant_leaves``).
 
@@ -24,27 +30,6 @@ Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
 
 Each function returns the δ(e) of a pair that dominates the mechanism at every e, so the curves may be
 composed adaptively (``losses``). All are symmetric: swapping the two worlds changes nothing.
-
-* **pure ε** (Kairouz, Oh & Viswanath 2015, Theorem 3.1): binary randomised response,
-  δ(e) = (e^ε − e^e)/(e^ε + 1) for |e| ≤ ε.
-* **(ε, δ₀)**: the same on mass 1 − δ₀, plus δ₀ at infinity.
-* **a mechanism beside pure ε**: the mean of its δ at e − ε and e + ε, weighted as the two-point pair has its losses.
-* **a choice**: the largest δ of its alternatives (``pld``).
-* **k-ary response**: probabilities a = e^ε/(e^ε + k − 1) and b = 1/(e^ε + k − 1);
-  δ(e) = [a − e^e b]₊ + [b − e^e a]₊ + (k − 2) b [1 − e^e]₊. Exact for the mechanism.
-* **bounded range** (Dong, Durfee & Rogers 2020, Lemma 3.2 and Section 4): the worst pairs are two-point,
-  losses t and t − ε with P(t) = (1 − e^{t−ε})/(1 − e^{−ε}), 0 ≤ t ≤ ε. The supremum of their curves over
-  t is at t = (ε + e)/2 and is convex in e^e, hence itself the curve of a dominating pair:
-  δ(e) = (1 − e^{(e−ε)/2})²/(1 − e^{−ε}) for |e| ≤ ε.
-* **Laplace**, one dimension, ε = Δ₁/b: δ(e) = 1 − e^{(e−ε)/2} for 0 ≤ e ≤ ε (and by symmetry
-  δ(e) = 1 − e^e + e^e δ(−e)). A vector with the same L1 sensitivity is no worse: 1 − δ(e) = ∫ min(p(x),
-  e^e p(x − v)) dx is log-concave in the shift v (Prékopa), so δ is quasi-convex in v and largest at a
-  corner of the L1 ball, where one coordinate takes the whole shift. (dp_accounting's accountant refuses
-  Laplace under REPLACE_ONE; here the multiplier is already relative to the relation's own Δ₁.)
-* **Gaussian**: ``gaussian.gaussian_log_delta``. A vector rotates onto one coordinate.
-* **fixed-size batches, all touched rows replaced**: reveal the batch. Given that it holds j touched rows
-  (hypergeometric), two sums differ by at most 2jC: δ(e) = Σ_j P(j) δ_Gauss(e; 2j/σ). Hiding the batch is
-  post-processing.
 """
 
 import math

@@ -7,23 +7,19 @@ RDP(α) = max of D_α(P‖Q), D_α(Q‖P), added up per order (Mironov 2017, Pro
 Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
 
     whatever has a ρ          ρα, and never more than its pure ε                       ``zcdp``
-    Poisson, zero-out, B' = 1 dp_accounting's exact moments at whole orders             Mironov et al. 2019
+    Poisson, zero-out, B' = 1 exact moments at whole orders (``_poisson_moments``)      Mironov et al. 2019
     Poisson, otherwise        1/(α−1)·ln E_j exp(α(α−1)d_j²/(2σ²)), coins revealed:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
     selected                  ``selection``: max over candidates, and what choosing adds
     a secret sample, once     1/(α−1)·ln(1 − q + q·e^((α−1)·RDP(α))) of all that ran on it, inside of a selection
     fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``pld.pld_batch_distances``, batch revealed
 
-The secret sample is a mixture: with chance 1 − q the unit is not in it and nothing differs, and e^((α−1)D_α) is jointly convex
-in both laws. It holds for coins and zero-out as for a fixed number and replace (``events.SampledOnce``).
-
-Poisson otherwise and fixed size reveal the sample and use E over samples of exp((α−1)D_α): revealing more is never more
-private, and D_α of the joint law is that expectation exactly.
-
-**Guarantee.** As the events state; adaptive composition. Orders are listed below; where dp_accounting's
-series for a Poisson step is too long (order > 256) the order is left out (∞), which is valid.
+**Guarantee.** As the events state; adaptive composition. Orders are listed below; where the
+series of a Poisson step is too long (order > 256) the order is left out (∞), which is valid.
 dp_accounting's own RDP accountant is used for ADD_OR_REMOVE_ONE only: under REPLACE_ONE it prices
 Gaussian and without-replacement steps at sensitivity 1 instead of 2 (8.08 where the truth is 17.86).
+
+*Proof*: ``docs/proofs.md``.
 
 **Edge cases.** δ = 0 → ∞. Parameters 0 and ∞ are settled in ``accountant.accountant_leaves``.
 """
@@ -33,7 +29,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy.accounting import pld, selection, zcdp
@@ -117,9 +113,9 @@ def _per_release(event: Event) -> ArrayField:
 def rdp_of_poisson_row(noise_multiplier: float, sampling_rate: float, orders: ArrayField) -> ArrayField:
     """RDP of the Poisson-sampled Gaussian, zero-out, one row; ∞ above order 256.
 
-    dp_accounting's exact moments at whole orders. Between them (α − 1)·RDP(α) is convex in α, so the chord is an upper bound
-    (Wang, Balle & Kasiviswanathan 2019, Corollary 10). The library's own series for fractional orders does not always converge,
-    and then only logs it.
+    Exact moments at whole orders. Between them (α − 1)·RDP(α) is convex in α, so the chord is an upper bound
+    (Wang, Balle & Kasiviswanathan 2019, Corollary 10). dp_accounting's series for fractional orders does not always
+    converge, and then only logs it.
 
     Args:
         noise_multiplier: std / clip, > 0.
@@ -137,13 +133,16 @@ def rdp_of_poisson_row(noise_multiplier: float, sampling_rate: float, orders: Ar
 
 @lru_cache(maxsize=512)
 def _poisson_moments(noise_multiplier: float, sampling_rate: float, largest: int) -> ArrayField:
-    """(α − 1)·RDP(α) at the orders α = 1, 2 … ``largest``; the work grows with the square of ``largest``."""
-    import dp_accounting  # its import, like that of scipy.stats, takes half a second
+    """(α − 1)·RDP(α) at the orders α = 1, 2 … ``largest``: log Σₖ C(α, k) qᵏ (1 − q)^(α − k) exp(k(k − 1) / 2σ²).
 
-    whole = np.arange(2.0, largest + 1)
-    event = dp_accounting.PoissonSampledDpEvent(sampling_rate, dp_accounting.GaussianDpEvent(noise_multiplier))
-    at_whole = dp_accounting.rdp.RdpAccountant(whole).compose(event).rdp
-    moments: ArrayField = np.concatenate([[0.0], at_whole * (whole - 1)])
+    Mironov, Talwar & Zhang 2019 (arXiv 1908.10530), section 3.3.
+    """
+    whole, drawn = np.arange(1.0, largest + 1)[:, None], np.arange(largest + 1.0)
+    ways = gammaln(whole + 1) - gammaln(drawn + 1) - gammaln(np.maximum(whole - drawn, 0) + 1)
+    tossed = xlogy(drawn, sampling_rate) + xlog1py(whole - drawn, -sampling_rate)
+    terms = np.where(drawn <= whole, ways + tossed + drawn * (drawn - 1) / (2 * noise_multiplier**2), -math.inf)
+    moments: ArrayField = np.maximum(logsumexp(terms, axis=1), 0.0)
+    moments[0] = 0.0
     moments.flags.writeable = False
     return moments
 

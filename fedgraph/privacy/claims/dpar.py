@@ -8,8 +8,7 @@ Published (Theorems 1-3 there): noise for the M APPR vectors from one vector's s
     SGD: Rényi moments of the Poisson Gaussian with q = B/N' (as coded), ε = RDP + ln(1/δ)/(α − 1),
     total: q'·(ε_pr + ε_sgd).
 
-Why that is no proof (PRIVACY §4): q'·ε is not an upper bound of ln(1 + q'(e^ε − 1)); two clipped vectors
-differ by √2·C1; a node enters every row that names it (B' rows); batches are fixed, not Poisson.
+Why that is no proof: PRIVACY §4.
 
 **Guarantee** of the provable rows: node-level, viewer sees every step, Π and the sampled ids stay inside;
 relation and B' as the row says. With one-time sampling, replace is amplified like zero-out here: by joint

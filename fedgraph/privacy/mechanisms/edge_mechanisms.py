@@ -268,7 +268,8 @@ class LapGraph(NoiseMechanism):
         smaller: whose cells, see ``EdgeCells``.
 
     Raises:
-        PrivacyError: a share out of its range.
+        PrivacyError: a share out of its range. ``apply`` raises it where the noisy count passes ``most_cells``; that count is
+            part of what ε protects, so the error tells no more than the release would.
     """
 
     epsilon: PositiveField

@@ -1,6 +1,6 @@
 """Calibration of objective perturbation with Gaussian noise, B ~ N(0, σ²) per entry, in place of GCON's Gamma noise.
 
-The price is proved below. The constants follow from σ as the published ones follow from β. With d numbers per
+The constants follow from σ as the published ones follow from β. With d numbers per
 column, c columns, n₁ labelled rows, and Λ the regulariser:
 
     q   = the 1 − δ_θ/c quantile of the length of a standard normal vector of d entries; so ‖b_j‖ ≤ σq except with δ_θ
@@ -30,20 +30,7 @@ order α > 1 with
 
     δ = δ_θ + (1/α)(1 − 1/α)^{α−1} · exp((α − 1)(ε_Λ + cW²/(2σ²) − ε)) · [2·exp(t²/2)·Φ(t)]^c,        t = (α − 1)W/σ.
 
-*Proof.* θ ↦ b is one to one, so the density of θ is that of b(θ) times a determinant. In the other world the same θ needs
-b_j' = b_j + V_j, V_j = Σᵢ [zᵢℓ'(zᵢᵀθ_j) − zᵢ'ℓ'(zᵢ'ᵀθ_j)], or −Σᵢ [(zᵢ' − zᵢ)ℓ'(zᵢ'ᵀθ_j) + zᵢ(ℓ'(zᵢ'ᵀθ_j) − ℓ'(zᵢᵀθ_j))].
-The loss is Σ_j (2⟨b_j, V_j⟩ + ‖V_j‖²)/(2σ²) + ln det. V_j depends on b_j through θ_j, but in its coefficients only: its
-directions zᵢ' − zᵢ and zᵢ are fixed. Where ‖θ_j‖ ≤ c_θ those coefficients are at most c₁ and c₂‖zᵢ' − zᵢ‖c_θ, so
-
-    |⟨b_j, V_j⟩| ≤ Σᵢ ‖zᵢ' − zᵢ‖ (c₁|⟨b_j, dᵢ⟩| + c₂c_θ|⟨b_j, zᵢ⟩|),   dᵢ of length 1, zᵢ of length at most 1,        ‖V_j‖ ≤ W.
-
-Each |⟨b_j, ·⟩| is at most σ|N| in the usual order, and a sum of weights W of such variables is below Wσ|N| in increasing convex
-order, for their comonotone sum is the largest (Dhaene et al. 2002, Theorem 7). x ↦ e^{(α−1)x} is increasing and convex and the
-b_j are independent, so E e^{(α−1)loss} over ‖θ‖ ≤ c_θ is at most exp((α−1)(ε_Λ + cW²/(2σ²)))·(E e^{t|N|})^c, and
-E e^{t|N|} = 2e^{t²/2}Φ(t). Pointwise (1 − e^{−x})₊ ≤ (1/α)(1 − 1/α)^{α−1}·e^{(α−1)x} (its maximum in x), which gives δ; what is
-left is the event ‖θ_j‖ > c_θ. Neighbours are a symmetric relation, so the other order is the same statement. □
-
-It is not enough that ‖V_j‖ ≤ W: a field of that length along b_j itself would give ⟨b_j, V_j⟩ ≈ Wσ√d, as with Gamma noise.
+*Proof*: ``docs/proofs.md``.
 
 **Edge cases.** σ = ∞ → δ_θ where ε_Λ ≤ ε, else 1. A number that is not finite, or σ ≤ 0 → ``PrivacyError``.
 """

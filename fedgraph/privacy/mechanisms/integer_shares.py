@@ -2,10 +2,7 @@
 
 **Noise**: the discrete Gaussian on the whole numbers, drawn exactly: P(k) = exp(−k²/(2σ²)) / Σ_j exp(−j²/(2σ²)).
 
-Inversion with as many random bits as it takes. The distribution function of |X| is computed in whole-number arithmetic to 31
-bits, rounded down. A draw compares 31 random bits with it; where they are equal, the next 64 bits of both decide, and so on. So
-no table cell is rounded away and no tail is cut off: the law is the stated one, up to the random bits themselves. (Drawing by
-comparing bits lazily is old: Knuth & Yao 1976. Canonne, Kamath & Steinke 2020 sample the same law by rejection.)
+The law is the stated one, up to the random bits themselves (``docs/proofs.md``).
 
 **Edge cases.** σ < ½ or above ``MOST_SHARE_STD`` → ``PrivacyError``; a generator that gives equal bits for ever does not
 happen.

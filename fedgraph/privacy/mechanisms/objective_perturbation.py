@@ -5,11 +5,6 @@
 Each column of B has a uniform direction and a norm ~ Gamma(d, 1/β), i.e. a density ∝ e^(−β‖b‖); or, with ``noise_std``, all
 entries of B are independent N(0, σ²) (proof and constants in ``gaussian_objective``).
 
-**Design.** The desk knows bounded values, mechanisms and events. Here the value is the rows zᵢ of the labelled nodes,
-the only part of F that depends on private edges. The mechanism draws B *inside* the door, hands value and B to the
-``ObjectiveProblem`` that the method gave it (so no learning is imported here), checks the certificate ‖∇F‖ ≤ g itself, adds the
-output noise and lets nothing out but the noised minimiser.
-
 Where two clients know an edge, either's Z changes because of it, by Ψ/2 (``propagation.walks``, open walk). ``per_end``
 prices one end; an inner edge, which changes Z by Ψ at one client, costs no more than two of them.
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import io
 import os
 import signal
 import socket
@@ -117,14 +118,19 @@ def _require_answer(address: str) -> None:
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
     """What Ray's C++ library writes while it starts goes nowhere: of a machine without a network, or of a cluster that does not
-    answer. Where it fails, the error that follows says it all.
+    answer. Where it fails, the error that follows says it all. What Python prints is shown: a run goes on beside the start.
     """
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    kept, nowhere, before = os.dup(2), os.open(os.devnull, os.O_WRONLY), sys.stderr
+    if before is sys.__stderr__ and isinstance(before, io.TextIOWrapper):  # another one does not write to 2
+        before.flush()
+        # This copy stays open: another thread may be about to write to it when the start is over.
+        sys.stderr = open(os.dup(2), "w", 1, before.encoding, before.errors, closefd=False)  # noqa: SIM115
     os.dup2(nowhere, 2)
     try:
         yield
     finally:
         os.dup2(kept, 2)
+        sys.stderr = before
         os.close(kept)
         os.close(nowhere)
 

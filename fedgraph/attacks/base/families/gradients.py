@@ -11,8 +11,8 @@ from unittest import mock
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler
-from fedgraph.audit.families.sums import RING_OF_SUMS, hub_of_sums, noisy_sums
+from fedgraph.audit.bench import BenchCase, BenchClaim
+from fedgraph.audit.families.sums import RING_OF_SUMS, hub_of_sums, noisy_sum_worlds
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.layouts import Layout
@@ -34,25 +34,19 @@ def cases() -> Iterator[BenchCase]:
     multiplier = calibrate_gaussian(1, EPSILON, DELTA)
     std = multiplier * neighbour_sums.neighbour_gradient_sensitivity(cap, _CLIP, _BOUND, _SCALE)
 
-    def release(*values: np.ndarray) -> tuple[BenchSampler, BenchSampler]:
-        along = values[0] - values[1]
-        return noisy_sums(values[0], std, along), noisy_sums(values[1], std, along)
-
     claim, relation = BenchClaim.of(Gaussian(multiplier), DELTA), Relation.NODE_ZERO_OUT.value
-    present, absent = release(_sum(True), _sum(False))
+    present, absent = noisy_sum_worlds(_sum(True), _sum(False), std)
     sound = BenchCase("neighbour-gradients", relation, claim, present, absent, gaussian_lower_bound(), runs=_RUNS)
     yield sound
     with mock.patch.object(neighbour_rows, "limit_neighbour_rows_weights", lambda layout, vector, bound: vector):
-        yield sound.broken("parameters not projected", *release(_sum(True), _sum(False)))
+        yield sound.broken("parameters not projected", *noisy_sum_worlds(_sum(True), _sum(False), std))
 
 
 def _sum(there: bool) -> np.ndarray:
-    """The sum of clipped gradients, with the hub or (zeroed) without it."""
     labels, layout = np.zeros(RING_OF_SUMS + 1, dtype=np.int64), Layout((2, 2))
     labels[-1] = 0 if there else -1
-    weights = [
-        limit_neighbour_weights(hub_of_sums(there), log_neighbour_cap(RING_OF_SUMS + 1).factors) for there in (True, False)
-    ]
+    factors = log_neighbour_cap(RING_OF_SUMS + 1).factors
+    weights = [limit_neighbour_weights(hub_of_sums(there), factors) for there in (True, False)]
     features = [sp.csr_array(np.append(np.ones(RING_OF_SUMS), own)[:, None]) for own in (1.0, 0.0)]
     both = [neighbour_rows.make_neighbour_rows(f, w, _SCALE) for f, w in zip(features, weights, strict=True)]
     middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it

@@ -36,15 +36,9 @@ _RUNS = 6_000
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """What the server holds of a round.
+    """What the server holds of a round: who is asked, all public keys, sealed letters, and the shares that clients gave away.
 
-    Attributes:
-        now: The round's public facts: who is asked, and how many shares open a secret.
-        board: All public keys.
-        letters: The sealed letters of all clients.
-        answers: The shares that clients gave away so that the sum could be opened.
-        hidden: uint32 [runs] for each client that answered, its masked message.
-        total: float64 [runs], the opened sum, in steps.
+    hidden: uint32 [runs] for each client that answered, its masked message. total: float64 [runs], the opened sum, in steps.
     """
 
     now: masked_round.MaskedRound
@@ -65,6 +59,9 @@ def cases() -> Iterator[BenchCase]:
 
     multiplier = calibrate_noise(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"
+    answered = np.zeros((streams.ROUNDS, _ASKED), dtype=bool)
+    answered[0, :LEAST] = answered[1, 1 : LEAST + 1] = True
+    attendance = Attendance(answered, np.zeros(streams.ROUNDS), _ASKED, 0, np.ones_like(answered))
 
     @bench_sampler
     def release(
@@ -74,7 +71,7 @@ def cases() -> Iterator[BenchCase]:
         share, _ = plan_gradient_std(multiplier, STEPS, now.facts)
         noise = DiscreteGaussianShare(1 / STEPS, _BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
         price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
-        job = replace(now.job(streams.draw_stream_root(rng), noise, price), attendance=_attendance(), masks=Masks(1, LEAST))
+        job = replace(now.job(streams.draw_stream_root(rng), noise, price), attendance=attendance, masks=Masks(1, LEAST))
         with streams.break_streams(*breaks):
             first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(streams.ROUNDS))
             return _read(job, first, second) / STEPS
@@ -105,14 +102,7 @@ def _breaks() -> dict[str, streams.StreamBreak]:
     }
 
 
-def _attendance() -> Attendance:
-    answered = np.zeros((streams.ROUNDS, _ASKED), dtype=bool)
-    answered[0, :LEAST] = answered[1, 1 : LEAST + 1] = True
-    return Attendance(answered, np.zeros(streams.ROUNDS), _ASKED, 0, np.ones_like(answered))
-
-
 def _held_by_the_server(job: Job, here: streams.StreamSituation, present: bool, round_: int) -> _Round:
-    """One round by the shipped client and server."""
     every, now = range(len(cut_message_blocks(_ASKED))), masked_round.find_masked_round(job, round_)
     assert now is not None
     board = masked.advertise_masking_keys(every, job, round_)

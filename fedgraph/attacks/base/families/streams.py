@@ -12,7 +12,7 @@ that it knows, or that another message holds, and looks whether zeros and ones a
 import contextlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from types import SimpleNamespace
 from typing import TypeAlias
@@ -26,23 +26,8 @@ from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import Job, cut_message_blocks
-from fedgraph.methods.base import (
-    NO_DERIVED_FACTS,
-    AttendanceFacts,
-    MembershipFacts,
-    Plan,
-    PlanSchedule,
-    PlanStreams,
-    PlanSums,
-    PublicFacts,
-    PublicFactsPart,
-    SizeFacts,
-    guarantee_from_facts,
-    method_kinds,
-    plan_block_path,
-    plan_client_path,
-    plan_gradient_std,
-)
+from fedgraph.methods import base
+from fedgraph.methods.base import Plan, PlanStreams, method_kinds, plan_block_path, plan_client_path, plan_gradient_std
 from fedgraph.methods.base.plan import PLAN_PUBLIC_COINS
 from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS
 from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
@@ -76,40 +61,32 @@ class StreamSituation:
     least: int | None = None
 
     @property
-    def facts(self) -> PublicFacts:
+    def facts(self) -> base.PublicFacts:
         """What a plan may be made from."""
-        sizes = (self.entries,) * self.clients
-        return PublicFacts(
-            SizeFacts(sum(sizes), 1, 2, sizes),
-            self.viewer,
-            MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
-            PublicFactsPart("nothing"),
-            NO_DERIVED_FACTS,
-            colluders=1,
-            attendance=AttendanceFacts(least_answers=self.least),
+        sizes, nothing = (self.entries,) * self.clients, base.PublicFactsPart("nothing")
+        members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped")
+        facts = base.PublicFacts(
+            base.SizeFacts(sum(sizes), 1, 2, sizes), self.viewer, members, nothing, base.NO_DERIVED_FACTS, 1
         )
+        return replace(facts, attendance=base.AttendanceFacts(least_answers=self.least))
 
     def partition(self, present: bool) -> Partition:
         """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
-
-        def held(client: int) -> Subgraph:
+        no_edges, labels = sp.csr_array((self.entries, self.entries)), np.zeros(self.entries, np.int64)
+        held = []
+        for client in range(self.clients):
             column = sp.csr_array(np.full((self.entries, 1), float(present and client == 0)))
-            no_edges = sp.csr_array((self.entries, self.entries))
-            labels = np.zeros(self.entries, np.int64)
             graph = plain_graph("echo", no_edges, column, labels, 2, GraphProvenance("own", "echo"))
-            return Subgraph(client, graph, np.arange(self.entries) + client * self.entries)
-
-        return Partition(
-            tuple(held(client) for client in range(self.clients)), True, 0, "echo", from_edges=False, from_labels=False
-        )
+            held.append(Subgraph(client, graph, np.arange(self.entries) + client * self.entries))
+        return Partition(tuple(held), True, 0, "echo", from_edges=False, from_labels=False)
 
     def job(self, root: int, mechanism: NoiseMechanism, event: Event, additive: bool = False, fingerprint: str = "plan") -> Job:
         """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
         release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
-        guarantee = guarantee_from_facts(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
-        schedule = PlanSchedule(ROUNDS, (release,), min_clients=1)
-        plan = Plan("echo", None, self.facts, guarantee, schedule, None, sums=PlanSums(additive=additive))
+        guarantee = base.guarantee_from_facts(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
+        schedule = base.PlanSchedule(ROUNDS, (release,), min_clients=1)
+        plan = Plan("echo", None, self.facts, guarantee, schedule, None, sums=base.PlanSums(additive=additive))
         return Job(f"echo {next(_numbers)}", root, ("echo",), plan, fingerprint)
 
 
@@ -141,11 +118,6 @@ def break_streams(*breaks: StreamBreak) -> Iterator[None]:
 def draw_stream_root(rng: np.random.Generator) -> seeds.SecretSeed:
     """As ``seed: secret`` draws one, of the bench's own randomness, so that a run of the bench repeats."""
     return seeds.SecretSeed(rng.bytes(32))
-
-
-def _exact(residue: np.ndarray) -> bool:
-    """Whether nothing but zeros and ones is left: the noise was taken off."""
-    return bool((np.abs(residue - np.rint(residue)) < 1e-6).all() and (np.abs(residue - 0.5) < 0.51).all())
 
 
 EPSILON, DELTA = 2.0, 1e-3
@@ -221,9 +193,8 @@ def _blocks() -> Iterator[BenchCase]:
 
         def total(of: int, round_: int, known: bool = False) -> np.ndarray:
             job: Job = here.job(of, GaussianNoise(share), price, additive=True)
-            found = one_client.run_client_blocks(
-                every, (here.partition(False) if known else held).subgraphs, job, STREAM_MODEL, round_
-            )
+            subgraphs = (here.partition(False) if known else held).subgraphs
+            found = one_client.run_client_blocks(every, subgraphs, job, STREAM_MODEL, round_)
             return np.sum([block.released[SUM].value for block in found], axis=0)
 
         with break_streams(*breaks):
@@ -244,6 +215,7 @@ def _blocks() -> Iterator[BenchCase]:
 def _read(message: np.ndarray, known: list[np.ndarray]) -> np.ndarray:
     """float64 [runs]: the message, or what is left of it where one of ``known`` holds its noise."""
     for noise in known:
-        if _exact(message - noise):
-            return np.asarray(_SURE * np.rint(message - noise))
+        left, near = message - noise, np.rint(message - noise)
+        if (np.abs(left - near) < 1e-6).all() and (np.abs(left - 0.5) < 0.51).all():  # zeros and ones: the noise was taken off
+            return np.asarray(_SURE * near)
     return np.asarray(message, dtype=np.float64)
