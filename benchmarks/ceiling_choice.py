@@ -24,12 +24,12 @@ from fedgraph import data, seeds
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
 from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import CEILING_GRID_PARAMS, CandidateParams
+from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_GRID, CandidateParams
 from fedgraph.methods.nonprivate.phases import BestCandidate, TriedCandidate
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 
-CANDIDATES = tuple(c for c in CEILING_GRID_PARAMS if c.model != "gat")
+CANDIDATES = tuple(c for c in NONPRIVATE_CEILING_GRID if c.model != "gat")
 EVERY, MOST, PATIENCE, SHARE = 10, 400, 8, 0.1
 NONE = np.zeros(0, np.float32)
 

@@ -28,7 +28,7 @@ from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import world_of_trust
 
 WAYS: dict[str, dict[str, dict[str, object]]] = {  # method → way → settings
-    "features": {"none": {"coupling": 0.0}, "fixed": {"coupling": features.MOST_HEARD}, "auto": {}},
+    "features": {"none": {"coupling": 0.0}, "fixed": {"coupling": features.FEATURES_MOST_HEARD}, "auto": {}},
     "label_hop": {"none": {"propagation_steps": 0}, "auto": {}},
 }
 DATASETS = (

@@ -22,7 +22,7 @@ from benchmarks import federation_meter as meter
 from benchmarks import federation_work as work
 from fedgraph import runtime
 from fedgraph.federation import client, rounds, server
-from fedgraph.federation.messages import Job, cut_message_blocks, unite_message_block
+from fedgraph.federation.messages import ClientJob, cut_message_blocks, unite_message_block
 from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
 from fedgraph.learning.propagation.walks import symmetric_walk_matrix
@@ -87,7 +87,7 @@ def fedgraph(given: work.Workload, count: int, engine: str, workers: int, files:
     """As a run does it."""
     clock, began = Clock(), time.monotonic()
     plan = given.plan
-    state = server.begin_at_server(Job("start", 0, ("start",), plan))
+    state = server.begin_at_server(ClientJob("start", 0, ("start",), plan))
     with runtime.start(engine, workers) as pool:
         shared = pool.share("partition", given.partition)
         outcome = rounds.run_rounds(pool, shared, plan, 0, ("start",), ("start",), rounds.RoundPrefixes(), clock.round_done)
@@ -101,7 +101,7 @@ def fedgraph(given: work.Workload, count: int, engine: str, workers: int, files:
 
 def sent_bytes(given: work.Workload, workers: int) -> dict[str, Any]:
     """Bytes that ``workers`` workers send the server in one round, dealt as the engine deals."""
-    job = Job("bytes", 0, ("bytes",), given.plan)
+    job = ClientJob("bytes", 0, ("bytes",), given.plan)
     model = server.begin_at_server(job).model
     total = 0
     for items in split_into_runtime_blocks(len(cut_message_blocks(given.partition.num_clients)), workers):

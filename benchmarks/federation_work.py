@@ -13,7 +13,15 @@ import scipy.sparse as sp
 from fedgraph import data, seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import NO_DERIVED_FACTS, Budget, MembershipFacts, Plan, PublicFacts, PublicFactsPart, SizeFacts
+from fedgraph.methods.base import (
+    NO_PUBLIC_DERIVED_FACTS,
+    Budget,
+    Plan,
+    PublicFacts,
+    PublicFactsPart,
+    PublicMembershipFacts,
+    PublicSizeFacts,
+)
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.units import Viewer
@@ -81,9 +89,10 @@ def workload(name: str, clients: int, rounds: int) -> Workload:
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     viewer = Viewer.SERVER_SECURE_AGGREGATION
     facts = PublicFacts(
-        SizeFacts(sum(sizes), graph.num_features, graph.num_classes, sizes), viewer,
-        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicFactsPart("nothing"),
-        NO_DERIVED_FACTS, colluders=1,
+        PublicSizeFacts(sum(sizes), graph.num_features, graph.num_classes, sizes), viewer,
+        PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
+        PublicFactsPart("nothing"),
+        NO_PUBLIC_DERIVED_FACTS, colluders=1,
     )  # fmt: skip
     if name == "features":
         plan: Plan[Any, Any] = features.plan(features.Params(steps=rounds), facts, Budget(1.0, 1e-5))

@@ -31,11 +31,19 @@ from torch.nn import functional
 from fedgraph import data, runtime, seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.federation import rounds, server
-from fedgraph.federation.messages import Job
+from fedgraph.federation.messages import ClientJob
 from fedgraph.learning.layers.torch_matrices import to_torch_matrix, unit_matrix_rows
 from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.methods import nonprivate
-from fedgraph.methods.base import NO_DERIVED_FACTS, Budget, MembershipFacts, Plan, PublicFacts, PublicFactsPart, SizeFacts
+from fedgraph.methods.base import (
+    NO_PUBLIC_DERIVED_FACTS,
+    Budget,
+    Plan,
+    PublicFacts,
+    PublicFactsPart,
+    PublicMembershipFacts,
+    PublicSizeFacts,
+)
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
@@ -100,9 +108,10 @@ def plan_of(graph: Graph, partition: Partition, hidden: int, count: int) -> Plan
     """FedAvg behind secure aggregation, ``count`` rounds."""
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = PublicFacts(
-        SizeFacts(sum(sizes), graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
-        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicFactsPart("nothing"),
-        NO_DERIVED_FACTS, colluders=1,
+        PublicSizeFacts(sum(sizes), graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
+        PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
+        PublicFactsPart("nothing"),
+        NO_PUBLIC_DERIVED_FACTS, colluders=1,
     )  # fmt: skip
     settings = Params(
         model="gcn", hidden=hidden, dropout=0, validation=0, local_epochs=1, client_optimiser="sgd", refit=False,
@@ -137,7 +146,7 @@ def ours(partition: Partition, plan: Plan[Any, Any]) -> tuple[np.ndarray, float]
 
 def loop(partition: Partition, plan: Plan[Any, Any], hidden: int, count: int) -> tuple[np.ndarray, float]:
     """The same, one client after another, torch as its manual shows it: sparse features and adjacency."""
-    state = server.begin_at_server(Job("start", 0, ("start",), plan))
+    state = server.begin_at_server(ClientJob("start", 0, ("start",), plan))
     vector = torch.tensor(state.model["parameters"])
     d, c = plan.facts.sizes.num_features, plan.facts.sizes.num_classes
     shapes = [(hidden,), (hidden, d), (c,), (c, hidden)]

@@ -31,9 +31,9 @@ from fedgraph.methods.base import Plan, State
 from fedgraph.methods.label_hop.releases import (
     ENOUGH_TO_RELEASE_LABELS,
     SOME_TO_RELEASE_LABELS,
+    LabelHopTraining,
     Made,
     Params,
-    Training,
     label_hop_answering,
 )
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -99,7 +99,7 @@ def tested_edges(name: str, graph: Graph, epsilon: float, seed: int, engine: Run
     return memory.hop, memory.hop and told >= min(ENOUGH_TO_RELEASE_LABELS, 2 * SOME_TO_RELEASE_LABELS)
 
 
-def _total(training: Training) -> float:
+def _total(training: LabelHopTraining) -> float:
     return training.noise / math.sqrt(training.steps)
 
 

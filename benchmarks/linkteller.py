@@ -141,7 +141,7 @@ def attacked(graph: Graph, network: Network, nodes: np.ndarray, rng: np.random.G
 
 def _area(scores: np.ndarray, joined: np.ndarray, strangers: np.ndarray) -> float:
     both = np.concatenate([np.flatnonzero(joined), strangers])
-    return operating_points.roc_area(scores[both], joined[both])
+    return operating_points.audited_roc_area(scores[both], joined[both])
 
 
 def language(name: str) -> Graph:

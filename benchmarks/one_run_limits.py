@@ -148,7 +148,7 @@ def _mu(epsilon: float, delta: float) -> float:
 def of_hubs(clip: float = 0.5, bound: float = 2.0) -> None:
     """Prints how much of the priced sensitivity one node moves."""
     for n in (266, 2662):
-        cap = neighbour_sums.log_neighbour_cap(n)
+        cap = neighbour_sums.priced_log_cap(n)
         scale = neighbour_sums.neighbour_gradient_scale(cap, clip, bound)
         step = neighbour_sums.neighbour_gradient_sensitivity(cap, clip, bound, scale)
         for neighbours in (0, 1, n // 8, n // 4, n // 2, n - 1):
@@ -171,7 +171,7 @@ def _ring_with_hub(n: int, around: int, neighbours: int) -> tuple[sp.csr_array, 
     return graph(np.concatenate([ring, hub])), graph(ring)
 
 
-def _hop_moved(one: sp.csr_array, zero: sp.csr_array, cap: neighbour_sums.NeighbourDegreeCap) -> float:
+def _hop_moved(one: sp.csr_array, zero: sp.csr_array, cap: neighbour_sums.PricedDegreeCap) -> float:
     """Of the rows of all others; the node's own row is 1 or −1 times theirs."""
     n, moved = one.shape[0], 0.0
     for sign in (1.0, -1.0):
@@ -186,7 +186,7 @@ def _hop_moved(one: sp.csr_array, zero: sp.csr_array, cap: neighbour_sums.Neighb
 def _step_moved(
     one: sp.csr_array,
     zero: sp.csr_array,
-    cap: neighbour_sums.NeighbourDegreeCap,
+    cap: neighbour_sums.PricedDegreeCap,
     how: tuple[float, float, float],
     classes: int = 6,
 ) -> float:

@@ -19,13 +19,13 @@ from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
 from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.methods import privgnn
 from fedgraph.methods.base import (
-    NO_DERIVED_FACTS,
+    NO_PUBLIC_DERIVED_FACTS,
     Budget,
-    MembershipFacts,
     PlanStreams,
     PublicFacts,
     PublicFactsPart,
-    SizeFacts,
+    PublicMembershipFacts,
+    PublicSizeFacts,
     State,
 )
 from fedgraph.privacy.desk import Desk
@@ -50,11 +50,11 @@ def main() -> None:
     assert public is not None
     everybody = np.arange(held.num_nodes)
     facts = PublicFacts(
-        SizeFacts(held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,)),
+        PublicSizeFacts(held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,)),
         Viewer.CURATOR_TRUSTED,
-        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=(everybody,)),
+        PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=(everybody,)),
         PublicFactsPart("test-graph", public),
-        NO_DERIVED_FACTS,
+        NO_PUBLIC_DERIVED_FACTS,
         colluders=1,
     )
 

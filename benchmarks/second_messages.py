@@ -35,7 +35,7 @@ from fedgraph.methods.base import Budget, Plan, State
 from fedgraph.methods.label_hop.releases import Made, Params
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
-from fedgraph.privacy.neighbour_sums import log_neighbour_cap
+from fedgraph.privacy.neighbour_sums import priced_log_cap
 from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, Partition, Subgraph
@@ -57,7 +57,7 @@ def directions(graph: Graph) -> np.ndarray:
 
 def second_hop(adjacency: sp.csr_array, said: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
     """(sums over neighbours with the log cap, clipped; what one node changes of all of them; how often an own word returns)."""
-    cap, degrees = log_neighbour_cap(adjacency.shape[0]), np.diff(adjacency.indptr)
+    cap, degrees = priced_log_cap(adjacency.shape[0]), np.diff(adjacency.indptr)
     one, two = adjacency.nonzero()
     weights = sp.csr_array((cap.factors[np.maximum(degrees[one], degrees[two])], (one, two)), shape=adjacency.shape)
     sums = weights @ said

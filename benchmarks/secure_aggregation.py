@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.federation_work import graph_of
 from fedgraph import seeds
 from fedgraph.federation import client, messages, server
-from fedgraph.federation.messages import Job, Masks
+from fedgraph.federation.messages import ClientJob, SecureMasks
 from fedgraph.federation.round_attendance import Attendance, Participation, draw_round_attendance
 from fedgraph.federation.secure import masked_plan as secure_plan
 from fedgraph.federation.secure import masked_round
@@ -30,14 +30,14 @@ from fedgraph.federation.secure import masking as masks_at_client
 from fedgraph.federation.secure import unmasking as masks_at_server
 from fedgraph.methods import features
 from fedgraph.methods.base import (
-    NO_DERIVED_FACTS,
-    AttendanceFacts,
+    NO_PUBLIC_DERIVED_FACTS,
     Budget,
-    MembershipFacts,
     Plan,
+    PublicAttendanceFacts,
     PublicFacts,
     PublicFactsPart,
-    SizeFacts,
+    PublicMembershipFacts,
+    PublicSizeFacts,
 )
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
@@ -49,11 +49,12 @@ def world(num_clients: int, least: int | None, colluders: int) -> tuple[Partitio
     partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = PublicFacts(
-        SizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
-        MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicFactsPart("nothing"),
-        NO_DERIVED_FACTS, colluders=colluders,
+        PublicSizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, sizes), Viewer.SERVER_SECURE_AGGREGATION,
+        PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
+        PublicFactsPart("nothing"),
+        NO_PUBLIC_DERIVED_FACTS, colluders=colluders,
     )  # fmt: skip
-    return partition, facts if least is None else dataclasses.replace(facts, attendance=AttendanceFacts("some", least))
+    return partition, facts if least is None else dataclasses.replace(facts, attendance=PublicAttendanceFacts("some", least))
 
 
 class Clock:
@@ -69,7 +70,7 @@ class Clock:
         return found
 
 
-def one_round(job: Job, partition: Partition, state: Any, round_: int, clock: Clock) -> Any:
+def one_round(job: ClientJob, partition: Partition, state: Any, round_: int, clock: Clock) -> Any:
     every = range(len(messages.cut_message_blocks(job.plan.facts.sizes.num_clients)))
     if job.masks is None:
         sent = clock.of("clients", lambda: client.run_client_blocks(every, partition.subgraphs, job, state.model, round_))
@@ -84,7 +85,7 @@ def one_round(job: Job, partition: Partition, state: Any, round_: int, clock: Cl
 class Way:
     """One way to do a round: its job, its server's state, and the clock of each steady round. together: fused clients."""
 
-    def __init__(self, job: Job, together: bool) -> None:
+    def __init__(self, job: ClientJob, together: bool) -> None:
         self.job, self.together, self.clocks = job, together, list[Clock]()
         self.state = server.begin_at_server(job)
         self.receipt: Any = None
@@ -121,12 +122,12 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     who: Attendance | None = None
     if least is not None:
         who = draw_round_attendance(settings, args.clients, plan.schedule.rounds, least, 0, ("benchmark",))
-    masks = Masks(args.colluders, facts.cohort, args.drop_out)
+    masks = SecureMasks(args.colluders, facts.cohort, args.drop_out)
     client._KEEP = 3  # prepared clients of each way
     ways = {
-        "fused": Way(Job("fused", 0, ("fused",), plan, "f"), together=True),
-        "plain": Way(Job("plain", 0, ("plain",), plan, "p", who), together=False),
-        "masks": Way(Job("masks", 0, ("masks",), hidden, "m", who, masks), together=False),
+        "fused": Way(ClientJob("fused", 0, ("fused",), plan, "f"), together=True),
+        "plain": Way(ClientJob("plain", 0, ("plain",), plan, "p", who), together=False),
+        "masks": Way(ClientJob("masks", 0, ("masks",), hidden, "m", who, masks), together=False),
     }
     for round_ in range(1 + args.rounds):  # the three in turn, so that other work on the cores meets each of them
         for way in ways.values():

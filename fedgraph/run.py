@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedgraph.commands.base import Parser, guard_command
+from fedgraph.commands.base import CommandParser, guard_command
 from fedgraph.errors import ScenarioError
 from fedgraph.printing import replace_unprintable
 from fedgraph.scenario import shipped
@@ -21,7 +21,7 @@ from fedgraph.scenario import shipped
 
 def run_parser() -> argparse.ArgumentParser:
     """The options of ``python -m fedgraph.run``."""
-    p = Parser(prog="python -m fedgraph.run", description="Run a scenario and write its report.")
+    p = CommandParser(prog="python -m fedgraph.run", description="Run a scenario and write its report.")
     configure(p)
     return p
 

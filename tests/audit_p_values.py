@@ -1,9 +1,9 @@
 """The largest probability of what was found, under a curve: what the refutation is held against."""
 
-from fedgraph.audit.curve import InverseCurve, OneRunCount, _needed_mass
+from fedgraph.audit.curve import InverseAuditCurve, OneRunCount, _needed_mass
 
 
-def p_value(found: OneRunCount, least: InverseCurve) -> float:
+def p_value(found: OneRunCount, least: InverseAuditCurve) -> float:
     """The largest P[V ≥ v] under the curve: 1 where nothing speaks against it."""
     if not found.guesses or _needed_mass(found, least, 1.0) <= 1.0:
         return 1.0

@@ -10,20 +10,20 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import splits
 from fedgraph.methods.base import (
-    NO_DERIVED_FACTS,
-    AttendanceFacts,
+    NO_PUBLIC_DERIVED_FACTS,
     ClearFacts,
-    CutEdgeFacts,
-    MembershipFacts,
+    PublicAttendanceFacts,
+    PublicCutEdgeFacts,
     PublicFacts,
     PublicFactsPart,
-    SizeFacts,
+    PublicMembershipFacts,
+    PublicSizeFacts,
 )
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
 NO_NODES = np.zeros(0, dtype=np.int64)
-EVERYBODY = AttendanceFacts()
+EVERYBODY = PublicAttendanceFacts()
 
 
 class Sides(NamedTuple):
@@ -52,19 +52,19 @@ def public_facts(
     asking: np.ndarray = NO_NODES,
     members: tuple[np.ndarray, ...] = (),
     graphs: tuple[tuple[int, ...], ...] = (),
-    cut_edges: CutEdgeFacts = "dropped",
+    cut_edges: PublicCutEdgeFacts = "dropped",
     columns_from_rows: bool = False,
     features_from_edges: bool = False,
     colluders: int = 1,
-    attendance: AttendanceFacts = EVERYBODY,
+    attendance: PublicAttendanceFacts = EVERYBODY,
 ) -> PublicFacts:
     """The records of ``methods.base.public_facts`` from loose values: nothing is derived, and membership is given."""
     return PublicFacts(
-        SizeFacts(num_nodes, num_features, num_classes, clients, graphs),
+        PublicSizeFacts(num_nodes, num_features, num_classes, clients, graphs),
         viewer,
-        MembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges=cut_edges, nodes=members),
+        PublicMembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges=cut_edges, nodes=members),
         PublicFactsPart(public_name, public_graph, public_attributes, asking),
-        replace(NO_DERIVED_FACTS, columns_from_rows=columns_from_rows, features_from_edges=features_from_edges),
+        replace(NO_PUBLIC_DERIVED_FACTS, columns_from_rows=columns_from_rows, features_from_edges=features_from_edges),
         colluders,
         attendance,
     )

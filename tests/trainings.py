@@ -24,7 +24,7 @@ from fedgraph.partition import ego, uniform
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
-from fedgraph.runtime.counts import CountPath
+from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 from fedgraph.worlds import protocols
@@ -124,7 +124,7 @@ class AskedAgain(SerialClients):
 
 
 class AsksAgain(SerialRuntime):
-    def clients(self, path: CountPath, on_round: OnRuntimeRound) -> AskedAgain:
+    def clients(self, path: RuntimeCountPath, on_round: OnRuntimeRound) -> AskedAgain:
         return AskedAgain(self._tally, path, on_round)
 
 

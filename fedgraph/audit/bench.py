@@ -26,9 +26,9 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.audit import lower_bound
-from fedgraph.audit.lower_bound import ClosedFormBound, LowerBoundScores
+from fedgraph.audit.lower_bound import ClosedFormAudit, LowerBoundScores
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.accounting.accountant import AccountantPrice, price
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
 from fedgraph.privacy.events import Event
 
 BenchSampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
@@ -63,7 +63,7 @@ class BenchClaim:
         return cls.paid(price(event, delta), delta)
 
     @classmethod
-    def paid(cls, paid: AccountantPrice, delta: float) -> BenchClaim:
+    def paid(cls, paid: AccountantEpsilon, delta: float) -> BenchClaim:
         return cls(paid.epsilon, delta, paid.accountant)
 
 
@@ -90,7 +90,7 @@ class BenchCase:
     claim: BenchClaim
     present: BenchSampler
     absent: BenchSampler
-    closed_form: ClosedFormBound | None = None
+    closed_form: ClosedFormAudit | None = None
     measures: Literal["epsilon", "delta"] = "epsilon"
     runs: int = _RUNS
     mutant: str | None = None

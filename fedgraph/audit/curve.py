@@ -57,19 +57,19 @@ from fedgraph.audit.one_run import ONE_RUN_ALPHA, OneRunCount, check_one_run_alp
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian as gaussian_mechanism
 
-InverseCurve = Callable[[float], float]  # R → the least H with g(H) ≥ R
+InverseAuditCurve = Callable[[float], float]  # R → the least H with g(H) ≥ R
 
 _MU_MOST = 60.0  # no audit in one run comes near
 
 
-def _inverse_gaussian_curve(mu: float) -> InverseCurve:
+def _inverse_gaussian_curve(mu: float) -> InverseAuditCurve:
     """g⁻¹ of μ-GDP: Φ(Φ⁻¹(R) − μ). Raises ``PrivacyError`` for μ < 0 or NaN."""
     if not mu >= 0:
         raise PrivacyError(f"a Gaussian parameter μ is a number ≥ 0, found {mu}")
     return lambda right: 1.0 if right >= 1 else (0.0 if right <= 0 else float(ndtr(ndtri(right) - mu)))
 
 
-def _inverse_approximate_curve(epsilon: float, delta: float) -> InverseCurve:
+def _inverse_approximate_curve(epsilon: float, delta: float) -> InverseAuditCurve:
     """g⁻¹ of (ε, δ)-DP: max(0, (R − δ) e^{−ε}, 1 − δ − e^ε (1 − R)).
 
     Raises ``PrivacyError`` for ε < 0, NaN, δ outside [0, 1).
@@ -80,12 +80,12 @@ def _inverse_approximate_curve(epsilon: float, delta: float) -> InverseCurve:
     return lambda right: min(1.0, max(0.0, (right - delta) * shrink, 1.0 - delta - grow * (1.0 - right)))
 
 
-def curve_refuted(found: OneRunCount, least: InverseCurve, alpha: float = ONE_RUN_ALPHA) -> bool:
+def curve_refuted(found: OneRunCount, least: InverseAuditCurve, alpha: float = ONE_RUN_ALPHA) -> bool:
     """Whether P[V ≥ v] ≥ alpha is impossible under the curve whose g⁻¹ is ``least``."""
     return found.guesses > 0 and _needed_mass(found, least, check_one_run_alpha(alpha)) > 1.0 + 1e-12
 
 
-def _needed_mass(found: OneRunCount, least: InverseCurve, tail: float) -> float:
+def _needed_mass(found: OneRunCount, least: InverseAuditCurve, tail: float) -> float:
     """The least total probability that (1) needs where P[V ≥ v] = ``tail``; above 1 it is impossible.
 
     Stops as soon as 1 is passed, so values above 1 are not exact.

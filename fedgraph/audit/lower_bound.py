@@ -13,7 +13,7 @@ where p_low, q_high are one-sided Clopper-Pearson limits at α/2 each (union bou
 {score ≥ t} under (P, Q) or, the mirror test, {score ≤ t} under (Q, P); threshold and direction are chosen
 on *other* runs, so nothing is selected on the runs that are counted.
 
-**By closed form** (``ClosedFormBound`` and below). Where the law of the score is known up to parameters, a
+**By closed form** (``ClosedFormAudit`` and below). Where the law of the score is known up to parameters, a
 confidence region for the parameters gives one for ε, far beyond what counting can reach (``lower_bound_ceiling``).
 The parameters (distance, noise scale, keep probability) are *estimated from the runs*, so a wrong noise
 scale or a wrong sensitivity shows; only the shape of the law is taken from the mechanism's definition.
@@ -165,7 +165,7 @@ def _share_above(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class ClosedFormBound:
+class ClosedFormAudit:
     """A lower bound on ε where the law of the score is known up to parameters.
 
     Attributes:
@@ -200,16 +200,16 @@ def _gaussian_mu(worlds: LowerBoundScores, alpha: float) -> float:
     return gap / widest if widest > 0 else math.inf
 
 
-def gaussian_lower_bound() -> ClosedFormBound:
+def gaussian_lower_bound() -> ClosedFormAudit:
     """ε(μ_low, δ), as ε grows with μ (Balle & Wang 2018, Theorem 8). Also for a weighted sum of Gaussian releases."""
 
     def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
         return gaussian_epsilon(_gaussian_mu(worlds, alpha), delta) * (1 - 1e-9)  # the calibration rounds up by one part in 10⁹
 
-    return ClosedFormBound("Gaussian, μ estimated", bound)
+    return ClosedFormAudit("Gaussian, μ estimated", bound)
 
 
-def laplace_lower_bound() -> ClosedFormBound:
+def laplace_lower_bound() -> ClosedFormAudit:
     """Scores a_P + Laplace(b) and a_Q + Laplace(b): δ(e) = 1 − e^{(e − Δ/b)/2}, so ε = Δ/b + 2 ln(1 − δ).
 
     Four one-sided order-statistic limits enclose the two medians (distribution-free, P(median < x_(k)) =
@@ -229,10 +229,10 @@ def laplace_lower_bound() -> ClosedFormBound:
         scale = total / float(gammaincinv(worlds.present.size + worlds.absent.size, alpha / 5))
         return max(0.0, gap / scale + 2 * math.log1p(-delta)) if scale > 0 else math.inf
 
-    return ClosedFormBound("Laplace, Δ and scale estimated", bound)
+    return ClosedFormAudit("Laplace, Δ and scale estimated", bound)
 
 
-def response_lower_bound(num_values: int) -> ClosedFormBound:
+def response_lower_bound(num_values: int) -> ClosedFormAudit:
     """Scores 1 where P's own value came out, else 0: P keeps it with p, Q gives it with (1 − p)/(k − 1)."""
 
     def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
@@ -244,10 +244,10 @@ def response_lower_bound(num_values: int) -> ClosedFormBound:
             return math.inf
         return max(0.0, math.log((kept - delta) * (num_values - 1) / (1 - kept))) if kept > delta else 0.0
 
-    return ClosedFormBound("keep probability estimated", bound)
+    return ClosedFormAudit("keep probability estimated", bound)
 
 
-def bits_lower_bound(num_bits: int) -> ClosedFormBound:
+def bits_lower_bound(num_bits: int) -> ClosedFormAudit:
     """Scores are the number of +1 among ``num_bits`` independent bits, each +1 with p₁ under P and p₀ under Q.
 
     All bits +1 is one outcome, with likelihood ratio (p₁/p₀)^m; p₁ and p₀ are Clopper-Pearson limits, α/2 each.
@@ -262,7 +262,7 @@ def bits_lower_bound(num_bits: int) -> ClosedFormBound:
         none = float(_at_most(float(worlds.absent.sum()), worlds.absent.size * num_bits, alpha / 2))
         return num_bits * max(0.0, math.log(ones / none)) if ones > 0 else 0.0
 
-    return ClosedFormBound("bit probabilities estimated", bound)
+    return ClosedFormAudit("bit probabilities estimated", bound)
 
 
 def _median(scores: np.ndarray, alpha: float) -> tuple[float, float]:

@@ -44,7 +44,7 @@ class OperatingPoints:
     negatives: int
 
 
-def roc_area(scores: np.ndarray, coins: np.ndarray) -> float:
+def audited_roc_area(scores: np.ndarray, coins: np.ndarray) -> float:
     """Area under the receiver's curve: P[a score (float [k]) of version 1 is above one of version 0], ties half.
 
     ½ for one-sided coins (bool [k]). It is not an ε and bounds none.
@@ -75,13 +75,13 @@ def operating_points(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
     tpr = np.cumsum(found)[last] / positives
     fpr = np.cumsum(~found)[last] / negatives
     low = tuple(float(tpr[fpr <= rate].max(initial=0.0)) for rate in LOW_OPERATING_RATES)
-    return OperatingPoints(roc_area(scores, truth), max(0.0, float((tpr - fpr).max())), low, positives, negatives)
+    return OperatingPoints(audited_roc_area(scores, truth), max(0.0, float((tpr - fpr).max())), low, positives, negatives)
 
 
-def most_advantage(epsilon: float, delta: float) -> float:
+def most_audited_advantage(epsilon: float, delta: float) -> float:
     """The largest expected TPR − FPR under (ε, δ)-DP, ε ≥ 0 or ∞, δ in [0, 1).
 
-    >>> round(most_advantage(1.0, 0.0), 3)
+    >>> round(most_audited_advantage(1.0, 0.0), 3)
     0.462
     """
     if math.isinf(epsilon):

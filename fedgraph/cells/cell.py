@@ -140,7 +140,7 @@ class CellOutcome:
 
 
 class CellPairs(Protocol):
-    """Where solved pairs are kept while a run goes on and after it; what each method does stands in ``store.PairStore``."""
+    """Where solved pairs are kept while a run goes on and after it; what each method does stands in ``store.CellPairStore``."""
 
     def reachable(self) -> bool: ...
     def load(self, name: str) -> list[dict[str, np.ndarray]]: ...

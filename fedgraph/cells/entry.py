@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from fedgraph.cells.cell import Cell, CellOutcome
-from fedgraph.cells.task_facts import FACTS_RECORDS, TaskFacts
+from fedgraph.cells.task_facts import CELL_FACTS_RECORDS, TaskFacts
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.units import Protection
 from fedgraph.worlds.world import World
@@ -194,7 +194,10 @@ def entry_from_json(stored: Mapping[str, object]) -> CellEntry:
     lines, facts, protection = (stored.get(name) for name in ("ledger", "facts", "protection"))
     world = stored.get("world")
     if not (
-        isinstance(world, dict) and isinstance(lines, list) and isinstance(facts, dict) and facts.get("kind") in FACTS_RECORDS
+        isinstance(world, dict)
+        and isinstance(lines, list)
+        and isinstance(facts, dict)
+        and facts.get("kind") in CELL_FACTS_RECORDS
     ):
         raise ValueError("no entry of a finished cell")
     whole = ({k: stored.get(k) if k in _ONCE and v is None else v for k, v in line.items()} for line in lines)
@@ -214,7 +217,7 @@ def entry_from_json(stored: Mapping[str, object]) -> CellEntry:
 @cache
 def _facts_reader(kind: str) -> TypeAdapter[TaskFacts]:
     """What reads facts of this kind: made once, since that takes longer than reading a cell."""
-    return TypeAdapter(FACTS_RECORDS[kind])
+    return TypeAdapter(CELL_FACTS_RECORDS[kind])
 
 
 @cache

@@ -146,7 +146,7 @@ class CellStore:
         return self.folder / f"{hashlib.sha256(cell.key.encode()).hexdigest()[:24]}{ending}"
 
 
-class PairStore:
+class CellPairStore:
     """Tables of solved pairs, each under a name, as equally long columns; parts are added until the table is closed.
 
     Cells of several curators may write to one table at the same time: whoever reads or writes holds the folder's lock.

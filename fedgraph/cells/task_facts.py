@@ -15,7 +15,7 @@ from fedgraph.comparison.solver_facts import SolverFacts as SolverFacts
 _Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.OneRunCount``
 
 
-def pack_answer_facts(right: np.ndarray) -> str:
+def pack_cell_answers(right: np.ndarray) -> str:
     """Which of the tested were answered rightly, as short text.
 
     Args:
@@ -28,8 +28,8 @@ def pack_answer_facts(right: np.ndarray) -> str:
     return base64.b64encode(told.tobytes()).decode()
 
 
-def unpack_answer_facts(packed: str, tested: int) -> np.ndarray:
-    """What ``pack_answer_facts`` packed.
+def unpack_cell_answers(packed: str, tested: int) -> np.ndarray:
+    """What ``pack_cell_answers`` packed.
 
     Args:
         packed: Its text.
@@ -43,7 +43,7 @@ def unpack_answer_facts(packed: str, tested: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class CanaryAttackFacts:
+class CanaryAttackCellFacts:
     """Guesses about canaries in one cell.
 
     Attributes:
@@ -60,7 +60,7 @@ class CanaryAttackFacts:
 
 
 @dataclass(frozen=True)
-class NamedAttackFacts:
+class NamedAttackCellFacts:
     """What one attack by name found on one cell.
 
     Attributes:
@@ -107,7 +107,7 @@ class NamedAttackFacts:
 
 
 @dataclass(frozen=True)
-class NodeRiskFacts:
+class NodeRiskCellFacts:
     """How often an attack was right about each node, over several runs (``attacks.base.named``).
 
     Attributes:
@@ -142,7 +142,7 @@ class NodeRiskFacts:
 
 
 @dataclass(frozen=True)
-class EveryNamedAttackFacts:
+class NamedAttacksCellFacts:
     """All attacks by name on one cell.
 
     Attributes:
@@ -151,13 +151,13 @@ class EveryNamedAttackFacts:
         risk: Where a game of nodes was played; None elsewhere.
     """
 
-    found: tuple[NamedAttackFacts, ...] = ()
+    found: tuple[NamedAttackCellFacts, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
-    risk: NodeRiskFacts | None = None
+    risk: NodeRiskCellFacts | None = None
 
 
 @dataclass(frozen=True)
-class PartialRoundsFacts:
+class PartialRoundsCellFacts:
     """Who answered where not every client answers in every round.
 
     Attributes:
@@ -180,7 +180,7 @@ class PartialRoundsFacts:
 
 
 @dataclass(frozen=True)
-class SentBytesFacts:
+class SentBytesCellFacts:
     """What travelled between one client and the server.
 
     Attributes:
@@ -195,11 +195,11 @@ class SentBytesFacts:
     up: int
     seconds: Mapping[str, float]
     links: Mapping[str, str]
-    partial: PartialRoundsFacts | None = None
+    partial: PartialRoundsCellFacts | None = None
 
 
 @dataclass(frozen=True)
-class ClientResultFacts:
+class ClientResultCellFacts:
     """What one client, or everybody, reaches by one way of taking part.
 
     Attributes:
@@ -211,7 +211,7 @@ class ClientResultFacts:
         epsilon: Of the dearest unit of this client.
         toward: From whom that ε protects.
         sought: How many of the tested are of the class that is looked for.
-        right: Which of the tested were answered rightly (``pack_answer_facts``).
+        right: Which of the tested were answered rightly (``pack_cell_answers``).
     """
 
     participation: str
@@ -244,7 +244,7 @@ class TaskFacts:
         broken_promise: What the data break of an assumption; None where they keep all.
         tested: Of how many nodes or graphs the answer was checked.
         least_class: How many the smallest class has.
-        right: Which of the tested were answered rightly (``pack_answer_facts``).
+        right: Which of the tested were answered rightly (``pack_cell_answers``).
         attack: Guesses about canaries.
         named: Attacks by name.
         results: One for each way of taking part and client, where owners are compared.
@@ -265,13 +265,13 @@ class TaskFacts:
     tested: int | None = None
     least_class: int | None = None
     right: str = ""
-    attack: CanaryAttackFacts | None = None
-    named: EveryNamedAttackFacts | None = None
-    results: tuple[ClientResultFacts, ...] = ()
+    attack: CanaryAttackCellFacts | None = None
+    named: NamedAttacksCellFacts | None = None
+    results: tuple[ClientResultCellFacts, ...] = ()
 
 
 @dataclass(frozen=True)
-class SettingChoiceFacts:
+class SettingChoiceCellFacts:
     """Settings that were chosen privately.
 
     Attributes:
@@ -297,7 +297,7 @@ class SettingChoiceFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeClassificationFacts(TaskFacts):
+class NodeClassificationCellFacts(TaskFacts):
     """Of nodes that are classified.
 
     Attributes:
@@ -308,12 +308,12 @@ class NodeClassificationFacts(TaskFacts):
 
     kind: str = "node_classification"
     curve: tuple[tuple[int, float], ...] = ()
-    sent: SentBytesFacts | None = None
-    choice: SettingChoiceFacts | None = None
+    sent: SentBytesCellFacts | None = None
+    choice: SettingChoiceCellFacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkPredictionFacts(TaskFacts):
+class LinkPredictionCellFacts(TaskFacts):
     """Of links that are foreseen; ``tested`` counts hidden edges.
 
     Attributes:
@@ -325,14 +325,14 @@ class LinkPredictionFacts(TaskFacts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParticipationFacts(TaskFacts):
+class ParticipationCellFacts(TaskFacts):
     """What joining is worth, in ``results``."""
 
     kind: str = "participation"
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphClassificationFacts(TaskFacts):
+class GraphClassificationCellFacts(TaskFacts):
     """Of graphs that are classified.
 
     Attributes:
@@ -372,7 +372,7 @@ class GraphClassificationFacts(TaskFacts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphClusteringFacts(TaskFacts):
+class GraphClusteringCellFacts(TaskFacts):
     """Of graphs that are clustered.
 
     Attributes:
@@ -408,7 +408,7 @@ class GraphClusteringFacts(TaskFacts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphMetricsFacts(TaskFacts):
+class GraphMetricsCellFacts(TaskFacts):
     """Of ways to compare graphs.
 
     Attributes:
@@ -426,7 +426,7 @@ class GraphMetricsFacts(TaskFacts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphStartsFacts(TaskFacts):
+class GraphStartsCellFacts(TaskFacts):
     """Of starts of a descent.
 
     Attributes:
@@ -448,7 +448,7 @@ class GraphStartsFacts(TaskFacts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClaimFacts(TaskFacts):
+class ClaimCellFacts(TaskFacts):
     """Of a paper's claim.
 
     Attributes:
@@ -466,4 +466,4 @@ class ClaimFacts(TaskFacts):
 
 
 _EVERY: list[type[TaskFacts]] = [TaskFacts, *TaskFacts.__subclasses__()]
-FACTS_RECORDS: Mapping[str, type[TaskFacts]] = {record.kind: record for record in _EVERY}
+CELL_FACTS_RECORDS: Mapping[str, type[TaskFacts]] = {record.kind: record for record in _EVERY}

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     for path, content in ((options.csv, table), (options.html, page)):
         if path:
             write_command_file(path, content, options.force)
-    print(show.show_as_text(found))
+    print(show.show_command_text(found))
     for path in targets:
         print(f"written: {path}")
     return 0

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 import scipy.linalg
 
-ClassifyKernelHandling = Literal["as_is", "clip", "shift"]
+IndefiniteKernelHandling = Literal["as_is", "clip", "shift"]
 _COSTS = tuple(10.0**k for k in range(-7, 8))
 _GAMMAS = tuple(2.0**k for k in range(-10, 11))
 _INNER_FOLDS = 3  # at most
@@ -68,7 +68,7 @@ class Classified:
         return float(self.accuracies.std())
 
 
-def _kernel(distances: np.ndarray, gamma: float, handling: ClassifyKernelHandling = "clip") -> tuple[np.ndarray, float]:
+def _kernel(distances: np.ndarray, gamma: float, handling: IndefiniteKernelHandling = "clip") -> tuple[np.ndarray, float]:
     """exp(−γ D) made fit for a support vector machine, and its smallest eigenvalue before that."""
     if handling not in ("as_is", "clip", "shift"):
         raise ValueError(f"unknown handling {handling!r}; allowed: 'as_is', 'clip', 'shift'")
@@ -92,7 +92,7 @@ def classify_by_svm(
     labels: np.ndarray,
     splits: tuple[ClassifySplit, ...],
     rng: np.random.Generator,
-    handling: ClassifyKernelHandling = "clip",
+    handling: IndefiniteKernelHandling = "clip",
     costs: tuple[float, ...] = _COSTS,
     gammas: tuple[float, ...] = _GAMMAS,
 ) -> Classified:

@@ -245,7 +245,7 @@ def _nearest(spaces: _Spaces, centroids: _Spaces, options: GromovOptions) -> np.
     return table
 
 
-def map_clusters_by_mds(distances: np.ndarray) -> np.ndarray:
+def map_distances_by_mds(distances: np.ndarray) -> np.ndarray:
     """Classical multidimensional scaling (Torgerson 1952); it is deterministic.
 
     The leading eigenvectors of B = −½ J D² J, J = I − 11ᵀ/S, times the roots of their eigenvalues; where B
@@ -276,14 +276,14 @@ def map_clusters_by_tsne(distances: np.ndarray, rng: np.random.Generator) -> np.
     The perplexity of small collections is (S − 1) / 3.
 
     Args:
-        distances: [S, S]; fewer than four spaces fall back to ``map_clusters_by_mds``.
+        distances: [S, S]; fewer than four spaces fall back to ``map_distances_by_mds``.
         rng: Draws the start.
     """
     from sklearn.manifold import TSNE  # its import takes a second
 
     count = distances.shape[0]
     if count < 4:
-        return map_clusters_by_mds(distances)
+        return map_distances_by_mds(distances)
     model = TSNE(
         2,
         metric="precomputed",

@@ -32,7 +32,7 @@ class SolverAgreement:
 
 
 @dataclass(frozen=True)
-class SolverBarycentres:
+class GromovBarycentreFacts:
     """Barycentres made by both from equal starts.
 
     Attributes:
@@ -47,7 +47,7 @@ class SolverBarycentres:
 
 
 @dataclass(frozen=True)
-class SolverPairs:
+class GromovPairFacts:
     """Gromov-Wasserstein problems that were solved.
 
     Attributes:
@@ -92,8 +92,8 @@ class SolverFacts:
         barycentres: Our barycentres against POT's.
     """
 
-    solved: SolverPairs | None = None
+    solved: GromovPairFacts | None = None
     minima: SolverMinima | None = None
     asked: tuple[int, int] | None = None
     verified: SolverAgreement | None = None
-    barycentres: SolverBarycentres | None = None
+    barycentres: GromovBarycentreFacts | None = None

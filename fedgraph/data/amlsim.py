@@ -29,7 +29,7 @@ from fedgraph import seeds
 from fedgraph.data import base
 from fedgraph.data.base import csv_tables, number_files, published
 from fedgraph.data.base.adjacencies import undirected_adjacency
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, plain_graph
@@ -75,8 +75,8 @@ def read(data: base.PublishedData, raw: RawFiles) -> Graph:
     n = len(accounts)
     if not np.array_equal(accounts[:, 0], np.arange(n)):
         raise DataError(f"{raw.folder / _NODES}: nodeid must run from 0 to {n - 1} in order, each once")
-    labels = number_files.check_whole_numbers(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
-    source, target = number_files.check_whole_numbers(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
+    labels = number_files.check_whole_number_file(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
+    source, target = number_files.check_whole_number_file(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
     negative = np.flatnonzero(transfers[:, 2] < 0)
     if negative.size:
         raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
@@ -117,7 +117,7 @@ def _features(balance: np.ndarray, source: np.ndarray, target: np.ndarray, value
 
 
 def _table(raw: RawFiles, name: str, wanted: tuple[str, ...]) -> np.ndarray:
-    file, faults = str(raw.folder / name), FileFaults()
+    file, faults = str(raw.folder / name), DataFileFaults()
     head, lines = csv_tables.read_headed_csv(raw.read(name), file, wanted)
     places = [head.index(column) for column in wanted]
     found = np.array([[csv_tables.csv_number(cells[p]) for p in places] for _, cells in lines]).reshape(-1, len(wanted))

@@ -29,7 +29,7 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     table = number_files.read_number_file(raw, ROWS)
     if table.shape[1] < 3:
         raise DataError(f"{raw.folder / ROWS}:1: {table.shape[1]} columns; allowed: transaction, time step, and features")
-    names = number_files.check_whole_numbers(table[:, 0], 2**53, raw, ROWS)
+    names = number_files.check_whole_number_file(table[:, 0], 2**53, raw, ROWS)
     order = np.argsort(names, kind="stable")
     if (twice := np.flatnonzero(np.diff(names[order]) == 0)).size:
         raise DataError(f"{raw.folder / ROWS}: transaction {names[order][twice[0]]} stands twice; allowed: each once")

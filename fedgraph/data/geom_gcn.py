@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import csv_tables, number_files, published, splits
 from fedgraph.data.base.adjacencies import feature_matrix
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.base.published import PublishedCounts
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphMasks
@@ -52,7 +52,7 @@ def _table(raw: RawFiles, counts: PublishedCounts, listed: bool) -> tuple[np.nda
 
     listed: the numbers are those of the words that occur; otherwise 0 or 1 for every word.
     """
-    file, faults = str(raw.folder / _TABLE), FileFaults()
+    file, faults = str(raw.folder / _TABLE), DataFileFaults()
     nodes, words, labels = [], [], []
     most = counts.features - 1 if listed else 1
     for number, line in enumerate(csv_tables.decode_csv_text(raw.read(_TABLE), file).rstrip().split("\n")[1:], 2):

@@ -26,7 +26,7 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     given = number_files.read_number_file(raw, labels, 1)
     if given.shape[0] != n:
         raise DataError(f"{raw.folder / labels}: {given.shape[0]} labels for {n} nodes; allowed: one a node")
-    known = number_files.check_whole_numbers(given[:, 0], data.counts.classes, raw, labels)
+    known = number_files.check_whole_number_file(given[:, 0], data.counts.classes, raw, labels)
     arcs = number_files.read_whole_numbers(raw, edges, 2, n)
     masks = splits.split_of_ids(*(number_files.read_whole_numbers(raw, name, 1, n)[:, 0] for name in split))
     nodes = feature_matrix(features.astype(np.float32))

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import drawn_graphs, number_files, published
 from fedgraph.data.base.adjacencies import adjacency_blocks, feature_matrix, undirected_adjacency
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection, GraphProvenance, plain_graph
 
@@ -48,7 +48,9 @@ _COUNTS = {
     "tu/proteins": TuCounts(1113, 43471, 81044, 4, (663, 450)),
     "tu/imdb-binary": TuCounts(1000, 19773, 96531, 0, (500, 500)),
 }
-_DRAWS = dict(zip(_COUNTS, (drawn_graphs.draw_molecule, drawn_graphs.draw_contact_map, drawn_graphs.draw_circles), strict=True))
+_DRAWS = dict(
+    zip(_COUNTS, (drawn_graphs.draw_molecule, drawn_graphs.draw_contact_graph, drawn_graphs.draw_circles_graph), strict=True)
+)
 _KINDS = {"tu/mutag": 7, "tu/proteins": 3}  # node labels
 
 DATASETS = published.published_records("tu")
@@ -123,7 +125,7 @@ def read_tu_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
     what = "nodes of the graph indicator"
     found = number_files.read_whole_numbers(raw, file, 2, owner.size + 1, blanks=True, least=1, what=what)
     ends = found - 1
-    faults = FileFaults()
+    faults = DataFileFaults()
     for line in np.flatnonzero(owner[ends[:, 0]] != owner[ends[:, 1]]):
         one, two = found[line]
         graphs = f"{owner[one - 1] + 1} and {owner[two - 1] + 1}"

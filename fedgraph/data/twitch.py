@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from fedgraph.data import base
 from fedgraph.data.base import csv_tables, number_files, owner_parts, published
 from fedgraph.data.base.adjacencies import feature_matrix
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphProvenance
 
@@ -50,7 +50,7 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     features = _features(raw, words)
     # int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such).
     num_nodes = features.shape[0]
-    file, faults = str(raw.folder / target), FileFaults()
+    file, faults = str(raw.folder / target), DataFileFaults()
     labels = np.full(num_nodes, -1, dtype=np.int64)
     head, lines = csv_tables.read_headed_csv(raw.read(target), file, ("mature", "new_id"))
     mature, node = head.index("mature"), head.index("new_id")

@@ -9,8 +9,8 @@ import numpy as np
 from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation.messages import (
     BlockMessage,
+    ClientJob,
     ClientMessage,
-    Job,
     adds_up_messages,
     cut_message_blocks,
     merge_message_branches,
@@ -38,7 +38,7 @@ _Model: TypeAlias = dict[str, np.ndarray] | StaleAttendance
 
 
 def run_client_blocks(
-    blocks: Sequence[int], held: _Held, job: Job, model: _Model, round_: int, *boards: MaskingBoard
+    blocks: Sequence[int], held: _Held, job: ClientJob, model: _Model, round_: int, *boards: MaskingBoard
 ) -> list[ClientMessage] | list[BlockMessage]:
     """What the clients of some blocks send in one round: a message each, or sums over as many blocks as can be.
 
@@ -61,7 +61,7 @@ def run_client_blocks(
 
 
 def run_stale_clients(
-    blocks: Sequence[int], held: _Held, job: Job, round_: int, *models: dict[str, np.ndarray]
+    blocks: Sequence[int], held: _Held, job: ClientJob, round_: int, *models: dict[str, np.ndarray]
 ) -> list[ClientMessage] | list[BlockMessage]:
     """As ``run_client_blocks``, where each client has the model with which it began. models: of ``Attendance.needed``, in
     order.
@@ -73,7 +73,7 @@ def run_stale_clients(
     return run_client_blocks(blocks, held, job, stale, round_)
 
 
-def forget_federation_client(blocks: Sequence[int], job: Job) -> None:
+def forget_federation_client(blocks: Sequence[int], job: ClientJob) -> None:
     """After the last round: forget what was kept for the clients of the job."""
     for by_job in (_workspaces, _digests):
         by_job.pop(job.key, None)
@@ -93,7 +93,7 @@ def clients_compute_together(plan: Plan) -> bool:
 
 
 def _one_by_one(
-    clients: range, held: _Held, job: Job, model: _Model, round_: int, board: MaskingBoard
+    clients: range, held: _Held, job: ClientJob, model: _Model, round_: int, board: MaskingBoard
 ) -> Iterator[ClientMessage]:
     """The messages of those of ``clients`` that answer in the round."""
     answering = clients if job.attendance is None else job.attendance.clients(round_, clients)
@@ -101,7 +101,7 @@ def _one_by_one(
 
 
 def _run_block(
-    block: int, clients: range, held: _Held, job: Job, model: _Model, round_: int, board: MaskingBoard
+    block: int, clients: range, held: _Held, job: ClientJob, model: _Model, round_: int, board: MaskingBoard
 ) -> BlockMessage:
     one_by_one = _one_by_one(clients, held, job, model, round_, board)
     try:
@@ -126,7 +126,7 @@ def _named(error: Exception, where: str) -> FedgraphError:
 
 
 def _at_once(
-    clients: range, work: Any, job: Job, model: dict[str, np.ndarray], round_: int
+    clients: range, work: Any, job: ClientJob, model: dict[str, np.ndarray], round_: int
 ) -> tuple[list[LedgerRelease | LedgerLine], dict[str, Released]]:
     """(ledger lines, what all ``clients`` release together)."""
     method = method_kinds.load_method(job.plan.method)
@@ -143,7 +143,7 @@ def _plans_alike(plan: Plan, clients: range) -> bool:
     return all(releases == own[0] for releases in own)
 
 
-def _together(job: Job, held: _Held, block: int, clients: range) -> Any:
+def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
     """What is prepared for all of ``clients`` at once; None where each works alone."""
     kept, method = _kept(_workspaces, job.key), method_kinds.load_method(job.plan.method)
     key = ("block", block)
@@ -156,7 +156,7 @@ def _together(job: Job, held: _Held, block: int, clients: range) -> Any:
     return kept[key]
 
 
-def _run_client(client: int, held: _Held, job: Job, model: _Model, round_: int, board: MaskingBoard) -> ClientMessage:
+def _run_client(client: int, held: _Held, job: ClientJob, model: _Model, round_: int, board: MaskingBoard) -> ClientMessage:
 
     def streams_of(which: int) -> PlanStreams:
         return PlanStreams(job.root, plan_client_path(job.stream, client, which), job.fingerprint)

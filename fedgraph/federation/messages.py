@@ -27,7 +27,7 @@ from fedgraph.types import Partition, Subgraph
 
 
 @dataclass(frozen=True)
-class Masks:
+class SecureMasks:
     """How sums are hidden.
 
     Attributes:
@@ -42,7 +42,7 @@ class Masks:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class ClientJob:
     """One training run as workers see it.
 
     Attributes:
@@ -64,7 +64,7 @@ class Job:
     plan: Plan
     fingerprint: str = ""
     attendance: Attendance | None = None
-    masks: Masks | None = None
+    masks: SecureMasks | None = None
     starts: tuple[str | int | float, ...] | None = None
     taken: tuple[LedgerLine, ...] = ()
 

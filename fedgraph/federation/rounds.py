@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
-from fedgraph.federation.messages import Job, Masks, MessageReceipt, cut_message_blocks, message_block_subgraphs
+from fedgraph.federation.messages import ClientJob, MessageReceipt, SecureMasks, cut_message_blocks, message_block_subgraphs
 from fedgraph.federation.round_attendance import Attendance
 from fedgraph.federation.secure import masking as masks_at_client
 from fedgraph.federation.secure import unmasking as masks_at_server
@@ -107,7 +107,7 @@ def run_rounds(
     on_round: Callable[[int, int], None] = lambda done, total: None,
     *,
     attendance: Attendance | None = None,
-    masks: Masks | None = None,
+    masks: SecureMasks | None = None,
     starts: tuple[str | int | float, ...] | None = None,
     keep: frozenset[int] = frozenset(),
 ) -> RoundsOutcome:
@@ -136,7 +136,7 @@ def run_rounds(
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=public))
     held = runtime.deal(partition, message_block_subgraphs, len(cut_message_blocks(plan.facts.sizes.num_clients)))
 
-    def on_the_way(job: Job, before: _Advanced | None, rounds: range) -> _Advanced:
+    def on_the_way(job: ClientJob, before: _Advanced | None, rounds: range) -> _Advanced:
         path = tuple(str(part) for part in job.stream)
         found: _Advanced = runtime.federate(_advance_rounds, held, job, before, rounds, keep, path=path, on_round=on_round)
         return found
@@ -150,10 +150,10 @@ def run_rounds(
             digest = hashlib.sha256(plan.schedule.shared_key.encode()).hexdigest()[
                 :16
             ]  # not the plan's: whoever is first runs it
-            job = Job(key, root, shared_stream, plan, digest)
+            job = ClientJob(key, root, shared_stream, plan, digest)
             prefixes.known[key] = on_the_way(job, None, range(plan.schedule.shared_rounds))
         first = prefixes.known[key]
-    job = Job(name, root, stream, plan, plan.fingerprint, attendance, masks, starts)
+    job = ClientJob(name, root, stream, plan, plan.fingerprint, attendance, masks, starts)
     last = on_the_way(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
     receipts = (*(first.receipts if first is not None else ()), *last.receipts)
     releases = merge_ledger_lines(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
@@ -165,7 +165,7 @@ def run_rounds(
 
 
 def _advance_rounds(
-    clients: _Clients, partition: Any, job: Job, before: _Advanced | None, rounds: range, keep: frozenset[int]
+    clients: _Clients, partition: Any, job: ClientJob, before: _Advanced | None, rounds: range, keep: frozenset[int]
 ) -> _Advanced:
     """At the server: ``rounds`` of one training, from ``before`` or from the beginning.
 
@@ -204,7 +204,7 @@ def _advance_rounds(
 
 
 def _behind_masks(
-    clients: _Clients, num_blocks: int, partition: Any, handle: Any, job: Job, state: State, round_: int
+    clients: _Clients, num_blocks: int, partition: Any, handle: Any, job: ClientJob, state: State, round_: int
 ) -> tuple[State, MessageReceipt]:
     """One round whose sums are hidden: keys, shares, hidden values, and shares given back (``federation.secure``)."""
     boards = clients.ask(masks_at_client.advertise_masking_keys, num_blocks, handle, round_)

@@ -8,13 +8,13 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, MessageReceipt, sum_message_tree
+from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage, MessageReceipt, sum_message_tree
 from fedgraph.methods.base import PlanInbox, State, method_kinds, seen
 from fedgraph.privacy.ledger import merge_ledger_lines
 from fedgraph.privacy.units import Viewer
 
 
-def begin_at_server(job: Job) -> State:
+def begin_at_server(job: ClientJob) -> State:
     """The state before round 0; its model is broadcast."""
     method = method_kinds.load_method(job.plan.method)
     state: State = method.start(job.plan, seeds.seeded_generator(job.root, *(job.starts or job.stream), "start"))
@@ -22,7 +22,7 @@ def begin_at_server(job: Job) -> State:
 
 
 def merge_at_server(
-    job: Job,
+    job: ClientJob,
     state: State,
     round_: int,
     parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],

@@ -107,7 +107,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Answers and degrees of every client; refuses what does not fit into memory, from public numbers alone."""
-    attributes = base.require_attribute_facts("blink", facts)
+    attributes = base.require_public_attributes("blink", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("blink asks about pairs within a client: write cut_edges: dropped")
     whole_graphs = 3 if params.links == "soft" else 1  # the guessed graph is then as large as all pairs are
@@ -120,7 +120,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     split = _split(params, budget, attributes)
     relation, several = Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
     seen_by = replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED)
-    assumed = (*base.FACTS_ATTRIBUTES_PUBLIC, *base.assume_setting_facts(seen_by, relation))
+    assumed = (*base.FACTS_ATTRIBUTES_PUBLIC, *base.assume_public_setting(seen_by, relation))
     published = (split.of_list if params.links != "none" else 0.0) if budget.private else None
     guarantee = Guarantee(Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False)
     releases = tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client))

@@ -123,7 +123,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """T gradients and one release of rows, priced at 4C and 2."""
-    attributes = base.require_attribute_facts("dpdgc", facts)
+    attributes = base.require_public_attributes("dpdgc", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
     relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
@@ -152,7 +152,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         PlannedRelease("rows", bounds[1], *noised[1], range(steps, steps + 1)),
     )
     made = Made(attributes, Layout((n, facts.sizes.num_classes)))
-    guarantee = base.guarantee_from_facts(facts, relation, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
+    guarantee = base.guarantee_from_public_facts(facts, relation, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
     schedule = base.PlanSchedule(steps + 1 if steps else 0, releases if steps else (), min_clients)
     return base.Plan("dpdgc", params, facts, guarantee, schedule, made, published, notes=notes)
 

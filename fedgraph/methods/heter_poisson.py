@@ -102,7 +102,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noisy sum a step; one noise multiplier, priced at each client's own size."""
-    base.require_test_graph_facts("heter_poisson", facts)
+    base.require_public_test_graph("heter_poisson", facts)
     others = [max(n - 1, 0) if params.cap == "all" else min(params.degree, n) for n in facts.sizes.clients]
     rates = tuple(min(1.0, params.mentions / max(m, 1)) for m in others)
     mechanism, free = base.PLAN_WITHOUT_NOISE
@@ -126,7 +126,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     made = Made(rates, basis, Layout((2 * inputs, facts.sizes.num_classes)))
     sums = base.PlanSums(suffice=params.noise == "gaussian")
     relation, steps = Relation.NODE_ZERO_OUT, range(params.steps)
-    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit)
+    guarantee = base.guarantee_from_public_facts(
+        facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit
+    )
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
     schedule = base.PlanSchedule(params.steps, tuple(releases), min_clients)
     return base.Plan("heter_poisson", params, facts, guarantee, schedule, made, claimed, sums=sums)

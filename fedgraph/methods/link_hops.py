@@ -156,7 +156,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     whole = teaching[0].std * math.sqrt(facts.sizes.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
     assumed = base.FACTS_ATTRIBUTES_PUBLIC
     made = Made(np.concatenate(parts, axis=1), split, key, whole)
-    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=per_end)
+    guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=per_end)
     schedule = base.PlanSchedule(last.stop, (*releases, supervision), min_clients)
     return base.Plan("link_hops", params, facts, guarantee, schedule, made)
 

@@ -120,7 +120,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
     assumed = base.FACTS_ATTRIBUTES_PUBLIC
     made = Made(rows, few, scale.centre, scale.spread, n, whole)
-    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False)
+    guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False)
     schedule = base.PlanSchedule(1, releases, min_clients=min_clients)
     return base.Plan("link_owners", params, facts, guarantee, schedule, made)
 

@@ -135,7 +135,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.EDGES_PUBLIC,
         Assumption.SPLIT_PUBLIC,
         Assumption.UNTUNED,
-        *base.assume_derived_facts(facts, Relation.NODE_REPLACE, edges_private=False),
+        *base.assume_public_derived_facts(facts, Relation.NODE_REPLACE, edges_private=False),
     )
     made = Made(facts.public.attributes, keep)
     published = budget.epsilon if budget.private else None

@@ -113,7 +113,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         published = aggregation_noise.claimed_aggregation_epsilon(pipeline, multiplier * delta2, 1.0, budget.delta)
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.assume_public_facts(facts))
     made = Made(public, unit_matrix_rows(public.features))
-    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False)
+    guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False)
     release = PlannedRelease("answer", _ONE_ANSWER, mechanism, event, range(queries))
     schedule = base.PlanSchedule(queries, (release,), min_clients)
     return base.Plan("privgnn", params, facts, guarantee, schedule, made, published)

@@ -69,14 +69,16 @@ Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public featu
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
-    attributes = base.require_attribute_facts("sage_edge", facts)
+    attributes = base.require_public_attributes("sage_edge", facts)
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
             "sage_edge sends lists of edges, which secure aggregation cannot add up; "
             "use trust: curator or own-client, or method: gap_edge"
         )
     published = budget.epsilon if budget.private else None
-    guarantee = base.guarantee_from_facts(facts, params.protects, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
+    guarantee = base.guarantee_from_public_facts(
+        facts, params.protects, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False
+    )
     releases = tuple(_release(params, facts, budget, client) for client in range(facts.sizes.num_clients))
     return base.Plan("sage_edge", params, facts, guarantee, base.PlanSchedule(1, releases, 1), attributes, published)
 

@@ -21,7 +21,7 @@ from fedgraph.methods.base import MethodReads, Plan, method_kinds
 from fedgraph.models.answers import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster, match_answer_columns
 from fedgraph.models.model import Model, read_model_people, strip_model_rows
 from fedgraph.privacy import budget_book
-from fedgraph.privacy.budget_book import BudgetCandidate, fits_budget_book
+from fedgraph.privacy.budget_book import BudgetBookCandidate, fits_budget_book
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Unit
 from fedgraph.runtime.base import Runtime
@@ -60,7 +60,7 @@ class FitOptions:
 
 
 def fit_row(
-    folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, others: Sequence[BudgetCandidate] = ()
+    folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, others: Sequence[BudgetBookCandidate] = ()
 ) -> Model:
     """Train the row ``row`` of the run in ``folder`` once, on ``people``; charge the budget first, if one is named.
 
@@ -87,7 +87,7 @@ def fit_row(
                 f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT_ANSWERS_UNPROTECTED}, or fit another row"
             )
         if wanted.budget is not None:
-            planned = BudgetCandidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
+            planned = BudgetBookCandidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
             # owners of edges are no nodes, and the data do not say which of a budget's people are here: all of them pay
             owners = guarantee.protection.unit is Unit.ENTITY
             _charge_training(wanted.budget, planned, None if owners else ready.graph.names.ids or None, others)
@@ -269,7 +269,9 @@ def read_fit_select(path: Path) -> TaskRowSelect:
         raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
 
 
-def _charge_training(book: Path, row: BudgetCandidate, ids: tuple[str, ...] | None, others: Sequence[BudgetCandidate]) -> None:
+def _charge_training(
+    book: Path, row: BudgetBookCandidate, ids: tuple[str, ...] | None, others: Sequence[BudgetBookCandidate]
+) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
     try:
         budget_book.charge_budget_book(book, row.name, [row], ids)

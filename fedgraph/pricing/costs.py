@@ -18,13 +18,13 @@ from scipy.stats import binom
 
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import calibrate, losses, mixture
-from fedgraph.privacy.accounting.accountant import AccountantPrice, price
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.accounting.gaussian import gaussian_deltas
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.fields import ArrayField
 
-CostOfRounds = Callable[[int, float], AccountantPrice]  # (number of rounds, δ) → what they cost together
+CostOfRounds = Callable[[int, float], AccountantEpsilon]  # (number of rounds, δ) → what they cost together
 
 
 def cost_of_events(per_round: Event) -> CostOfRounds:
@@ -91,7 +91,7 @@ def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, reco
             return cost_of_gaussian(multiplier, replaced, records)
         return cost_of_events(PoissonGaussian(multiplier, rate, records, replaced))
 
-    def cost(rounds: int, delta: float) -> AccountantPrice:
+    def cost(rounds: int, delta: float) -> AccountantEpsilon:
         if rounds == 0:
             return price(Composed(()), delta)
         if delta < losses.SMALLEST_DELTA_OF_LOSSES:  # Rényi, with coins revealed and the others changed: looser, and valid
@@ -106,7 +106,7 @@ def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, reco
         if bound.epsilon <= epsilon:
             return bound
         words = f"all {records} rows vanish: one-sided mixture pair, composed (Zhu, Dong & Wang 2022, Theorem 10)"
-        return AccountantPrice(epsilon, delta, "loss distribution", words)
+        return AccountantEpsilon(epsilon, delta, "loss distribution", words)
 
     return cost
 
@@ -118,7 +118,7 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
     if rate == 0:
         return cost_of_events(Gaussian(math.inf))
 
-    def cost(rounds: int, delta: float) -> AccountantPrice:
+    def cost(rounds: int, delta: float) -> AccountantEpsilon:
         if rounds == 0:
             return price(Composed(()), delta)
         if delta < losses.SMALLEST_DELTA_OF_LOSSES:  # Rényi with the batch revealed
@@ -131,13 +131,13 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
         words = f"sampling without replacement at rate {rate:.6g}, Δ = 2·clip (Balle, Barthe & Gaboardi 2018; Zhu, Dong & Wang "
         words += "2022, Theorem 11), composed on a pessimistic grid"
         found = [
-            AccountantPrice(losses.compose_losses([part], delta), delta, "loss distribution", words),
+            AccountantEpsilon(losses.compose_losses([part], delta), delta, "loss distribution", words),
             price(Repeated(Gaussian(multiplier / (2 if replaced else 1)), rounds), delta),
         ]
         if not replaced:
             revealed = losses.compose_losses([losses.LossPart(_revealed(multiplier, rate, tail), None, rounds)], delta)
             words = f"the batch revealed: with probability {rate:.6g} a Gaussian with Δ = clip, composed on a pessimistic grid"
-            found.append(AccountantPrice(revealed, delta, "loss distribution", words))
+            found.append(AccountantEpsilon(revealed, delta, "loss distribution", words))
         return min(found, key=lambda p: p.epsilon)
 
     return cost

@@ -23,10 +23,10 @@ from fedgraph.documents.sources import read_source_text as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing import parsers
 from fedgraph.pricing.catalogue import catalogue_entries, catalogue_places, systems
-from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, OpenFactAnswers, fact_value_text
+from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, OpenFactAnswers, open_fact_text
 from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
 from fedgraph.pricing.python_program import PythonProgram
-from fedgraph.pricing.python_values import CallValue, PartValue, TableValue, Value, plain_value
+from fedgraph.pricing.python_values import CallValue, PartValue, TableValue, Value, python_plain
 
 _SCRIPTS = ("command", "namespace", "json", "yaml")
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "json", ".toml": "toml"}
@@ -77,8 +77,8 @@ class PricedDocument:
         """What the file sets; of a Python file, the configuration that its ``get_config`` returns."""
         if self.kind != "python":
             return self.data
-        made = plain_value(self.program.results.get("get_config", self.program.module.local.get("config")))
-        held = {name: plain_value(value) for name, value in made.items()} if isinstance(made, TableValue) else {}
+        made = python_plain(self.program.results.get("get_config", self.program.module.local.get("config")))
+        held = {name: python_plain(value) for name, value in made.items()} if isinstance(made, TableValue) else {}
         return {name: v if v is None or isinstance(v, (bool, int, float, str)) else "?" for name, v in held.items()}
 
     @property
@@ -159,7 +159,7 @@ class PricedDocument:
         if value is None or value < least or value <= above or value >= below:
             bound = f"≥ {least:g}" if least > -math.inf else f"> {above:g}" if above > -math.inf else ""
             bound = f"in ({max(above, 0):g}, {below:g})" if below < math.inf else bound
-            message = f"{call.name} needs {name} as a number {bound}, found {fact_value_text(call.held(name))}; write it out"
+            message = f"{call.name} needs {name} as a number {bound}, found {open_fact_text(call.held(name))}; write it out"
             raise self.error_at(call, f"{message}, or answer --given {name}=…")
         return value
 
@@ -281,7 +281,7 @@ def priced_document_from_text(path: Path, text: str) -> PricedDocument:
         return PricedDocument(path, "namespace", parsers.parse_namespace(path, body))
     if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
         words = parsers.parse_python_line(path, body)
-        return PricedDocument(path, "command", parsers.parse_command_line(words), tuple(words))
+        return PricedDocument(path, "command", parsers.parse_priced_command(words), tuple(words))
     pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
     if pairs and all(pairs):
         return PricedDocument(path, "namespace", {m[1].replace("-", "_"): parsers.parse_scalar(m[2]) for m in pairs if m})

@@ -20,9 +20,9 @@ from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, OPEN_FACT_RATES
 from fedgraph.pricing.python_state import LoopPass
-from fedgraph.pricing.python_values import CallValue, Value, plain_value, value_candidates, value_holds
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_in_clear
-from fedgraph.privacy.accounting.accountant import AccountantPrice
+from fedgraph.pricing.python_values import CallValue, Value, python_plain, value_candidates, value_holds
+from fedgraph.pricing.readings import PRICE_TO_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_in_clear
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 
 _AGAIN = py.UnresolvedValue("as often as what is looped over holds the data")
 SEVERAL = (2, 10)
@@ -42,7 +42,7 @@ class DpSgdTraining:
     steps: int | None = None  # noised sums in all
     delta: float | None = None  # the δ of the total, in (0, 1)
     unit: str = "example"  # whose data a row is: ``example`` or ``client``
-    viewer: str = SEEN_BY_RECIPIENT  # from whom it is hidden
+    viewer: str = PRICE_TO_RECIPIENT  # from whom it is hidden
     published: tuple[PublishedReading, ...] = ()  # what the file claims
     unprotected: tuple[str, ...] = ()  # what is not covered, beside what every training leaves open
     order: tuple[str, ...] = ()  # sentences of the quote
@@ -83,7 +83,7 @@ def read_dp_sgd(document: PricedDocument, t: DpSgdTraining) -> Reading:
 
 def training_in_clear(reason: str, no_fix: str) -> Reading:
     """Nothing protects the examples that are trained on."""
-    return reading_in_clear("example", SEEN_BY_RECIPIENT, reason, no_fix)
+    return reading_in_clear("example", PRICE_TO_RECIPIENT, reason, no_fix)
 
 
 def dp_sgd_counted_clips(document: PricedDocument, call: CallValue, multiplier: float, spread: float, option: str) -> float:
@@ -112,7 +112,7 @@ def read_calibrated_dp_sgd(document: PricedDocument, claim: PublishedReading, wo
     """Noise that the system's own accountant finds for the claimed (ε, δ), sampled by coins. option: what holds ε. words: why
     the claim holds."""
     spent, delta = (claim.epsilon or 0.0) / document.louder, claim.delta or 0.0
-    row = ReadingRow("example", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_approximate(spent, delta), 1, delta, words)
+    row = ReadingRow("example", "zero-out", PRICE_TO_RECIPIENT, costs.cost_of_approximate(spent, delta), 1, delta, words)
     return Reading((row,), (claim,), order=("Poisson-sampled steps compose adaptively.",), settings={option: spent})
 
 
@@ -151,7 +151,9 @@ def find_dp_sgd_loops(document: PricedDocument, loaders: Sequence[Value], optimi
         return isinstance(owner, CallValue) and not any(value_holds(owner, each) for each in optimizers)
 
     def stepped(each: LoopPass) -> LoopPass:
-        often = each.steps_of(lambda owner: any(o is mine for o in value_candidates(plain_value(owner)) for mine in optimizers))
+        often = each.steps_of(
+            lambda owner: any(o is mine for o in value_candidates(python_plain(owner)) for mine in optimizers)
+        )
         times = each.times if often == 1 else py.lift_over_values("the steps of its loops", operator.mul, each.times, often)
         return replace(each, times=times)
 
@@ -168,7 +170,7 @@ def find_dp_sgd_loops(document: PricedDocument, loaders: Sequence[Value], optimi
 
 def _goes_once(over: Value, loaders: Sequence[Value]) -> bool:
     """Whether a loop over this goes over the loader once, as far as is known."""
-    inner = plain_value(over)
+    inner = python_plain(over)
     if not isinstance(inner, CallValue) or any(inner is each for each in loaders):
         return True
     held = [v for v in (*inner.args, *inner.keywords.values()) if any(value_holds(v, each) for each in loaders)]
@@ -184,7 +186,7 @@ def dp_sgd_epochs(document: PricedDocument, stated: float | None = None, seen: S
         return answers.number(every, "epochs")
     value = next((options[n] for n in ("epochs", "num_epochs", "n_epochs", "nb_epochs") if n in options), None)
     said = stated if stated is not None else answers.number(value, "epochs")
-    lengths = {n for length in document.program.looped if isinstance(n := plain_value(length), int) and n > 1}
+    lengths = {n for length in document.program.looped if isinstance(n := python_plain(length), int) and n > 1}
     return said if said is None or not lengths or said in lengths else None
 
 
@@ -203,7 +205,7 @@ def add_dp_sgd_trainings(made: Sequence[Reading], what: str) -> Reading:
 
 
 def _added(group: Sequence[tuple[CostOfRounds, int]]) -> CostOfRounds:
-    def cost(rounds: int, delta: float) -> AccountantPrice:
+    def cost(rounds: int, delta: float) -> AccountantEpsilon:
         found = [each(times, delta / len(group)) for each, times in group]
         words = f"basic composition of {len(group)} parts: {found[0].theorem}"
         return replace(found[0], epsilon=sum(p.epsilon for p in found), delta=delta, theorem=words)

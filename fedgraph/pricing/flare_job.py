@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from fedgraph.errors import PricingError
 from fedgraph.pricing.catalogue import catalogue_places
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.open_facts import fact_value_text
+from fedgraph.pricing.open_facts import open_fact_text
 from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parsed_mapping
-from fedgraph.pricing.python_values import CallValue, ItemsValue, NameValue, Value, plain_value, value_candidates
+from fedgraph.pricing.python_values import CallValue, ItemsValue, PythonName, Value, python_plain, value_candidates
 
 KNOWN_FLARE_FILTERS = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
 KINDS = {"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF"}
@@ -45,7 +45,7 @@ _Placed = dict[str, dict[tuple[str, ...], tuple[FlareFilter, ...]]]  # site → 
 
 
 @dataclass(frozen=True)
-class FlareSite:
+class FlareJobSite:
     """What one site, or all of them alike, sends."""
 
     name: str  # the site, in words
@@ -58,7 +58,7 @@ class FlareSite:
 class FlareJob:
     """A job, as far as its files say."""
 
-    sites: list[FlareSite] = field(default_factory=list)  # who sends results
+    sites: list[FlareJobSite] = field(default_factory=list)  # who sends results
     rounds: int | None = None  # how many rounds there are; None where that is not said
     aside: list[str] = field(default_factory=list)  # filters that protect nothing that is sent, each with the reason
 
@@ -74,13 +74,13 @@ def read_flare_job(document: PricedDocument) -> FlareJob:
         _scopes(document, job)
     elif document.path.stem == "config_fed_server" or ("workflows" in document.data and "executors" not in document.data):
         job.aside += _of_the_server(document, document.data)
-        job.sites.append(FlareSite("the clients", ()))
+        job.sites.append(FlareJobSite("the clients", ()))
     else:
         job.sites.append(_client(document, "the clients", document.data, job))
     return job
 
 
-def _client(document: PricedDocument, name: str, data: ParsedTable, job: FlareJob) -> FlareSite:
+def _client(document: PricedDocument, name: str, data: ParsedTable, job: FlareJob) -> FlareJobSite:
     chains = []
     for kind, held, filters in _groups(document, data):
         known = [f.name for f in filters if f.name in KNOWN_FLARE_FILTERS]
@@ -95,7 +95,7 @@ def _client(document: PricedDocument, name: str, data: ParsedTable, job: FlareJo
             job.aside += [f"{used} has direction in: it filters what arrives, not what is sent" for used in known]
         else:
             chains.append(FlareChain(named, filters))
-    return FlareSite(name, tuple(chains), *_executors(document, data))
+    return FlareJobSite(name, tuple(chains), *_executors(document, data))
 
 
 def _groups(document: PricedDocument, data: ParsedTable) -> Iterator[tuple[str, ParsedTable, tuple[FlareFilter, ...]]]:
@@ -150,7 +150,7 @@ def _scopes(document: PricedDocument, job: FlareJob) -> None:
         chosen = filters_of_it if document.answers.whether(f"job in scope {name}", question) else ()
     else:
         chosen = private[0][1] if private else ()
-    job.sites.append(FlareSite("the site", (FlareChain(("train",), chosen),) if chosen else ()))
+    job.sites.append(FlareJobSite("the site", (FlareChain(("train",), chosen),) if chosen else ()))
 
 
 def _folder(document: PricedDocument) -> FlareJob:
@@ -209,7 +209,7 @@ def _read_python(document: PricedDocument) -> FlareJob:
     # The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none.
     kinds = set()
     for call in document.calls:
-        value = plain_value(call.get("params_transfer_type"))
+        value = python_plain(call.get("params_transfer_type"))
         if call.reached and ("params_transfer_type" in call.keywords or call.name.endswith(("Recipe", "ScriptRunner"))):
             kinds.add(KINDS.get("FULL" if value is None else _last(value).upper()))
     kind, everywhere = (kinds.pop() if len(kinds) == 1 else None), placed.pop("*", {})
@@ -217,11 +217,11 @@ def _read_python(document: PricedDocument) -> FlareJob:
     for site in named or ["*"]:
         own = placed.get(site, {})
         chains = tuple(FlareChain(t, (*everywhere.get(t, ()), *own.get(t, ()))) for t in {**everywhere, **own})
-        job.sites.append(FlareSite("the clients" if site == "*" else site, chains, (), kind))
+        job.sites.append(FlareJobSite("the clients" if site == "*" else site, chains, (), kind))
     if any(placed.values()) and len(named) == 1:
         count = int(max(_numbers(document, ["n_clients", "num_clients", "min_clients"], "clients in all"), default=1))
-        job.sites += [FlareSite(f"{count - 1} of {count} sites", (), (), kind)] if count > 1 else []
-    given = [held for call in calls for name in ("filter", "obj") for held in value_candidates(plain_value(call.get(name, 0)))]
+        job.sites += [FlareJobSite(f"{count - 1} of {count} sites", (), (), kind)] if count > 1 else []
+    given = [held for call in calls for name in ("filter", "obj") for held in value_candidates(python_plain(call.get(name, 0)))]
     lines = {held.line for held in given if isinstance(held, CallValue)}
     made = [call for call in document.made(*KNOWN_FLARE_FILTERS) if call.line not in lines]
     job.aside += [f"{call.name} (line {call.line}) is made and given to nobody" for call in made]
@@ -230,7 +230,7 @@ def _read_python(document: PricedDocument) -> FlareJob:
 
 def _place(document: PricedDocument, call: CallValue, job: FlareJob, placed: _Placed) -> None:
     """The filter that a call adds, at its sites. Where it adds something else, its sites are known then."""
-    inner = plain_value(call.get("filter" if call.name in _ADDERS else "obj"))
+    inner = python_plain(call.get("filter" if call.name in _ADDERS else "obj"))
     used = inner.name if isinstance(inner, CallValue) else ""
     said = call.get("clients") if call.name in _ADDERS else call.get("target") if call.name == "to" else None
     target = _words(said, ("*",))
@@ -241,10 +241,10 @@ def _place(document: PricedDocument, call: CallValue, job: FlareJob, placed: _Pl
             placed.setdefault(site, {})
         return
     else:
-        said = plain_value(call.get("filter_type"))
+        said = python_plain(call.get("filter_type"))
         word = _last(said)
         if word.upper() not in ("TASK_RESULT", "TASK_DATA"):
-            found = "nothing" if said is None else fact_value_text(said)
+            found = "nothing" if said is None else open_fact_text(said)
             raise document.error_at(call, f"{used}: filter_type is {found}; FLARE needs FilterType.TASK_RESULT or TASK_DATA")
         direction = "out" if word.upper() == "TASK_RESULT" else "in"
         direction = "server" if call.name == "to_server" or target == ("server",) else direction
@@ -264,11 +264,11 @@ def _place(document: PricedDocument, call: CallValue, job: FlareJob, placed: _Pl
 
 def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
     """Names in a list, or one name; undecided ones are taken as a name that nothing else has."""
-    if (inner := plain_value(value)) is None:
+    if (inner := python_plain(value)) is None:
         return default
     if isinstance(inner, (ItemsValue, tuple)) and (not isinstance(inner, ItemsValue) or inner.whole):
-        return tuple(held if isinstance(held := plain_value(v), str) else fact_value_text(v) for v in inner)
-    return (inner if isinstance(inner, str) else fact_value_text(inner),)
+        return tuple(held if isinstance(held := python_plain(v), str) else open_fact_text(v) for v in inner)
+    return (inner if isinstance(inner, str) else open_fact_text(inner),)
 
 
 def _args(document: PricedDocument, call: CallValue) -> ParsedTable:
@@ -279,10 +279,10 @@ def _args(document: PricedDocument, call: CallValue) -> ParsedTable:
         raise document.error_at(call, f"{call.name}: write its options out by name")
     args: ParsedTable = {}
     for name in {**dict(zip(parameters, call.args, strict=False)), **call.keywords, **call.attributes}:
-        held = plain_value(call.held(name))
+        held = python_plain(call.held(name))
         if name == "data_kinds" and held is not None:
             kinds = held if isinstance(held, (ItemsValue, tuple)) else ()
-            args[name] = [_last(plain_value(kind)) for kind in kinds] or ["?"]
+            args[name] = [_last(python_plain(kind)) for kind in kinds] or ["?"]
         elif name not in ("replace", "data_kinds") and held is not None:
             if (number := document.number(call, name)) is None:
                 raise document.error_at(call, f"{call.name}: {name} is not a number in this file; write it out")
@@ -292,7 +292,7 @@ def _args(document: PricedDocument, call: CallValue) -> ParsedTable:
 
 def _last(value: Value) -> str:
     """The last part of a name, or a text."""
-    return value.dotted.rsplit(".", 1)[-1] if isinstance(value, NameValue) else value if isinstance(value, str) else "?"
+    return value.dotted.rsplit(".", 1)[-1] if isinstance(value, PythonName) else value if isinstance(value, str) else "?"
 
 
 def _numbers(document: PricedDocument, names: Sequence[str], asked: str) -> list[float]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.open_facts import fact_value_text
+from fedgraph.pricing.open_facts import open_fact_text
 from fedgraph.pricing.parsers import ParsedTable, ParsedTree, parsed_mapping
-from fedgraph.pricing.python_values import CallValue, FunctionValue, ItemsValue, NameValue, Value, is_plain_value, plain_value
+from fedgraph.pricing.python_values import CallValue, FunctionValue, ItemsValue, PythonName, Value, is_plain_value, python_plain
 
 _COMPONENTS = ("tool", "flwr", "app", "components")
 _STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
@@ -73,7 +73,7 @@ class FlowerApp:
         return int(self.document.ask("rounds", self.rounds, more=more))
 
 
-def assemble_flower_app(document: PricedDocument) -> FlowerApp:
+def read_flower_app(document: PricedDocument) -> FlowerApp:
     """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
     if document.kind == "python":
         return _assembled(document, None, _simulated(document))
@@ -134,7 +134,7 @@ def _simulated(document: PricedDocument) -> int | None:
 
 def _assembled(document: PricedDocument, client: Value, clients: int | None) -> FlowerApp:
     program, strategies = document.program, _strategies(document)
-    apps = [plain_value(client)] if client is not None else [c for c in program.calls if c.name == "ClientApp" and c.reached]
+    apps = [python_plain(client)] if client is not None else [c for c in program.calls if c.name == "ClientApp" and c.reached]
     if client is None and not apps and document.made("start_client", "start_numpy_client", "start_simulation"):
         return FlowerApp(document, strategies, (_Chain("the client", (), frozenset(), True),), clients)
     chains = tuple(chain for app in apps for chain in _chains(document, app)) if apps else None
@@ -149,16 +149,16 @@ def _strategies(document: PricedDocument) -> tuple[tuple[Value, int | None], ...
     for call in document.program.calls:
         if not call.reached or call.own is not None:
             continue
-        if call.name == "start" and isinstance(plain_value(call.owner), (CallValue, values.ChoiceValue)):
+        if call.name == "start" and isinstance(python_plain(call.owner), (CallValue, values.PythonChoice)):
             said, default, line, strategy = call.get("num_rounds"), 3.0, call.line, call.owner
         elif call.name in _STARTERS and call.get("strategy") is not None:
-            config, strategy = plain_value(call.get("config")), call.get("strategy")
+            config, strategy = python_plain(call.get("config")), call.get("strategy")
             own = config if isinstance(config, CallValue) and config.name == "ServerConfig" else None
             said, line, default = (own.get("num_rounds"), own.line, 1.0) if own else (None, call.line, None)
         else:
             continue
         rounds = default if said is None else answers.number(said, "rounds", line)
-        found.append((plain_value(strategy), (int(rounds) if rounds is not None and rounds >= 0 else None), call))
+        found.append((python_plain(strategy), (int(rounds) if rounds is not None and rounds >= 0 else None), call))
     taken = [(strategy, rounds) for strategy, rounds, call in found if answers.taken(call)]
     if (looped := next((call for _, _, call in found if call.repeated), None)) is not None:
         question = f"How often is {looped.name} (line {looped.line}) called by {looped.repeated}?"
@@ -169,24 +169,24 @@ def _strategies(document: PricedDocument) -> tuple[tuple[Value, int | None], ...
 
 def _chains(document: PricedDocument, app: Value) -> list[_Chain]:
     """One chain for each function that answers a training message."""
-    if isinstance(app, values.ChoiceValue):
+    if isinstance(app, values.PythonChoice):
         return [chain for each in app.values for chain in _chains(document, each)]
     if not isinstance(app, CallValue) or app.name != "ClientApp":
-        return [_Chain(f"the client app, {fact_value_text(app)}", (), frozenset(), False)]
+        return [_Chain(f"the client app, {open_fact_text(app)}", (), frozenset(), False)]
     if app.get("client_fn") is not None:
         return [_mods(document, "client_fn", app.get("mods"))]
     first, out = _mods(document, "the client app", app.get("mods")), []
     for call in document.program.calls:
         if call.name == "train" and call.owner is app and call.decorates is not None:
-            action = plain_value(call.get("action")) or "default"
+            action = python_plain(call.get("action")) or "default"
             out.append(first.then(_mods(document, f"train ({action}, line {call.line})", call.get("mods"))))
     return out or [first]
 
 
 def _mods(document: PricedDocument, what: str, value: Value) -> _Chain:
     """The chain of a list of mods. A mod that is there only perhaps is none."""
-    inner = plain_value(value)
-    if isinstance(inner, values.ChoiceValue):
+    inner = python_plain(value)
+    if isinstance(inner, values.PythonChoice):
         each = [_mods(document, what, v) for v in inner.values]
         common = [call for call in each[0].mods if all(any(call is c for c in other.mods) for other in each[1:])]
         names_of_all = frozenset.intersection(*(chain.names for chain in each))
@@ -198,12 +198,12 @@ def _mods(document: PricedDocument, what: str, value: Value) -> _Chain:
     order: list[str | FunctionValue] = []
     whole = inner.whole if isinstance(inner, ItemsValue) else True
     for mod in inner:
-        held = plain_value(mod)
+        held = python_plain(mod)
         if isinstance(held, CallValue):
             calls.append(held)
             called = held.own.member("__call__") if held.own else None
             order.append(called if isinstance(called, FunctionValue) else held.name)
-        elif isinstance(held, NameValue):
+        elif isinstance(held, PythonName):
             names.add(held.dotted.rsplit(".", 1)[-1])
             order.append(held.dotted.rsplit(".", 1)[-1])
         elif isinstance(held, FunctionValue):
@@ -228,7 +228,7 @@ def _wrapped(document: PricedDocument, mod: FunctionValue) -> tuple[list[CallVal
         return [], set()
     calls = [c for c in document.program.calls if len(c.args) == 3]
     inside = [c for c in calls if c.line == handed.lineno and c.path == mod.scope.path]
-    owners = [plain_value(c.owner) for c in inside if c.name == "()"]
+    owners = [python_plain(c.owner) for c in inside if c.name == "()"]
     return [o for o in owners if isinstance(o, CallValue)], {c.name for c in inside if c.name != "()"}
 
 

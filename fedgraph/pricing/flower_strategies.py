@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from fedgraph.pricing.catalogue import catalogue_places
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.flower_app import FlowerApp
-from fedgraph.pricing.open_facts import OpenFactAnswers, fact_value_text
-from fedgraph.pricing.python_values import CallValue, ChoiceValue, ItemsValue, NameValue, Value, plain_value
+from fedgraph.pricing.open_facts import OpenFactAnswers, open_fact_text
+from fedgraph.pricing.python_values import CallValue, ItemsValue, PythonChoice, PythonName, Value, python_plain
 from fedgraph.pricing.readings import PublishedReading
 
 _HEAVIEST = "weight of the heaviest client, in equal shares"
@@ -87,8 +87,8 @@ def _momentum_gain(rate: float, momentum: float) -> float:
 
 def inner_flower_strategy(app: FlowerApp, value: Value) -> _Inner | str:
     """The strategy under the noise, or why nothing is proven of it."""
-    if isinstance(value, ChoiceValue) or not isinstance(value, CallValue):
-        return f"{fact_value_text(value)}, which is not decided: whether it keeps a state is not known"
+    if isinstance(value, PythonChoice) or not isinstance(value, CallValue):
+        return f"{open_fact_text(value)}, which is not decided: whether it keeps a state is not known"
     name, own_sampling = value.name, False
     if value.own is not None:
         foreign, methods = value.own.foreign, value.own.methods()
@@ -168,14 +168,14 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
 
 def flower_strategy_accountant(app: FlowerApp, call: CallValue, noise: float, sampled: float, inner: _Inner) -> _Counted | None:
     """What the strategy's accountant says; None where it has none."""
-    if (made := plain_value(call.held("accountant"))) is None:
+    if (made := python_plain(call.held("accountant"))) is None:
         return None
     document = app.document
     if not isinstance(made, CallValue) or made.name != "RdpAccountant":
-        raise document.error_at(call, f"accountant is {fact_value_text(made)}; allowed: RdpAccountant(PrivacyConfig(…))")
-    config = plain_value(made.get("config"))
+        raise document.error_at(call, f"accountant is {open_fact_text(made)}; allowed: RdpAccountant(PrivacyConfig(…))")
+    config = python_plain(made.get("config"))
     if not isinstance(config, CallValue) or config.name != "PrivacyConfig":
-        raise document.error_at(call, f"RdpAccountant gets {fact_value_text(config)}; allowed: PrivacyConfig(…)")
+        raise document.error_at(call, f"RdpAccountant gets {open_fact_text(config)}; allowed: PrivacyConfig(…)")
     delta = document.need(config, "target_delta", above=0.0, below=1.0)
     people = document.need(config, "population_size", least=sampled)
     relation, method = (_word(document, config, name) for name in ("neighboring_relation", "sampling_method"))
@@ -184,9 +184,9 @@ def flower_strategy_accountant(app: FlowerApp, call: CallValue, noise: float, sa
         needs = "no-amplification with add-or-remove-one"
         message = f"Flower refuses an accountant here; it needs {needs} (found {method}, {relation}), noise and FedAvg"
         raise document.error_at(call, message)
-    listed, orders = plain_value(made.get("orders")), _ORDERS
+    listed, orders = python_plain(made.get("orders")), _ORDERS
     if isinstance(listed, (ItemsValue, tuple)):
-        orders = tuple(float(o) for o in map(plain_value, listed) if isinstance(o, (int, float)))
+        orders = tuple(float(o) for o in map(python_plain, listed) if isinstance(o, (int, float)))
     limit = document.number(config, "max_epsilon")
     rounds = app.rounds if app.rounds is not None else 10**9
     # The most rounds whose ε stays at or below the limit.
@@ -207,11 +207,11 @@ def flower_strategy_accountant(app: FlowerApp, call: CallValue, noise: float, sa
 
 def _word(document: PricedDocument, call: CallValue, name: str) -> str:
     """An option that is a member of an enumeration, or its value."""
-    value = plain_value(call.get(name))
-    said = value if isinstance(value, str) else value.dotted.rsplit(".", 1)[-1] if isinstance(value, NameValue) else "?"
+    value = python_plain(call.get(name))
+    said = value if isinstance(value, str) else value.dotted.rsplit(".", 1)[-1] if isinstance(value, PythonName) else "?"
     found = str(said).lower().replace("_", "-")
     allowed = (*RELATIONS, *RELATIONS.values())
     if found not in allowed:
         words = ", ".join(dict.fromkeys(allowed))
-        raise document.error_at(call, f"{name} is {fact_value_text(value)}; allowed: {words}")
+        raise document.error_at(call, f"{name} is {open_fact_text(value)}; allowed: {words}")
     return found

@@ -22,7 +22,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.parsers import ParsedTree, parse_fact_name, parse_scalar
 from fedgraph.pricing.python_program import PythonProgram
-from fedgraph.pricing.python_values import CallValue, ChoiceValue, UnresolvedValue, Value, is_plain_value, plain_value
+from fedgraph.pricing.python_values import CallValue, PythonChoice, UnresolvedValue, Value, is_plain_value, python_plain
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ _PLAUSIBLE: Mapping[str, tuple[float, ...]] = {  # of numbers that a program doe
 _FILES = (".yaml", ".yml", ".json", ".toml")
 
 
-class Facts(Protocol):
+class OpenFacts(Protocol):
     """A file as data."""
 
     @property
@@ -128,10 +128,10 @@ class OpenFactAnswers:
 
     def number(self, value: Value, name: str, line: int = 0) -> float | None:
         """A finite number, None where there is none. What is not decided is asked, with the candidates."""
-        self.notes |= dict.fromkeys(values.value_notes(value))
-        inner = plain_value(value)
-        if isinstance(inner, ChoiceValue):
-            found = [plain_value(v) for v in inner.values]
+        self.notes |= dict.fromkeys(values.python_value_notes(value))
+        inner = python_plain(value)
+        if isinstance(inner, PythonChoice):
+            found = [python_plain(v) for v in inner.values]
             numbers = sorted({float(v) for v in found if isinstance(v, (int, float)) and not isinstance(v, bool)})
             before = self.open.get(name)
             named = name if before is None or before.values == tuple(numbers) else f"{name} of line {line}"
@@ -145,33 +145,33 @@ class OpenFactAnswers:
         if inner is None or is_plain_value(inner):
             return None
         if (answer := self.known(name)) is None and (plausible := _PLAUSIBLE.get(parse_fact_name(name))):
-            question = f"Which value has {name}? The file says {fact_value_text(inner)}{_at(line)}, which it does not decide."
+            question = f"Which value has {name}? The file says {open_fact_text(inner)}{_at(line)}, which it does not decide."
             return self.ask(name, question, plausible)
         return answer
 
     def flag(self, value: Value, name: str, default: bool, line: int, worst: bool) -> bool:
         """True or false; an undecided one is asked and taken as ``worst``."""
-        self.notes |= dict.fromkeys(values.value_notes(value))
-        if (inner := plain_value(value)) is None:
+        self.notes |= dict.fromkeys(values.python_value_notes(value))
+        if (inner := python_plain(value)) is None:
             return default
         if (decided := values.value_truth(inner)) is not None:
             return decided
-        return self.whether(name, f"Is {name} on{_at(line)}? The file says {fact_value_text(inner)}.", worst)
+        return self.whether(name, f"Is {name} on{_at(line)}? The file says {open_fact_text(inner)}.", worst)
 
 
 def _at(line: int) -> str:
     return f" (line {line})" if line else ""
 
 
-def fact_value_text(value: Value) -> str:
+def open_fact_text(value: Value) -> str:
     """A value as it stands in the file, in backquotes, at most 60 characters long."""
-    inner = plain_value(value)
+    inner = python_plain(value)
     if isinstance(inner, UnresolvedValue):
         found = inner.text
     elif isinstance(inner, values.MethodValue):
         found = ast.unparse(inner.node)
-    elif isinstance(inner, ChoiceValue):
-        found = " or ".join(fact_value_text(v) for v in inner.values)
+    elif isinstance(inner, PythonChoice):
+        found = " or ".join(open_fact_text(v) for v in inner.values)
     elif isinstance(inner, CallValue):
         found = f"{inner.dotted}(…)"
     else:
@@ -180,7 +180,7 @@ def fact_value_text(value: Value) -> str:
     return f"`{short[:57]}…`" if len(short) > 60 else f"`{short}`"
 
 
-def parse_open_facts(facts: list[str], read: Callable[[Path], Facts]) -> dict[str, float]:
+def parse_open_facts(facts: list[str], read: Callable[[Path], OpenFacts]) -> dict[str, float]:
     """Answers of a command line.
 
     Args:

@@ -245,7 +245,7 @@ def parse_python_line(path: Path, body: str) -> list[str]:
         raise PricingError(f"{path}:1: not a command line: {error}") from None
 
 
-def parse_command_line(words: list[str]) -> dict[str, ParsedTree]:
+def parse_priced_command(words: list[str]) -> dict[str, ParsedTree]:
     """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
     out: dict[str, ParsedTree] = {}
     for word, after in itertools.zip_longest(words, words[1:], fillvalue="--end"):

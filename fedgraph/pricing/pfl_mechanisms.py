@@ -17,9 +17,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from fedgraph.pricing import costs, readings
 from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_WITH_MODELS, PublishedReading, Reading, ReadingRow, ReadingSetting
+from fedgraph.pricing.readings import PRICE_TO_SERVER, PRICE_WITH_MODELS, PublishedReading, Reading, ReadingRow, ReadingSetting
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.accounting.accountant import AccountantPrice, price
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
 from fedgraph.privacy.events import Composed, Gaussian, Laplace
 from fedgraph.privacy.fields import ArrayField
 
@@ -237,9 +237,9 @@ def _banded_rows(found: BandedPflSensitivity, std: float, rate: float, times: in
             f"noise std = {std:.4g}·clip before C⁻¹; a user in at most {most:,} of {times:,} rounds, {gap:,} apart, moves "
             f"it by {found.apart(times):.4g}·{'2·' if replaced else ''}clip ({proof}; the paper's: {math.sqrt(most):.4g})"
         )
-        rows.append(ReadingRow("user", relation, SEEN_WITH_MODELS, _moved(found.apart, std, replaced), times, delta, why))
+        rows.append(ReadingRow("user", relation, PRICE_WITH_MODELS, _moved(found.apart, std, replaced), times, delta, why))
     why = f"if a user may be sampled in every round: moved by {found.always(times):.4g}·clip"
-    rows.append(ReadingRow("user", "zero-out", SEEN_WITH_MODELS, _moved(found.always, std, False), times, delta, why))
+    rows.append(ReadingRow("user", "zero-out", PRICE_WITH_MODELS, _moved(found.always, std, False), times, delta, why))
     inside = min(1.0, gap * rate)
     why = (
         f"if users are cut into {gap:,} groups and round t samples group t mod {gap:,} by secret coins, at rate "
@@ -247,15 +247,15 @@ def _banded_rows(found: BandedPflSensitivity, std: float, rate: float, times: in
         f"norm, {found.once():.4g}; or none)"
     )
 
-    def grouped(rounds: int, at: float) -> AccountantPrice:
+    def grouped(rounds: int, at: float) -> AccountantEpsilon:
         amplified = costs.cost_of_poisson(std / found.once(), inside)(math.ceil(rounds / gap), at)
         return min(amplified, _moved(found.apart, std, False)(rounds, at), key=lambda p: p.epsilon)
 
-    return [*rows, ReadingRow("user", "zero-out", SEEN_WITH_MODELS, grouped, times, delta, why)]
+    return [*rows, ReadingRow("user", "zero-out", PRICE_WITH_MODELS, grouped, times, delta, why)]
 
 
 def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> CostOfRounds:
-    def cost(rounds: int, delta: float) -> AccountantPrice:
+    def cost(rounds: int, delta: float) -> AccountantEpsilon:
         if rounds == 0:
             return price(Composed(()), delta)
         return price(Gaussian(std / (sensitivity(rounds) * (2 if replaced else 1))), delta)
@@ -287,7 +287,7 @@ def joint_pfl_mechanism(document: PricedDocument, said: PflMechanism, parts: Seq
             events = tuple((Gaussian if p.kind == "gaussian" else Laplace)(p.noise * half) for p in parts)
             cost = costs.cost_of_events(Composed(events))
             why = f"{len(parts)} parts of one cohort, Laplace among them: composed, without amplification by sampling"
-        rows.append(ReadingRow("user", relation, SEEN_WITH_MODELS, cost, times, delta, why))
+        rows.append(ReadingRow("user", relation, PRICE_WITH_MODELS, cost, times, delta, why))
     order = f"{ORDER} One draw of the cohort serves all parts, so that they are amplified together and not one by one."
     settings = {f"noise_parameters[{i}]": p.noise * louder for i, p in enumerate(parts)}
     return replace(_reading(said, rows, order=order), settings=settings)
@@ -302,10 +302,10 @@ def local_pfl_mechanism(document: PricedDocument, kind: str, said: PflMechanism,
     else:
         std = calibrate.calibrate_noise(Gaussian, epsilon, delta) * louder
         cost, why = partial(costs.cost_of_gaussian, std), f"local noise of std {std:.4g}·clip, in every round"
-    return _both(cost, times, delta, why, SEEN_BY_SERVER)
+    return _both(cost, times, delta, why, PRICE_TO_SERVER)
 
 
-def _both(cost: _Cost, times: int, delta: float, why: str, viewer: str = SEEN_WITH_MODELS) -> list[ReadingRow]:
+def _both(cost: _Cost, times: int, delta: float, why: str, viewer: str = PRICE_WITH_MODELS) -> list[ReadingRow]:
     """Zero-out and replace. cost: whether a user is replaced → what rounds cost then."""
     return [ReadingRow("user", relation, viewer, cost(replaced), times, delta, why) for relation, replaced in RELATIONS]
 

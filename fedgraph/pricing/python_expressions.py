@@ -8,7 +8,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_objects import PythonObjects
 from fedgraph.pricing.python_state import PlainFunction
-from fedgraph.pricing.python_values import FunctionValue, ScopeValue, TableValue, UnresolvedValue, Value, plain_value
+from fedgraph.pricing.python_values import FunctionValue, ScopeValue, TableValue, UnresolvedValue, Value, python_plain
 
 _MOST_STEPS = 400_000
 
@@ -46,18 +46,18 @@ class PythonExpressions(PythonObjects):
             case ast.Name(id="__name__"):
                 return "__main__"
             case ast.Name(id=name):
-                return py.NameValue(name) if (home := scope.home(name)) is None else home.local[name]
+                return py.PythonName(name) if (home := scope.home(name)) is None else home.local[name]
             case ast.Attribute(value=owner, attr=name):
                 return self.attribute(self.value(owner, scope), name, node)
             case ast.Subscript(value=owner, slice=key):
-                return self.item(plain_value(self.value(owner, scope)), plain_value(self.value(key, scope)), node)
+                return self.item(python_plain(self.value(owner, scope)), python_plain(self.value(key, scope)), node)
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
                 return self._list(parts, scope)
             case ast.Dict():
                 return self._dict(node, scope)
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 inner = self.value(part, scope)
-                decided, said = py.value_truth(inner), py.value_notes(inner)
+                decided, said = py.value_truth(inner), py.python_value_notes(inner)
                 return UnresolvedValue(node) if decided is None else py.assume_value(not decided, said)
             case ast.UnaryOp(op=sign, operand=part):
                 return py.lift_over_values(node, _OPERATORS[type(sign)], self.value(part, scope))
@@ -97,7 +97,7 @@ class PythonExpressions(PythonObjects):
         for part in parts:
             if isinstance(part, ast.Starred):
                 inner = self.value(part.value, scope)
-                held = plain_value(inner)
+                held = python_plain(inner)
                 out.extend(held if isinstance(held, (py.ItemsValue, tuple)) else ())
                 out.whole = out.whole and not isinstance(held, TableValue) and py.value_elements(inner) is not None
             else:
@@ -107,7 +107,7 @@ class PythonExpressions(PythonObjects):
     def _dict(self, node: ast.Dict, scope: ScopeValue) -> TableValue:
         out = TableValue(born=self.stack)
         for key, value in zip(node.keys, node.values, strict=True):
-            held, name = self.value(value, scope), plain_value(self.value(key, scope)) if key else None
+            held, name = self.value(value, scope), python_plain(self.value(key, scope)) if key else None
             if key is None and isinstance(held, TableValue):
                 out.update(held)
                 out.whole = out.whole and held.whole
@@ -137,7 +137,7 @@ class PythonExpressions(PythonObjects):
         said: tuple[str, ...] = ()
         for index, part in enumerate(node.values, 1):
             found = self.value(part, scope)
-            said += py.value_notes(found)
+            said += py.python_value_notes(found)
             decided = py.value_truth(found)
             if decided is isinstance(node.op, ast.Or) or index == len(node.values):
                 break
@@ -145,7 +145,7 @@ class PythonExpressions(PythonObjects):
                 for rest in node.values[index:]:
                     self.value(rest, scope)
                 return UnresolvedValue(node)
-        return py.assume_value(plain_value(found), said) if said else found
+        return py.assume_value(python_plain(found), said) if said else found
 
     def _compare(self, node: ast.Compare, scope: ScopeValue) -> Value:
         left, right = self.value(node.left, scope), self.value(node.comparators[0], scope)
@@ -153,17 +153,17 @@ class PythonExpressions(PythonObjects):
         if len(node.ops) > 1:
             return UnresolvedValue(node)
         if kind in (ast.Is, ast.IsNot) and (left is None or right is None):
-            other = plain_value(right if left is None else left)
+            other = python_plain(right if left is None else left)
             if isinstance(other, py.PartValue):
                 return UnresolvedValue(node)
             if isinstance(other, py.CallValue | FunctionValue | py.ClassValue | py.ItemsValue | TableValue | py.ParserValue):
                 return kind is ast.IsNot
         if kind in (ast.In, ast.NotIn):
-            inner = plain_value(right)
+            inner = python_plain(right)
             known = py.value_elements(inner) if isinstance(inner, (py.ItemsValue, TableValue)) else None
-            if known is None or not all(py.is_plain_value(plain_value(v)) for v in (left, *known)):
+            if known is None or not all(py.is_plain_value(python_plain(v)) for v in (left, *known)):
                 return UnresolvedValue(node)
-            inside = any(plain_value(left) == plain_value(v) for v in known)
+            inside = any(python_plain(left) == python_plain(v) for v in known)
             return py.lift_over_values(node, lambda v: inside == (kind is ast.In), left)
         return py.lift_over_values(node, _OPERATORS[kind], left, right) if kind in _OPERATORS else UnresolvedValue(node)
 
@@ -171,7 +171,7 @@ class PythonExpressions(PythonObjects):
         test = self.value(node.test, scope)
         if (decided := py.value_truth(test)) is not None:
             found = self.value(node.body if decided else node.orelse, scope)
-            return py.assume_value(found, py.value_notes(test)) if py.is_plain_value(plain_value(found)) else found
+            return py.assume_value(found, py.python_value_notes(test)) if py.is_plain_value(python_plain(found)) else found
         with self.under("branch", f"`{ast.unparse(node.test)}` (line {node.lineno})"):
             return py.join_values(self.value(node.body, scope), self.value(node.orelse, scope))
 
@@ -209,7 +209,7 @@ class PythonExpressions(PythonObjects):
             keywords |= {"**": UnresolvedValue(part)} if known is None else {}
         for keyword in node.keywords:
             inner = self.value(keyword.value, scope)
-            match plain_value(inner):
+            match python_plain(inner):
                 case _ if keyword.arg:
                     keywords[keyword.arg] = inner
                 case TableValue(whole=True) as held:

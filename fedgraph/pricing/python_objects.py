@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_state import PURE_FUNCTIONS, AttributesView, PlainFunction, PythonState
-from fedgraph.pricing.python_values import CallValue, FunctionValue, TableValue, UnresolvedValue, Value, plain_value
+from fedgraph.pricing.python_state import PURE_FUNCTIONS, PlainFunction, PythonAttributesView, PythonState
+from fedgraph.pricing.python_values import CallValue, FunctionValue, TableValue, UnresolvedValue, Value, python_plain
 
 _LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
 _TEXT: Mapping[str, PlainFunction] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
@@ -42,19 +42,19 @@ class PythonObjects(PythonState):
         raise NotImplementedError
 
     def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
-        match plain_value(owner):
-            case py.ChoiceValue(values=several):
+        match python_plain(owner):
+            case py.PythonChoice(values=several):
                 found = [self.attribute(v, name, node) for v in several]
-                return found[0] if all(py.same_value(found[0], f) for f in found[1:]) else py.ChoiceValue(tuple(found))
-            case py.NameValue(dotted=dotted) if dotted.rsplit(".", 1)[-1] == "FLAGS":
+                return found[0] if all(py.same_value(found[0], f) for f in found[1:]) else py.PythonChoice(tuple(found))
+            case py.PythonName(dotted=dotted) if dotted.rsplit(".", 1)[-1] == "FLAGS":
                 method = py.MethodValue(self.flags, name, node) if name == "set_default" else UnresolvedValue(node)
                 return self.flags.get(name, method)
-            case py.NameValue(dotted=dotted):
-                return _CONSTANTS.get(f"{dotted}.{name}", py.NameValue(f"{dotted}.{name}"))
+            case py.PythonName(dotted=dotted):
+                return _CONSTANTS.get(f"{dotted}.{name}", py.PythonName(f"{dotted}.{name}"))
             case py.ScopeValue(local=local):
                 return local.get(name, UnresolvedValue(node))
             case inner if name == "__dict__":
-                return AttributesView(inner)
+                return PythonAttributesView(inner)
             case TableValue() as held if name in held or name not in _HELD:
                 return held[name] if name in held else py.MethodValue(held, name, node)
             case (CallValue() | py.PartValue()) as held if name in held.attributes:
@@ -79,28 +79,28 @@ class PythonObjects(PythonState):
     def item(self, owner: Value, key: Value, node: ast.AST) -> Value:
         if isinstance(owner, TableValue) and isinstance(key, str) and key in owner:
             return owner[key]
-        if isinstance(owner, py.NameValue) and owner.dotted == "sys.modules" and key == "__main__":
+        if isinstance(owner, py.PythonName) and owner.dotted == "sys.modules" and key == "__main__":
             return self.main
         known = py.value_elements(owner) if isinstance(owner, (py.ItemsValue, tuple)) else None
         if known is not None and isinstance(key, int) and -len(known) <= key < len(known):
             return known[key]
         if isinstance(owner, CallValue) and isinstance(key, int) and owner.own is None:
             return owner.part(key)
-        outside = isinstance(owner, py.MethodValue) or (isinstance(owner, py.NameValue) and owner.dotted.endswith("environ"))
+        outside = isinstance(owner, py.MethodValue) or (isinstance(owner, py.PythonName) and owner.dotted.endswith("environ"))
         return UnresolvedValue(node, key if not outside and isinstance(key, str) else None)
 
     def call(self, called: Value, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
         """The result of a call."""
-        name, dotted, owner = "?", "?", plain_value(called)
+        name, dotted, owner = "?", "?", python_plain(called)
         match owner:
-            case py.ChoiceValue(values=several):
+            case py.PythonChoice(values=several):
                 with self.under("branch", f"which of several is called at line {node.lineno}"):
-                    return py.ChoiceValue(tuple(self.call(each, args, keywords, node, scope) for each in several))
+                    return py.PythonChoice(tuple(self.call(each, args, keywords, node, scope) for each in several))
             case FunctionValue():
                 return self.enter(owner, args, keywords, node)
             case py.ClassValue():
                 return self.make(owner, args, keywords, node, scope)
-            case py.NameValue(dotted=imported):
+            case py.PythonName(dotted=imported):
                 return self._imported(imported, args, keywords, node, scope)
             case py.MethodValue(owner=inner, name=name, node=asked):
                 found = self._method(inner, name, args, keywords, node)
@@ -117,7 +117,7 @@ class PythonObjects(PythonState):
         call.reached, call.function = self.reached, scope.holds
         self.calls.append(call)
         if call.dotted.endswith(_PATCHES) and call.args:
-            parts = [v.dotted if isinstance(v, py.NameValue) else str(v) for v in map(plain_value, call.args[:2])]
+            parts = [v.dotted if isinstance(v, py.PythonName) else str(v) for v in map(python_plain, call.args[:2])]
             self.replaced.setdefault(".".join(parts), call.line)
         if call.name in _STARTS:
             self._start(call, node)
@@ -129,14 +129,14 @@ class PythonObjects(PythonState):
     def _start(self, call: CallValue, node: ast.expr) -> None:
         """A function that runs in processes of its own, with the arguments that it gets there."""
         named, place, third = _STARTS[call.name]
-        function, given = plain_value(call.get(named, place)), py.value_elements(call.get("args", third) or ())
+        function, given = python_plain(call.get(named, place)), py.value_elements(call.get("args", third) or ())
         if isinstance(function, FunctionValue):
             rank = (UnresolvedValue("the rank of a process"),) if named == "fn" else ()
             self.enter(function, (*rank, *(given or ())), {} if given is not None else {"**": UnresolvedValue(node)}, node)
 
     def escape(self, value: Value) -> None:
         """Somebody else gets it: a function may be called from outside."""
-        for each in py.value_candidates(plain_value(value)):
+        for each in py.value_candidates(python_plain(value)):
             if isinstance(each, FunctionValue):
                 self.waiting.append(each)
             for inner in each if isinstance(each, py.ItemsValue) else ():
@@ -144,7 +144,7 @@ class PythonObjects(PythonState):
 
     def _imported(self, dotted: str, args: py.Args, keywords: py.Keywords, node: ast.expr, scope: py.ScopeValue) -> Value:
         made = CallValue(dotted.rsplit(".", 1)[-1], dotted, args, keywords)
-        name, first, default = made.name, plain_value(args[0]) if args else None, made.get("default", 1)
+        name, first, default = made.name, python_plain(args[0]) if args else None, made.get("default", 1)
         known = py.value_elements(first) if args else None
         if dotted in PURE_FUNCTIONS and not keywords and args:
             inner = [a for v in args for a in (py.value_elements(v) or [v])] if dotted in ("max", "min") else list(args)
@@ -159,7 +159,7 @@ class PythonObjects(PythonState):
             numbers = [v for v in known if isinstance(v, (int, float))]
             plainly = not keywords and len(numbers) == len(known)
             return py.ItemsValue(sorted(numbers) if plainly else [functools.reduce(py.join_values, known)] * len(known))
-        tables = [each for a in args if isinstance(each := plain_value(a), TableValue)]
+        tables = [each for a in args if isinstance(each := python_plain(a), TableValue)]
         if name in _TABLES and "**" not in keywords and len(tables) == len(args):
             held = {k: v for each in tables for k, v in each.items()} | keywords
             return TableValue(held, self.stack, all(each.whole for each in tables))
@@ -185,7 +185,7 @@ class PythonObjects(PythonState):
             self.set_attribute(args[0], args[1] if isinstance(args[1], str) else "?", args[2], node)
             return None
         if dotted in ("vars", "locals", "globals"):
-            return AttributesView(first if args else scope.module if dotted == "globals" else scope)
+            return PythonAttributesView(first if args else scope.module if dotted == "globals" else scope)
         if dotted == "exec" and args:
             return self.execute(first, node, scope)
         if dotted == "getattr" and len(args) >= 2 and isinstance(args[1], str):
@@ -198,10 +198,10 @@ class PythonObjects(PythonState):
 
     def _range(self, args: py.Args) -> tuple[Value, ...] | None:
         """The numbers of a short range; the length of a longer one is kept."""
-        whole = [e for a in args if isinstance(e := plain_value(a), int)]
+        whole = [e for a in args if isinstance(e := python_plain(a), int)]
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
             return None
-        length, said = len(range(*whole)), py.value_notes(py.ChoiceValue(args))
+        length, said = len(range(*whole)), py.python_value_notes(py.PythonChoice(args))
         self.lengths.append(py.assume_value(length, said))
         return tuple(py.assume_value(i, said) for i in range(*whole)) if length <= 16 else None
 
@@ -209,21 +209,21 @@ class PythonObjects(PythonState):
         """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
         if isinstance(owner, py.ParserValue):
             return self.parser(owner, name, args, keywords, node)
-        if isinstance(owner, py.NameValue) and owner.dotted == "sys.argv":
+        if isinstance(owner, py.PythonName) and owner.dotted == "sys.argv":
             self.argv = True
-        if owner is self.flags and name == "set_default" and len(args) == 2 and isinstance(key := plain_value(args[0]), str):
+        if owner is self.flags and name == "set_default" and len(args) == 2 and isinstance(key := python_plain(args[0]), str):
             self.set_name(self.flags, key, args[1], ())
             return None
         if name == "__setattr__" and len(args) == 2:
             self.set_attribute(owner, args[0] if isinstance(args[0], str) else "?", args[1], node)
             return None
-        if isinstance(owner, AttributesView) and name == "update":
-            given = TableValue(keywords) if not args else plain_value(args[0])
+        if isinstance(owner, PythonAttributesView) and name == "update":
+            given = TableValue(keywords) if not args else python_plain(args[0])
             known = given if isinstance(given, TableValue) and given.whole else {"?": UnresolvedValue(node)}
             for key, value in known.items():
                 self.set_attribute(owner.owner, key, value, node)
             return None
-        if name == "get" and args and isinstance(key := plain_value(args[0]), str):
+        if name == "get" and args and isinstance(key := python_plain(args[0]), str):
             if isinstance(owner, TableValue):
                 default = args[1] if len(args) > 1 else keywords.get("default")
                 return owner.get(key, default if owner.whole else UnresolvedValue(node, key))
@@ -232,12 +232,12 @@ class PythonObjects(PythonState):
             return self._table_method(owner, name, args, keywords, node)
         if isinstance(owner, py.ItemsValue):
             return self._list_method(owner, name, args, node)
-        if isinstance(plain_value(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
+        if isinstance(python_plain(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
             return py.lift_over_values(node, _TEXT[name], owner) if name in _TEXT and not args else UnresolvedValue(node)
         return NotImplemented
 
     def _table_method(self, owner: TableValue, name: str, args: py.Args, keywords: py.Keywords, node: ast.expr) -> Value:
-        first = plain_value(args[0]) if args else None
+        first = python_plain(args[0]) if args else None
         if name in ("items", "keys", "values") and owner.whole:
             pairs: list[Value] = [py.ItemsValue((k, v)) for k, v in owner.items()]
             return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())

@@ -1,6 +1,6 @@
 """Python files followed as a program, and never run: an abstract interpreter over ``ast``.
 
-Assignments are made in order, branches that cannot be decided are both taken and joined (``ChoiceValue``), short loops over
+Assignments are made in order, branches that cannot be decided are both taken and joined (``PythonChoice``), short loops over
 known values are unrolled, other loops are gone through until nothing changes any more, functions and classes of the program are
 entered, and its own modules are followed as far as they stand below the same folder. What a command line or the environment may
 change keeps its default, with a note (``AssumedValue``). A function that nothing calls is looked at last, and its calls say so.
@@ -124,7 +124,7 @@ class PythonProgram(PythonStatements):
             self.names.add(alias.name)
             path, head = self._file(alias.name, 0, scope), alias.name.partition(".")[0]
             whole = bool(alias.asname) or head == alias.name
-            found = self.imported(path) if path and whole else py.NameValue(alias.name if alias.asname else head)
+            found = self.imported(path) if path and whole else py.PythonName(alias.name if alias.asname else head)
             scope.local[alias.asname or head] = found
         return None
 
@@ -135,7 +135,7 @@ class PythonProgram(PythonStatements):
             dotted = f"{node.module or ''}.{alias.name}".lstrip(".")
             self.names.add(dotted)
             inside = self._file(f"{node.module or ''}.{alias.name}", node.level, scope)
-            found: Value = UnresolvedValue(dotted) if home else py.NameValue(dotted)
+            found: Value = UnresolvedValue(dotted) if home else py.PythonName(dotted)
             if alias.name == "*":
                 scope.local.update(home.local if home else {})
                 continue

@@ -14,7 +14,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import parsers
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.parsers import parse_fact_name
-from fedgraph.pricing.python_values import CallValue, TableValue, UnresolvedValue, Value, plain_value
+from fedgraph.pricing.python_values import CallValue, TableValue, UnresolvedValue, Value, python_plain
 
 PlainFunction: TypeAlias = Callable[..., Value]
 _ROOTS = (math.sqrt, math.log, math.exp, math.ceil, math.floor)
@@ -27,7 +27,7 @@ PURE_FUNCTIONS: Mapping[str, PlainFunction] = {
 
 
 @dataclass(frozen=True, eq=False)
-class AttributesView:
+class PythonAttributesView:
     """The attributes of an object as a dictionary (``vars``, ``__dict__``)."""
 
     owner: Value
@@ -111,11 +111,11 @@ class PythonState:
         held[key] = self.weak(held.get(key), value, key not in held, born, key)
 
     def set_attribute(self, owner: Value, name: str, value: Value, node: ast.AST) -> None:
-        for each in py.value_candidates(plain_value(owner)):
+        for each in py.value_candidates(python_plain(owner)):
             match each:
-                case py.NameValue(dotted="sys") if name == "argv":
+                case py.PythonName(dotted="sys") if name == "argv":
                     self.argv = True
-                case py.NameValue(dotted=dotted) if dotted.endswith("FLAGS"):
+                case py.PythonName(dotted=dotted) if dotted.endswith("FLAGS"):
                     self.set_name(self.flags, name, value, ())
                 case TableValue():
                     self.set_name(each, name, value, each.born)
@@ -125,7 +125,7 @@ class PythonState:
                     before = each.attributes.get(name, UnresolvedValue(f"{name} before line {_line_of(node)}"))
                     each.attributes[name] = self.weak(before, value, False, each.born, name)
                     each.set_at[name] = _line_of(node)
-                case py.NameValue(dotted=dotted) if not py.is_plain_value(plain_value(value)):
+                case py.PythonName(dotted=dotted) if not py.is_plain_value(python_plain(value)):
                     self.replaced.setdefault(f"{dotted}.{name}", _line_of(node))
                 case py.ScopeValue():
                     self.set_name(each.local, name, value, each.born)
@@ -137,18 +137,18 @@ class PythonState:
         if (key := parse_fact_name(name)) in self.given:
             self.used.add(key)
             return self.given[key]
-        if isinstance(plain_value(default), UnresolvedValue):
+        if isinstance(python_plain(default), UnresolvedValue):
             return default
-        return py.AssumedValue(default, (f"{said} = {plain_value(default)!r}, its default (line {_line_of(node)})",))
+        return py.AssumedValue(default, (f"{said} = {python_plain(default)!r}, its default (line {_line_of(node)})",))
 
     def loaded(self, source: Value) -> Value:
         """The data of a YAML, JSON, TOML or HOCON file, as ``open`` or ``Path`` names it; else ``NotImplemented``."""
-        inner = plain_value(source)
+        inner = python_plain(source)
         for _ in range(4):
             if isinstance(inner, CallValue) and inner.name in ("open", "read", "read_text"):
-                inner = plain_value(inner.get("file", 0) if inner.owner is None else inner.owner)
+                inner = python_plain(inner.get("file", 0) if inner.owner is None else inner.owner)
             elif isinstance(inner, CallValue) and inner.name == "Path":
-                inner = plain_value(inner.get("path", 0))
+                inner = python_plain(inner.get("path", 0))
         path = self.root / inner if isinstance(inner, str) and len(inner) < 500 and "\0" not in inner else self.root
         with suppress(PricingError):
             if path.suffix in parsers.PARSED_SUFFIXES and self.holds(path):
@@ -169,12 +169,12 @@ class PythonState:
             defaults = self.argument(args, keywords, node)
         elif name in ("parse_args", "parse_known_args"):
             parsed = TableValue(parser.options, self.stack)
-            for held in map(plain_value, (*args, *keywords.values())):  # words or a namespace in place of the command line
-                words = [plain_value(v) for v in py.value_elements(held) or ()]
+            for held in map(python_plain, (*args, *keywords.values())):  # words or a namespace in place of the command line
+                words = [python_plain(v) for v in py.value_elements(held) or ()]
                 if isinstance(held, TableValue) and held.whole:
                     parsed |= held
                 elif py.value_elements(held) is not None and all(isinstance(word, str) for word in words):
-                    parsed |= parsers.parse_command_line([str(word) for word in words])
+                    parsed |= parsers.parse_priced_command([str(word) for word in words])
                 elif held is not None:
                     self.argv = True
             options = TableValue({name: UnresolvedValue(node, name) for name in parsed}) if self.argv else parsed
@@ -188,15 +188,15 @@ class PythonState:
 
     def argument(self, args: py.Args, keywords: py.Keywords, node: ast.AST) -> dict[str, Value]:
         """An option of a parser, and its default."""
-        flags = [flag for a in args if isinstance(flag := plain_value(a), str)]
+        flags = [flag for a in args if isinstance(flag := python_plain(a), str)]
         long = [flag for flag in flags if flag.startswith("--")] or flags
-        named = plain_value(keywords.get("dest")) or (long[0].lstrip("-").replace("-", "_") if long else None)
+        named = python_plain(keywords.get("dest")) or (long[0].lstrip("-").replace("-", "_") if long else None)
         if not isinstance(named, str):
             return {}
-        action, kind = plain_value(keywords.get("action")), keywords.get("type")
+        action, kind = python_plain(keywords.get("action")), keywords.get("type")
         default = keywords.get("default", {"store_true": False, "store_false": True}.get(str(action)))
         needed = py.value_truth(keywords.get("required")) is True or (bool(long) and not long[0].startswith("-"))
-        if isinstance(kind, py.NameValue) and kind.dotted in PURE_FUNCTIONS and isinstance(plain_value(default), str):
+        if isinstance(kind, py.PythonName) and kind.dotted in PURE_FUNCTIONS and isinstance(python_plain(default), str):
             default = py.lift_over_values(node, PURE_FUNCTIONS[kind.dotted], default)
         default = UnresolvedValue(f"--{named}, which has no default") if needed and default is None else default
         return {named: self.assumed(named, default, f"--{named.replace('_', '-')}", node)}

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_expressions import PythonExpressions
-from fedgraph.pricing.python_state import AttributesView, LoopPass
-from fedgraph.pricing.python_values import ScopeValue, TableValue, UnresolvedValue, Value, plain_value, value_truth
+from fedgraph.pricing.python_state import LoopPass, PythonAttributesView
+from fedgraph.pricing.python_values import ScopeValue, TableValue, UnresolvedValue, Value, python_plain, value_truth
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
-STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
+MOST_PYTHON_STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
 _LEAVES: Mapping[type[ast.stmt], str] = {ast.Raise: ABORTED, ast.Break: LEFT, ast.Continue: LEFT}
 _EXITS = ("sys.exit", "exit", "quit", "os._exit", "os.abort")
 
@@ -56,7 +56,7 @@ class PythonStatements(PythonExpressions):
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._define(node, scope)
             case ast.ClassDef():
-                bases = tuple(plain_value(self.value(base, scope)) for base in node.bases)
+                bases = tuple(python_plain(self.value(base, scope)) for base in node.bases)
                 inner = ScopeValue(scope.path, scope, f"class {node.name}", born=self.stack)
                 self.block(node.body, inner)
                 scope.local[node.name] = made = py.ClassValue(node, inner, bases)
@@ -75,7 +75,7 @@ class PythonStatements(PythonExpressions):
             case ast.If(test=test, body=body, orelse=otherwise):
                 found = self.value(test, scope)
                 if (decided := value_truth(found)) is not None:
-                    self.skipped |= dict.fromkeys(py.value_notes(found))
+                    self.skipped |= dict.fromkeys(py.python_value_notes(found))
                     return self.block(body if decided else otherwise, scope)
                 words = f"`{ast.unparse(test)}` (line {node.lineno})"
                 return self.branches([(words, body), (f"not {words}", otherwise)], scope)
@@ -106,11 +106,11 @@ class PythonStatements(PythonExpressions):
             case ast.Attribute(value=owner, attr=name):
                 self.set_attribute(self.value(owner, scope), name, value, target)
             case ast.Subscript(value=owner, slice=index):
-                held, key = plain_value(self.value(owner, scope)), plain_value(self.value(index, scope))
+                held, key = python_plain(self.value(owner, scope)), python_plain(self.value(index, scope))
                 for each in py.value_candidates(held):
-                    if isinstance(each, AttributesView):
+                    if isinstance(each, PythonAttributesView):
                         self.set_attribute(each.owner, key if isinstance(key, str) else "?", value, target)
-                    elif isinstance(each, py.NameValue) and each.dotted.endswith("environ") and isinstance(key, str):
+                    elif isinstance(each, py.PythonName) and each.dotted.endswith("environ") and isinstance(key, str):
                         self.set_name(self.environment, key, value, ())
                     elif isinstance(each, TableValue) and isinstance(key, str):
                         self.set_name(each, key, value, each.born)
@@ -120,7 +120,7 @@ class PythonStatements(PythonExpressions):
                     elif isinstance(each, py.ItemsValue):
                         each[:] = [py.join_values(v, value) for v in each]
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                self._unpack(parts, plain_value(value), scope)
+                self._unpack(parts, python_plain(value), scope)
             case ast.Starred(value=inner):
                 self.assign(inner, UnresolvedValue(target), scope)
 
@@ -157,7 +157,7 @@ class PythonStatements(PythonExpressions):
         except (SyntaxError, ValueError):
             unknown = True
         for home in (scope, scope.module) if unknown else ():
-            for name in [k for k, v in home.local.items() if py.is_plain_value(plain_value(v))]:
+            for name in [k for k, v in home.local.items() if py.is_plain_value(python_plain(v))]:
                 home.local[name] = UnresolvedValue(f"{name}, which exec may set")
         return None
 
@@ -176,7 +176,7 @@ class PythonStatements(PythonExpressions):
         return ABORTED if not going else going.pop() if len(going) == 1 else MAYBE
 
     def _match(self, node: ast.Match, scope: ScopeValue) -> str:
-        subject = plain_value(self.value(node.subject, scope))
+        subject = python_plain(self.value(node.subject, scope))
         cases: list[tuple[str, list[ast.stmt]]] = []
         for case in node.cases:
             match case.pattern:
@@ -217,8 +217,8 @@ class PythonStatements(PythonExpressions):
         if known is None or len(known) > 16:
             self.assign(node.target, UnresolvedValue(node.iter), scope)
             flow = self.loop(node, scope, len(known) if known is not None else ranges[0] if ranges else None)
-            steps = tuple(call for call in self.calls[made:] if call.name in STEPS)
-            self.iterated.append(LoopPass(plain_value(over), self.times, steps, self.reached, len(self.stack)))
+            steps = tuple(call for call in self.calls[made:] if call.name in MOST_PYTHON_STEPS)
+            self.iterated.append(LoopPass(python_plain(over), self.times, steps, self.reached, len(self.stack)))
             return flow
         inside, flow = {type(n) for n in ast.walk(node)}, NEXT
         for each in known:

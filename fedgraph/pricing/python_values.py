@@ -1,9 +1,9 @@
 """What a Python program's expressions can be worth when nothing is run, and what can be said of such values.
 
     UnresolvedValue         nothing is known but the source text
-    ChoiceValue             one of several values: branches that cannot be decided were joined
+    PythonChoice            one of several values: branches that cannot be decided were joined
     AssumedValue            a value that holds unless somebody says otherwise from outside, with the sentence that says so
-    NameValue               something imported that is not part of the program, by its dotted name
+    PythonName              something imported that is not part of the program, by its dotted name
     CallValue               the result of calling what is not part of the program, or an object of one of its classes
     PartValue               one of several results of a call
     MethodValue             an attribute of any of these, about to be called
@@ -46,7 +46,7 @@ class UnresolvedValue:
 
 
 @dataclass(frozen=True, eq=False)
-class ChoiceValue:
+class PythonChoice:
     """One of several values."""
 
     values: tuple[Value, ...]
@@ -61,7 +61,7 @@ class AssumedValue:
 
 
 @dataclass(frozen=True)
-class NameValue:
+class PythonName:
     """Something of a library, by its dotted name."""
 
     dotted: str
@@ -96,7 +96,7 @@ class ClassValue:
         """The dotted names of all bases that are not part of the program."""
         found: list[str] = []
         for base in self.bases:
-            found += base.foreign if isinstance(base, ClassValue) else [base.dotted] if isinstance(base, NameValue) else ["?"]
+            found += base.foreign if isinstance(base, ClassValue) else [base.dotted] if isinstance(base, PythonName) else ["?"]
         return tuple(found)
 
     def member(self, name: str) -> Value | None:
@@ -247,9 +247,9 @@ def same_value(a: Value, b: Value) -> bool:
             return a.source is b.source
         case AssumedValue(), AssumedValue():
             return a.notes == b.notes and same_value(a.value, b.value)
-        case NameValue(), NameValue():
+        case PythonName(), PythonName():
             return a == b
-        case ChoiceValue(), ChoiceValue():
+        case PythonChoice(), PythonChoice():
             return same_value(a.values, b.values)
         case ((list() | tuple()), (list() | tuple())):
             return type(a) is type(b) and len(a) == len(b) and all(map(same_value, a, b))
@@ -264,23 +264,23 @@ def join_values(a: Value, b: Value) -> Value:
             found.append(value)
     if len(found) > _MOST_CANDIDATES:
         return UnresolvedValue(f"one of more than {_MOST_CANDIDATES} values")
-    return found[0] if len(found) == 1 else ChoiceValue(tuple(found))
+    return found[0] if len(found) == 1 else PythonChoice(tuple(found))
 
 
 def value_candidates(value: Value) -> tuple[Value, ...]:
-    return value.values if isinstance(value, ChoiceValue) else (value,)
+    return value.values if isinstance(value, PythonChoice) else (value,)
 
 
 def value_holds(value: Value, wanted: Value) -> bool:
     """Whether a value is an object, may be it, has it in a list, or is made of it."""
     todo, seen = [value], set[int]()
     while todo:
-        inner = plain_value(todo.pop())
+        inner = python_plain(todo.pop())
         if inner is wanted:
             return True
         if id(inner) not in seen:
             seen.add(id(inner))
-            todo += inner.values if isinstance(inner, ChoiceValue) else inner if isinstance(inner, (ItemsValue, tuple)) else ()
+            todo += inner.values if isinstance(inner, PythonChoice) else inner if isinstance(inner, (ItemsValue, tuple)) else ()
             todo += (*inner.args, *inner.keywords.values()) if isinstance(inner, CallValue) else ()
     return False
 
@@ -289,9 +289,9 @@ def is_plain_value(value: Value) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def plain_value(value: Value) -> Value:
+def python_plain(value: Value) -> Value:
     """The value without the assumption that it rests on; an assumption on a choice stays a choice."""
-    return plain_value(value.value) if isinstance(value, AssumedValue) else value
+    return python_plain(value.value) if isinstance(value, AssumedValue) else value
 
 
 def assume_value(value: Value, said: tuple[str, ...]) -> Value:
@@ -299,23 +299,23 @@ def assume_value(value: Value, said: tuple[str, ...]) -> Value:
     return AssumedValue(value, said) if said else value
 
 
-def value_notes(value: Value) -> tuple[str, ...]:
+def python_value_notes(value: Value) -> tuple[str, ...]:
     match value:
         case AssumedValue(value=inner, notes=notes):
-            return tuple(dict.fromkeys((*notes, *value_notes(inner))))
-        case ChoiceValue(values=several):
-            return tuple(dict.fromkeys(note for each in several for note in value_notes(each)))
+            return tuple(dict.fromkeys((*notes, *python_value_notes(inner))))
+        case PythonChoice(values=several):
+            return tuple(dict.fromkeys(note for each in several for note in python_value_notes(each)))
     return ()
 
 
 def lift_over_values(node: str | ast.AST, function: Callable[..., Value], *values: Value) -> Value:
     """``function`` of plain values, for every combination of candidates; else unresolved."""
-    several = [value_candidates(plain_value(v)) for v in values]
+    several = [value_candidates(python_plain(v)) for v in values]
     if math.prod(map(len, several)) > 64:
         return UnresolvedValue(node)
-    each = (_lifted(node, function, [plain_value(v) for v in inner]) for inner in itertools.product(*several))
+    each = (_lifted(node, function, [python_plain(v) for v in inner]) for inner in itertools.product(*several))
     found = functools.reduce(join_values, each)
-    return found if isinstance(found, UnresolvedValue) else assume_value(found, value_notes(ChoiceValue(values)))
+    return found if isinstance(found, UnresolvedValue) else assume_value(found, python_value_notes(PythonChoice(values)))
 
 
 def _lifted(node: str | ast.AST, function: Callable[..., Value], inner: list[Value]) -> Value:
@@ -330,8 +330,8 @@ def _lifted(node: str | ast.AST, function: Callable[..., Value], inner: list[Val
 
 def value_truth(value: Value) -> bool | None:
     """True, False, or None where it is not decided."""
-    match plain_value(value):
-        case ChoiceValue(values=several):
+    match python_plain(value):
+        case PythonChoice(values=several):
             found = {value_truth(v) for v in several}
             return found.pop() if len(found) == 1 else None
         case ItemsValue() | TableValue() as held:
@@ -346,7 +346,7 @@ def value_truth(value: Value) -> bool | None:
 
 def value_elements(value: Value) -> list[Value] | None:
     """The elements of what is looped over; None where not all of them are known."""
-    match plain_value(value):
+    match python_plain(value):
         case tuple() | ItemsValue(whole=True) | TableValue(whole=True) as inner:
             return list(inner)
     return None

@@ -16,11 +16,11 @@ from fedgraph.pricing.catalogue import CatalogueSystem
 from fedgraph.pricing.open_facts import OpenFact
 from fedgraph.pricing.parsers import ParsedTree
 from fedgraph.pricing.readings import PublishedReading, Reading, ReadingRow
-from fedgraph.privacy.accounting.accountant import AccountantPrice
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 
 WIDTH = 110
 _TITLE = 13  # columns of what stands before a sentence
-FOLDER = resources.files("fedgraph.pricing")
+QUOTES_FOLDER = resources.files("fedgraph.pricing")
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
     "unprotected": "Nothing bounds what one unit gives away (ε = ∞).",
@@ -42,8 +42,8 @@ class QuotedRow:
     """
 
     row: ReadingRow
-    per_round: AccountantPrice
-    total: AccountantPrice | None
+    per_round: AccountantEpsilon
+    total: AccountantEpsilon | None
 
     @property
     def counted(self) -> str:
@@ -51,7 +51,7 @@ class QuotedRow:
         rounds = f"{self.row.rounds:,} round{'' if self.row.rounds == 1 else 's'}"
         return f"one of {rounds}" if self.total is None and self.row.rounds > 1 else rounds
 
-    def to_dict(self, price: AccountantPrice | None) -> dict[str, ParsedTree]:
+    def to_dict(self, price: AccountantEpsilon | None) -> dict[str, ParsedTree]:
         """One of its prices as JSON."""
         theorem = f"{price.accountant}: {price.theorem}" if price else "a missing fact leaves the total open: see questions"
         epsilon, delta = (_number(price.epsilon), price.delta) if price else (None, self.row.delta)
@@ -208,7 +208,7 @@ def _wrapped(title: str, sentence: str) -> str:
     return wrapper.fill(" ".join(sentence.split()))
 
 
-def render_quotes(name: str, escaped: bool, folder: Traversable = FOLDER, **values: object) -> str:
+def render_quotes(name: str, escaped: bool, folder: Traversable = QUOTES_FOLDER, **values: object) -> str:
     """A template of ``folder`` with ``values``. escaped: for HTML."""
     import jinja2  # only a page needs it
 

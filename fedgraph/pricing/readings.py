@@ -19,11 +19,11 @@ from fedgraph.pricing import costs
 from fedgraph.pricing.costs import CostOfRounds
 
 ReadingSetting = float | int | str | Callable[[], float]
-SEEN_BY_SERVER = "the server, which sees each client's message"
-SEEN_BY_SUMS = "the server and the other clients, who see sums over clients"
-SEEN_WITH_MODELS = "whoever receives the models; the server is trusted"
-SEEN_BY_WORLD = "everybody, the server included"
-SEEN_BY_RECIPIENT = "whoever receives the result; the holder of the data is trusted"
+PRICE_TO_SERVER = "the server, which sees each client's message"
+PRICE_TO_SUMS = "the server and the other clients, who see sums over clients"
+PRICE_WITH_MODELS = "whoever receives the models; the server is trusted"
+PRICE_TO_WORLD = "everybody, the server included"
+PRICE_TO_RECIPIENT = "whoever receives the result; the holder of the data is trusted"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     claims.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     if options.command == "claims":
-        print(table.claims_as_json(table.rows()) if options.json else table.claims_as_text())
+        print(table.claimed_prices_as_json(table.rows()) if options.json else table.claimed_prices_as_text())
         return 0
     path = options.ledger / "ledger.jsonl" if options.ledger.is_dir() else options.ledger
     try:

@@ -293,7 +293,7 @@ def create_budget_book(path: Path, unit: Unit, epsilon: float, delta: float, peo
 
 
 @dataclass(frozen=True)
-class BudgetCandidate:
+class BudgetBookCandidate:
     """A row that may be charged.
 
     Attributes:
@@ -309,7 +309,7 @@ class BudgetCandidate:
     @classmethod
     def planned(
         cls, name: str, guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]
-    ) -> BudgetCandidate:
+    ) -> BudgetBookCandidate:
         """What a plan declares.
 
         Raises:
@@ -318,14 +318,14 @@ class BudgetCandidate:
         return cls(name, guarantee.protection, dearest_settled_events(guarantee, releases))
 
     @classmethod
-    def released(cls, name: str, account: LedgerAccount, lines: Sequence[LedgerLine]) -> BudgetCandidate:
+    def released(cls, name: str, account: LedgerAccount, lines: Sequence[LedgerLine]) -> BudgetBookCandidate:
         """What a run has released, from its ledger."""
         broken = (Unprotected(account.broken),) if account.broken is not None else None
         return cls(name, account.protection, broken or dearest_settled_account(account, lines))
 
 
 def charge_budget_book(
-    path: Path, what: str, rows: Sequence[BudgetCandidate], ids: Sequence[str] | None, mark: str = ""
+    path: Path, what: str, rows: Sequence[BudgetBookCandidate], ids: Sequence[str] | None, mark: str = ""
 ) -> BudgetBook:
     """Write down what will be released, before it is; everything before counts.
 
@@ -372,7 +372,7 @@ def charge_budget_book(
     return read(path)
 
 
-def fits_budget_book(book: BudgetBook, rows: Sequence[BudgetCandidate], ids: Sequence[str] | None) -> str:
+def fits_budget_book(book: BudgetBook, rows: Sequence[BudgetBookCandidate], ids: Sequence[str] | None) -> str:
     """One sentence that names the first candidate that a budget would still carry.
 
     Args:

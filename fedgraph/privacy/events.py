@@ -10,7 +10,7 @@ The type of a field says what it may hold, and is checked when an event is built
     LevelField    a number ≥ 0; 0 is no noise or no loss, ∞ is nothing said or no privacy
     RateField     a number in [0, 1]
     CountField    an integer ≥ 1      NumberField    an integer ≥ 0 (of any size)      ChoicesField    an integer ≥ 2
-    FlagField     True or False       ReasonField    a text
+    EventFlagField  True or False     ReasonField    a text
 
 These types are in ``fields``. No field has a default.
 """
@@ -26,8 +26,8 @@ from fedgraph.privacy.fields import (
     CheckedFields,
     ChoicesField,
     CountField,
+    EventFlagField,
     FieldCheck,
-    FlagField,
     LevelField,
     NumberField,
     RateField,
@@ -189,7 +189,7 @@ class PoissonGaussian(Event):
     noise_multiplier: LevelField
     sampling_rate: RateField
     touched_rows: CountField
-    replaced: FlagField
+    replaced: EventFlagField
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class FixedSizeGaussian(Event):
     batch_size: NumberField
     num_rows: CountField
     touched_rows: CountField
-    replaced: FlagField
+    replaced: EventFlagField
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -243,7 +243,7 @@ class MentionedGaussian(Event):
     sampling_rate: RateField
     mention_rate: RateField
     others: NumberField
-    heavy: FlagField
+    heavy: EventFlagField
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting.accountant import AccountantPrice
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine, LedgerSpans, ledger_spans
 from fedgraph.privacy.settle import settle_account
@@ -157,7 +157,7 @@ def _guarantee(account: LedgerAccount) -> Iterator[str]:
         yield f"  All of it ran on a secret sample, drawn once with rate {account.sampled_once:g}, which amplifies the total."
 
 
-def _epsilon(paid: AccountantPrice) -> str:
+def _epsilon(paid: AccountantEpsilon) -> str:
     return "ε = ∞" if math.isinf(paid.epsilon) else f"ε = {paid.epsilon:.6g}"
 
 

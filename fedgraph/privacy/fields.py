@@ -46,7 +46,7 @@ RateField: TypeAlias = Annotated[float, FieldCheck("in [0, 1]", lambda v: _numbe
 NumberField: TypeAlias = Annotated[int, _integer(0)]
 CountField: TypeAlias = Annotated[int, _integer(1)]
 ChoicesField: TypeAlias = Annotated[int, _integer(2)]
-FlagField: TypeAlias = Annotated[bool, FieldCheck("True or False", lambda v: isinstance(v, bool))]
+EventFlagField: TypeAlias = Annotated[bool, FieldCheck("True or False", lambda v: isinstance(v, bool))]
 PositiveField: TypeAlias = Annotated[float, FieldCheck("a finite number > 0", lambda v: _number(v) and 0 < v < math.inf)]
 ReasonField: TypeAlias = Annotated[str, FieldCheck("a text", lambda v: isinstance(v, str))]
 
@@ -102,7 +102,7 @@ def require_positive(name: str, value: float) -> None:
         raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
 
 
-def require_interval(name: str, low: float, high: float) -> None:
+def require_event_interval(name: str, low: float, high: float) -> None:
     """Refuses limits that hold no interval.
 
     Args:

@@ -1,6 +1,6 @@
 """What one edge or one node can change in sums over neighbours, and in gradients that read such sums.
 
-**Log cap** (``NeighbourDegreeCap``): edge weights that need no promise about degrees.
+**Log cap** (``PricedDegreeCap``): edge weights that need no promise about degrees.
 
 A sum over neighbours gives every edge uv of a simple graph the weight W_uv = h(max(d_u, d_v)), where d counts neighbours and
 
@@ -21,7 +21,7 @@ be free; graphs here have none.
 Proofs, also of what rounding adds: ``docs/proofs.md``.
 
 **Edge cases.** Fewer than two nodes: nothing can change, and the value for two is used. Where the log cap costs more than
-plain sums (Δ₂ = √(n − 1), or √M), as on tiny graphs, ``log_neighbour_cap`` returns plain sums. D < 1, M < 1 → ``PrivacyError``.
+plain sums (Δ₂ = √(n − 1), or √M), as on tiny graphs, ``priced_log_cap`` returns plain sums. D < 1, M < 1 → ``PrivacyError``.
 
 **Plain sums** (``neighbour_sum_sensitivity``).
 
@@ -60,7 +60,7 @@ Frobenius norm of at most B (public; the kernel projects it, whatever it is hand
 
     Δ = C + min(L·Δ₁/c, 2C·(n − 1)),     L = √2 + (√3/2)·B,
 
-Δ₁ = ``NeighbourDegreeCap.sensitivity_l1()``; replacing a node is two removals, 2Δ. Also for any batch that was drawn without
+Δ₁ = ``PricedDegreeCap.sensitivity_l1()``; replacing a node is two removals, 2Δ. Also for any batch that was drawn without
 looking at the data: its coins are the same in both worlds, and every sum of some of the rows obeys the same bound.
 
 **Edge cases.** c, B or C that is zero, negative or not finite → ``PrivacyError``.
@@ -84,7 +84,7 @@ _WORTH_IT = 4.1  # M / typical degree from which the log cap beats plain sums un
 
 
 @dataclass(frozen=True)
-class NeighbourDegreeCap:
+class PricedDegreeCap:
     """h, the weight of an edge by the larger degree of its two ends.
 
     Attributes:
@@ -145,7 +145,7 @@ class NeighbourDegreeCap:
             replaces: whether a node is replaced (two removals), not zeroed.
             rows_released: whether anybody but its owner sees a node's row.
 
-        >>> round(NeighbourDegreeCap(6401, 10, 3200).sensitivity_l2(), 2), round(NeighbourDegreeCap(401).sensitivity_l2(), 2)
+        >>> round(PricedDegreeCap(6401, 10, 3200).sensitivity_l2(), 2), round(PricedDegreeCap(401).sensitivity_l2(), 2)
         (13.75, 20.0)
         """
         exact = math.sqrt(float(self.changes(rows_released)[0].max()))
@@ -161,7 +161,7 @@ class NeighbourDegreeCap:
         return (2 if replaces else 1) * (exact + self.num_nodes**3 * _ROUNDING)
 
 
-def log_neighbour_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> NeighbourDegreeCap:
+def priced_log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> PricedDegreeCap:
     """The log cap of a graph, or plain sums where those cost less.
 
     Of the ratio of signal to noise D = 1 leaves no edge less than any other D does: h_D/s is H_{m₀−1} − H_{max(d, D)−1}.
@@ -176,13 +176,13 @@ def log_neighbour_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -
     """
     ends = {(num_nodes - 1) // 2} | ({limit} if limit is not None and limit < num_nodes else set())
     rules = [
-        NeighbourDegreeCap(num_nodes, knee, None, limit),
-        *(NeighbourDegreeCap(num_nodes, knee, m, limit) for m in ends if m > knee),
+        PricedDegreeCap(num_nodes, knee, None, limit),
+        *(PricedDegreeCap(num_nodes, knee, m, limit) for m in ends if m > knee),
     ]
-    return min(rules, key=NeighbourDegreeCap.sensitivity_l2)
+    return min(rules, key=PricedDegreeCap.sensitivity_l2)
 
 
-def limited_neighbour_cap(num_nodes: int, limit: int, typical: int, knee: int = 1) -> NeighbourDegreeCap:
+def priced_limited_cap(num_nodes: int, limit: int, typical: int, knee: int = 1) -> PricedDegreeCap:
     """The rule for graphs whose platform enforces a limit.
 
     Args:
@@ -192,12 +192,10 @@ def limited_neighbour_cap(num_nodes: int, limit: int, typical: int, knee: int = 
         knee: D ≥ 1.
 
     Returns:
-        ``log_neighbour_cap`` where M is more than 4.1 times the usual degree, else plain sums.
+        ``priced_log_cap`` where M is more than 4.1 times the usual degree, else plain sums.
     """
     return (
-        log_neighbour_cap(num_nodes, knee, limit)
-        if limit > _WORTH_IT * typical
-        else NeighbourDegreeCap(num_nodes, knee, None, limit)
+        priced_log_cap(num_nodes, knee, limit) if limit > _WORTH_IT * typical else PricedDegreeCap(num_nodes, knee, None, limit)
     )
 
 
@@ -223,7 +221,7 @@ class NeighbourSums(SensitivityBound):
 
     additive: ClassVar[bool] = True
     max_terms: CountField
-    cap: NeighbourDegreeCap | None = None
+    cap: PricedDegreeCap | None = None
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         squares = np.einsum("ij,ij->i", value, value, dtype=np.float64)  # NaN or infinity in a row makes its square so
@@ -307,7 +305,7 @@ def _lipschitz(bound: float) -> float:
     return math.sqrt(2) + math.sqrt(3) / 2 * bound
 
 
-def neighbour_gradient_scale(cap: NeighbourDegreeCap, clip: float, bound: float) -> float:
+def neighbour_gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) -> float:
     """The c at which all other rows together cost as much as a node's own: L·Δ₁/C.
 
     Args:
@@ -323,7 +321,7 @@ def neighbour_gradient_scale(cap: NeighbourDegreeCap, clip: float, bound: float)
 
 
 def neighbour_gradient_sensitivity(
-    cap: NeighbourDegreeCap, clip: float, bound: float, scale: float, replaces: bool = False
+    cap: PricedDegreeCap, clip: float, bound: float, scale: float, replaces: bool = False
 ) -> float:
     """Δ of one sum of clipped gradients, in data units: C + min(L·Δ₁/c, 2C·(n − 1)), twice that where a node is replaced.
 

@@ -2,7 +2,7 @@
 
 A plan names its mechanism and its event apart from each other, so one of them could say less noise than the other.
 ``require_priced_noise`` is asked of every planned release before any data are read. It looks up the rule of (mechanism, kind of
-event) in ``NOISE_RULES``; a pair without a rule is an error, so a new mechanism or a new event cannot be planned before
+event) in ``PRICED_NOISE_RULES``; a pair without a rule is an error, so a new mechanism or a new event cannot be planned before
 somebody says what stands behind it.
 
 A rule is a necessary condition: it knows the least that one unit moves the bounded value (``_least_change``), not the most.
@@ -89,12 +89,12 @@ def _rule_of(mechanism: NoiseMechanism, event: Event) -> _Rule:
     if isinstance(event, events.Unprotected):
         return lambda mechanism, event, place: True
     pair = (type(mechanism), type(event))
-    if pair not in NOISE_RULES:
+    if pair not in PRICED_NOISE_RULES:
         raise PrivacyError(
             f"no rule says how much noise of {pair[0].__name__} stands behind a price of {pair[1].__name__}: give the pair a "
             "line in privacy/priced_noise.py"
         )
-    return NOISE_RULES[pair]
+    return PRICED_NOISE_RULES[pair]
 
 
 def _least_change(place: NoisePlace, relation: Relation) -> float:
@@ -218,7 +218,7 @@ def _bits(m: noise.MultiBitEncoder | local_bits.SampledBits, e: events.MultiBit,
     return _of_bits(m) <= e.epsilon_per_bit * e.num_bits * (1 + _ROUNDING)
 
 
-NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
+PRICED_NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
     **{(kind, events.Gaussian): _normal for kind in (noise.GaussianNoise, OwnBudgetNoise)},
     **{
         (kind, event): _of_sampled_rows

@@ -110,7 +110,7 @@ def column_count_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
     return math.sqrt((1 if bound.pooled else bound.num_columns) * (2 if relation.replaces else 1))
 
 
-def count_line(values: np.ndarray) -> np.ndarray:
+def private_count_line(values: np.ndarray) -> np.ndarray:
     """u of each number: sign(x)·log₂(1 + |x|), cut to ±``_WIDEST``.
 
     Args:
@@ -254,7 +254,7 @@ class MeetingCounts(SensitivityBound):
         )
 
 
-def least_meeting_counts_change(length: int, relation: Relation) -> float:
+def least_private_count_change(length: int, relation: Relation) -> float:
     """The least Δ₂ of meetings that are a certain number of numbers.
 
     Args:

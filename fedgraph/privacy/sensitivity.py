@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import CheckedFields, CountField, PositiveField, require_finite, require_interval
+from fedgraph.privacy.fields import CheckedFields, CountField, PositiveField, require_event_interval, require_finite
 from fedgraph.privacy.units import Relation, Unit
 
 
@@ -181,7 +181,7 @@ class Box(SensitivityBound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_interval("a Box", self.low, self.high)
+        require_event_interval("a Box", self.low, self.high)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

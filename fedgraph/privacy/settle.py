@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.accounting.accountant import AccountantPrice, price
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
 from fedgraph.privacy.accounting.composition import WorstUnitOfComposition
 from fedgraph.privacy.desk import PlannedRelease, declared_at_desk
 from fedgraph.privacy.events import Composed, Event, SampledOnce
@@ -192,7 +192,7 @@ def settle_per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Seq
     return {client: max(of(Composed((event, other))) for other in every) for client, event in given.items()}
 
 
-def settle_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> AccountantPrice:
+def settle_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> AccountantEpsilon:
     """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at.
 
     Args:
@@ -203,7 +203,7 @@ def settle_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: 
     return _settled(guarantee, _spent(guarantee, releases, path)).price
 
 
-def settle_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> AccountantPrice:
+def settle_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> AccountantEpsilon:
     """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows.
 
     Args:

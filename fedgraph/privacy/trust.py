@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.units import WORDS, Viewer
+from fedgraph.privacy.units import PRIVACY_WORDS, Viewer
 
 
 class Trust(Enum):
@@ -69,7 +69,7 @@ class Trust(Enum):
         return _STREAM_WORDS[self]
 
     def _told(self, what: str) -> str:
-        return str(WORDS["trust"][self.value][what])
+        return str(PRIVACY_WORDS["trust"][self.value][what])
 
 
 _VIEWERS = {

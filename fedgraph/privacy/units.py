@@ -13,7 +13,7 @@ from importlib import resources
 
 from fedgraph.errors import PrivacyError
 
-WORDS = tomllib.loads(resources.files("fedgraph.privacy").joinpath("words.toml").read_text(encoding="utf-8"))
+PRIVACY_WORDS = tomllib.loads(resources.files("fedgraph.privacy").joinpath("words.toml").read_text(encoding="utf-8"))
 
 
 class WordedUnit(str, Enum):
@@ -24,7 +24,7 @@ class WordedUnit(str, Enum):
 
     @property
     def words(self) -> str:
-        return str(WORDS[type(self).__name__.lower()][self.value])
+        return str(PRIVACY_WORDS[type(self).__name__.lower()][self.value])
 
 
 class Unit(str, Enum):

@@ -18,10 +18,10 @@ from fedgraph.report import attack_bounds, chance, question_words
 from fedgraph.report import scores as scored
 from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow
-from fedgraph.report.scores import SCORE_METRICS, BestScore, Score, find_score_ceiling, format_score_mean
+from fedgraph.report.scores import SCORE_METRICS, BestScore, Score, format_score_mean, report_score_ceiling
 from fedgraph.report.sections import named_attacks
 
-ANSWERED_UNITS = ("edge", "node", "entity", "client", "graph")
+ANSWER_SENTENCE_UNITS = ("edge", "node", "entity", "client", "graph")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def find_answer(rows: Sequence[ReportRow]) -> Answer:
         Sentences, and the scores and best rows that they rest on. Of rows without a metric of
         ``scores.SCORE_METRICS`` only what attacks found is said.
     """
-    scores, also = scored.score_rows(rows), scored.score_by_second_metric(rows)
+    scores, also = scored.score_rows(rows), scored.report_second_metric(rows)
     every = (*scores, *also)
     by_canaries = (
         s
@@ -105,7 +105,7 @@ def find_best_answer(
     row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing.
 
     Args:
-        unit: Whom the guarantee protects, one of ``ANSWERED_UNITS``.
+        unit: Whom the guarantee protects, one of ``ANSWER_SENTENCE_UNITS``.
         trust: The most that may be trusted.
         epsilon: The provable ε of the row is at most this.
         asked: The one question (``Score.asked``) to keep to; None where all rows answer the same one.
@@ -153,7 +153,7 @@ def _said(opening: str, found: Sequence[BestScore], here: Sequence[Score], most:
     """One sentence for each ε; of more than ``most`` the least, middle and largest. few: too few were tested to name a row."""
     asked = sorted({b.budget for b in found})
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
-    top, said = find_score_ceiling(here), []
+    top, said = report_score_ceiling(here), []
     if found[0].asked[1] == "ari" and not few:
         return [question_words.word_cluster_question(f"{opening} level", found, here, top, format_score_mean)]
     for e in shown:
@@ -241,14 +241,14 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
         said += f"; the least is {phrase_upper_bound(least.provable)} ({question_words.word_question_row(least, here)})"
     able = [s for s in here if question_words.question_reads_nothing(s, unit) and s.usable]
     free = max(able, key=lambda s: s.mean, default=None)
-    others = (("without reading private data", free), ("without privacy", find_score_ceiling(here)))
+    others = (("without reading private data", free), ("without privacy", report_score_ceiling(here)))
     named = [(how, question_words.word_question_row(s, here), s) for how, s in others if s is not None]
     beside = "; ".join(f"{how}, {name} reaches {format_score_mean(s)}" for how, name, s in named)
     return f"{said}. {begin_phrase(beside)}." if beside else f"{said}."
 
 
 def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[str]:
-    top = find_score_ceiling(here)
+    top = report_score_ceiling(here)
     if units or top is None:
         return []
     where = f"{lead} the" if lead else "The"
@@ -275,4 +275,4 @@ def _without_numbers(scores: Sequence[Score]) -> list[str]:
 
 
 def _unit_order(unit: str) -> tuple[int, str]:
-    return (ANSWERED_UNITS.index(unit) if unit in ANSWERED_UNITS else len(ANSWERED_UNITS), unit)
+    return (ANSWER_SENTENCE_UNITS.index(unit) if unit in ANSWER_SENTENCE_UNITS else len(ANSWER_SENTENCE_UNITS), unit)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedgraph.cells.task_facts import GraphClassificationFacts, GraphClusteringFacts
+from fedgraph.cells.task_facts import GraphClassificationCellFacts, GraphClusteringCellFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
@@ -16,7 +16,7 @@ from fedgraph.report import answer, attack_bounds, chance, charts, plots, questi
 from fedgraph.report.answer import Answer
 from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.question_words import QUESTION_LEAST_INDEX
-from fedgraph.report.scores import SCORE_METRICS, BestScore, Score, describe_score, find_score_ceiling, format_score_mean
+from fedgraph.report.scores import SCORE_METRICS, BestScore, Score, describe_score, format_score_mean, report_score_ceiling
 
 _MOST_CARDS, _MOST_CONDITIONS = 6, 2
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -85,12 +85,12 @@ def _recommend(own: Sequence[BestScore]) -> BestScore | None:
 
 
 def _of_graphs(score: Score) -> bool:
-    return isinstance(score.row.head.facts, GraphClassificationFacts | GraphClusteringFacts)
+    return isinstance(score.row.head.facts, GraphClassificationCellFacts | GraphClusteringCellFacts)
 
 
 def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[BestScore], aside: bool) -> Card:
     picked = _recommend(own)
-    top = find_score_ceiling(here)
+    top = report_score_ceiling(here)
     title = question_words.word_question_title(every, here)
     what = question_words.QUESTION_UNIT_WORDS.get(question_words.word_question_unit(unit, here), "")
     trusts = tuple(dict.fromkeys(b.trust for b in own))
@@ -264,7 +264,7 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
         label, at = " — ".join(filter(None, key[:3])), [s.provable for s in own]
         lines.append(charts.ChartSeries(label, at, means, spread, key[:2], tips))
     levels = []
-    top = find_score_ceiling(here)
+    top = report_score_ceiling(here)
     free = [s for s in here if question_words.question_reads_nothing(s, unit) and s.usable]
     if top is not None:
         levels.append((f"without privacy: {question_words.word_question_row(top, here)}", top.mean))

@@ -10,14 +10,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedgraph.cells.task_facts import GraphClassificationFacts, GraphClusteringFacts, LinkPredictionFacts, unpack_answer_facts
+from fedgraph.cells.task_facts import (
+    GraphClassificationCellFacts,
+    GraphClusteringCellFacts,
+    LinkPredictionCellFacts,
+    unpack_cell_answers,
+)
 from fedgraph.report.phrases import phrase_number
 from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.scores import Score
 
 CHANCE_STANDARD_ERRORS = 2.0  # standard errors that a difference must exceed
 _FEWEST_TESTED, _FEWEST_OF_A_CLASS, _LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
-_TESTED = {GraphClassificationFacts: "graph", GraphClusteringFacts: "graph", LinkPredictionFacts: "edge"}
+_TESTED = {GraphClassificationCellFacts: "graph", GraphClusteringCellFacts: "graph", LinkPredictionCellFacts: "edge"}
 
 
 def wilson_chance_interval(share: float, tested: int) -> tuple[float, float]:
@@ -37,7 +42,7 @@ def num_chance_samples(row: ReportRow) -> int | None:
     if not counts:
         return None
     facts = row.head.facts
-    return min(sum(counts), facts.graphs) if isinstance(facts, GraphClassificationFacts) else min(counts)
+    return min(sum(counts), facts.graphs) if isinstance(facts, GraphClassificationCellFacts) else min(counts)
 
 
 def describe_chance_samples(row: ReportRow) -> str:
@@ -71,7 +76,7 @@ def paired_chance_variance(one: str, other: str, tested: int) -> float | None:
     """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
     if not tested or not one or len(one) != len(other):
         return None
-    differences = unpack_answer_facts(one, tested).astype(float) - unpack_answer_facts(other, tested)
+    differences = unpack_cell_answers(one, tested).astype(float) - unpack_cell_answers(other, tested)
     return float(np.var(differences) / tested)
 
 
@@ -103,7 +108,9 @@ def beats_chance(score: Score) -> bool:
 def _error_of_area(row: ReportRow, area: float) -> float:
     """Standard error of a mean AUC: by what was tested (Hanley & McNeil, 1982), and over seeds; the larger of the two."""
     over_seeds = row.deviation("auc") / math.sqrt(len(row.entries))
-    tested = [e.facts for e in row.entries if isinstance(e.facts, LinkPredictionFacts) and e.facts.tested and e.facts.negatives]
+    tested = [
+        e.facts for e in row.entries if isinstance(e.facts, LinkPredictionCellFacts) and e.facts.tested and e.facts.negatives
+    ]
     if not tested:
         return over_seeds
     hidden, others = min(f.tested or 1 for f in tested), min(f.negatives for f in tested)

@@ -20,7 +20,7 @@ def write_owner_letters(found: ClientChoices, dataset: str, beside: Sequence[Cli
     return tuple(_letter(found, dataset, client, beside) for client in found.clients)
 
 
-def measure_owner_gain(found: ClientChoices, client: str, epsilon: float) -> float | None:
+def owner_letter_gain(found: ClientChoices, client: str, epsilon: float) -> float | None:
     """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
 
     Both sides are the client's own best of everything that was tried there. None where one of the two was not measured; 0 where
@@ -91,7 +91,7 @@ def _answer(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
         return fill_phrase("owner", "short")
     if found.seeds < client_choices.FEWEST_CHOICE_SEEDS:
         return fill_phrase("owner", "few_seeds", count=found.seeds, fewest=client_choices.FEWEST_CHOICE_SEEDS)
-    gains = {e: g for e in finite if (g := measure_owner_gain(found, client, e)) is not None}
+    gains = {e: g for e in finite if (g := owner_letter_gain(found, client, e)) is not None}
     better = [e for e, g in gains.items() if g > 0]
     same = [e for e, g in gains.items() if g == 0]
     if not gains:
@@ -219,7 +219,7 @@ def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices
         measure = client_choices.OTHER_CHOICE_METRICS[shown.metric]
         end = () if is_owner_letter_undecided(found) else ("",)
         return (f"{phrase_number(epsilon)}, {measure}", *cells, "", *end)
-    gain = measure_owner_gain(found, client, epsilon)
+    gain = owner_letter_gain(found, client, epsilon)
     verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
     return (phrase_number(epsilon), *cells, told, *(() if is_owner_letter_undecided(found) else (verdict,)))
 

@@ -32,7 +32,7 @@ from fedgraph.report import answer, attack_bounds, page
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, bound_report_row, format_row_mean
 from fedgraph.report.saved_run import SavedRun
-from fedgraph.report.scores import SCORE_METRICS, find_score_ceiling, find_score_trust, name_score_anchor
+from fedgraph.report.scores import SCORE_METRICS, find_score_trust, name_score_anchor, report_score_ceiling
 from fedgraph.report.statement import list_statement_caveats
 
 _Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
@@ -234,7 +234,7 @@ def _utility(run: SavedRun, row: ReportRow) -> Iterator[tuple[str, str]]:
     for name in dict.fromkeys(m for e in row.entries for m in e.metrics if not m.startswith("attack_")):
         yield SCORE_METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
         over = ""
-    top = find_score_ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
+    top = report_score_ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
     if top is not None:
         yield "Without privacy", f"{SCORE_METRICS[top.metric]} {format_row_mean(top.row, top.metric)} ({top.name})"
 

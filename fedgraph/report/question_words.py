@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from fedgraph.cells.task_facts import GraphClusteringFacts
+from fedgraph.cells.task_facts import GraphClusteringCellFacts
 from fedgraph.privacy.units import Assumption
 from fedgraph.report.phrases import begin_phrase, phrase_number, read_phrases
 from fedgraph.report.scores import SCORE_METRICS, BestScore, Score
@@ -157,4 +157,4 @@ def _blind(here: Sequence[Score]) -> list[str]:
 
 def _compared(score: Score) -> str:
     facts = score.row.head.facts
-    return facts.how if isinstance(facts, GraphClusteringFacts) else ""
+    return facts.how if isinstance(facts, GraphClusteringCellFacts) else ""

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from fedgraph.audit import curve, one_run
 from fedgraph.cells.entry import CellEntry, EntryRowKey
-from fedgraph.cells.task_facts import CanaryAttackFacts, NodeClassificationFacts, SettingChoiceFacts
+from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts, SettingChoiceCellFacts
 from fedgraph.privacy.units import Protection
 
 
@@ -68,10 +68,10 @@ class ReportRow:
         return max((e.epsilon_published for e in self.entries if e.epsilon_published is not None), default=None)
 
     @property
-    def choices(self) -> tuple[SettingChoiceFacts, ...]:
+    def choices(self) -> tuple[SettingChoiceCellFacts, ...]:
         """Of each seed, how its settings were chosen privately; empty where they were not."""
         facts = (e.facts for e in self.entries)
-        return tuple(f.choice for f in facts if isinstance(f, NodeClassificationFacts) and f.choice is not None)
+        return tuple(f.choice for f in facts if isinstance(f, NodeClassificationCellFacts) and f.choice is not None)
 
     @cached_property
     def attacked(self) -> list[one_run.OneRunCount]:
@@ -80,7 +80,7 @@ class ReportRow:
         return [one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True)]
 
     @property
-    def attack(self) -> CanaryAttackFacts:
+    def attack(self) -> CanaryAttackCellFacts:
         """What was guessed.
 
         Raises:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from fedgraph.cells.entry import CellEntry, make_entry_portable
 from fedgraph.cells.store import StoredFailure
-from fedgraph.cells.task_facts import NodeClassificationFacts, TaskFacts
+from fedgraph.cells.task_facts import NodeClassificationCellFacts, TaskFacts
 from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.table_columns import TABLE_COLUMNS, ColumnNumber, ColumnValue
 
@@ -113,4 +113,4 @@ def format_result_curves(entries: Sequence[CellEntry]) -> str | None:
 
 def read_result_curve(entry: CellEntry) -> tuple[tuple[int, float], ...]:
     """(round, test accuracy) of the rounds that the cell kept."""
-    return entry.facts.curve if isinstance(entry.facts, NodeClassificationFacts) else ()
+    return entry.facts.curve if isinstance(entry.facts, NodeClassificationCellFacts) else ()

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from fedgraph.cells.entry import CellEntry, entry_from_json, make_entry_portable, read_entry_file
 from fedgraph.cells.environment import Environment
-from fedgraph.cells.task_facts import ParticipationFacts
+from fedgraph.cells.task_facts import ParticipationCellFacts
 from fedgraph.errors import DataError
 from fedgraph.report.phrases import phrase_first
 from fedgraph.report.report_rows import ReportRow, group_report_rows
@@ -135,7 +135,7 @@ def _require_rows(
         own = identify_result_cell(entry)
         near = own if own in order else min(free, key=lambda row: sum(map(str.__ne__, own, row)), default=None)
         there = None if near is None else rows[order[near]]["epsilon_provable"]
-        per_client = isinstance(entry.facts, ParticipationFacts)
+        per_client = isinstance(entry.facts, ParticipationCellFacts)
         stated = (*own, str(there if per_client else make_entry_portable(entry.epsilon_provable)))
         both = zip(names, stated, (*(near or own), str(there)), strict=True)
         differ = [f"{name} is {a}, in results.json {b}" for name, a, b in both if a != b]

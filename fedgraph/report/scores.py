@@ -137,7 +137,7 @@ def score_rows(rows: Sequence[ReportRow]) -> tuple[Score, ...]:
     return _scored(rows, 0)
 
 
-def score_by_second_metric(rows: Sequence[ReportRow]) -> tuple[Score, ...]:
+def report_second_metric(rows: Sequence[ReportRow]) -> tuple[Score, ...]:
     """The rows that have another metric beside: the accuracy of graphs that are clustered first of all."""
     return _scored(rows, 1)
 
@@ -205,7 +205,7 @@ def _score(row: ReportRow, verdict: attack_bounds.AttackBoundVerdict, metric: st
     )  # fmt: skip
 
 
-def find_score_ceiling(scores: Sequence[Score]) -> Score | None:
+def report_score_ceiling(scores: Sequence[Score]) -> Score | None:
     """The best row that was asked for no privacy."""
     return max((s for s in scores if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
 

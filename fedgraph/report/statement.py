@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from fedgraph.cells.task_facts import GraphClusteringFacts
+from fedgraph.cells.task_facts import GraphClusteringCellFacts
 from fedgraph.privacy.units import Protection
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
@@ -84,7 +84,9 @@ def _sentences(row: ReportRow, protection: Protection) -> list[str]:
         cost = f"ε = {phrase_upper_bound(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})"
         found += [f"Protected {who}.", f"{row.head.world.words}: what is seen in the two worlds differs by at most {cost}."]
     if len(row.paths) > 1 and broken is None:
-        count = max((e.facts.worst_node_clients for e in row.entries if isinstance(e.facts, GraphClusteringFacts)), default=0)
+        count = max(
+            (e.facts.worst_node_clients for e in row.entries if isinstance(e.facts, GraphClusteringCellFacts)), default=0
+        )
         worst = f", which {count} clients hold" if count > 1 else ""
         for path in row.paths:
             price = row.path(path)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import ClientResultFacts, ParticipationFacts
+from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
 from fedgraph.privacy.units import Protection
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
@@ -225,8 +225,10 @@ def column_numbers_of_cells(scenario: str, source: str, entries: Iterable[CellEn
     """
     found = []
     for e in entries:
-        whole = ClientResultFacts("all", "all", 0, 0, e.metrics, e.epsilon_provable, "")
-        instead = isinstance(e.facts, ParticipationFacts) and e.facts.results  # what a cell says there is of everybody's record
+        whole = ClientResultCellFacts("all", "all", 0, 0, e.metrics, e.epsilon_provable, "")
+        instead = (
+            isinstance(e.facts, ParticipationCellFacts) and e.facts.results
+        )  # what a cell says there is of everybody's record
         for c in e.facts.results if instead else (whole, *e.facts.results):
             one = ColumnNumber(ReportRow((e,)), None, None, c.epsilon, e.status, c.participation, c.client, scenario, source)
             found += [replace(one, metric=metric, value=value) for metric, value in c.metrics.items()]

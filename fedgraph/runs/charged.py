@@ -17,7 +17,7 @@ from pathlib import Path
 from fedgraph.cells.cell import Cell
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import budget_book
-from fedgraph.privacy.budget_book import BudgetCandidate
+from fedgraph.privacy.budget_book import BudgetBookCandidate
 from fedgraph.privacy.units import Unit
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.tasks import base as tasks
@@ -67,7 +67,7 @@ class ChargedRun:
                     f"a budget is charged for rows that classify nodes or score links; {label} is {stage.task.kind}"
                 )
             made, guarantee = models.spends(stage.task.params, cell, stage.context)
-            rows.append(BudgetCandidate.planned(cell.words, guarantee, made.schedule.releases))
+            rows.append(BudgetBookCandidate.planned(cell.words, guarantee, made.schedule.releases))
         owners = any(row.protection.unit is Unit.ENTITY for row in rows)
         ids = None if owners else self.ids  # the data do not say which owners of edges they are of: all of the book pay
         what = f"run {self.notes.parent.parent.name}, {len(due):,} cells"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedgraph.privacy.budget_book import BudgetCandidate
+from fedgraph.privacy.budget_book import BudgetBookCandidate
 from fedgraph.report.scores import Score
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ChosenRow(Score):
     """
 
     folder: Path
-    others: Callable[[], list[BudgetCandidate]] = field(compare=False, repr=False)
+    others: Callable[[], list[BudgetBookCandidate]] = field(compare=False, repr=False)
 
     def fit(
         self,

@@ -99,7 +99,7 @@ def _computed(
     for graph in graphs:
         console.say(describe_graph(graph))
     here = beginning.ready() if asked.engine == "serial" else runtime.start("serial")  # plans need no Ray
-    stages = tuple(stage_experiment(ready, graphs, here, console, store.PairStore(out)))
+    stages = tuple(stage_experiment(ready, graphs, here, console, store.CellPairStore(out)))
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
@@ -212,7 +212,7 @@ def stage_experiment(
     graphs: list[Graph | GraphCollection],
     engine: Runtime,
     console: Console,
-    pairs: store.PairStore | None = None,
+    pairs: store.CellPairStore | None = None,
 ) -> Iterator[ScheduledStage]:
     """Every task on every data set; a task that reads none, once.
 

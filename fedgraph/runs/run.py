@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.budget_book import BudgetCandidate
+from fedgraph.privacy.budget_book import BudgetBookCandidate
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.trust import trust_called
 from fedgraph.report import answer, report_rows
@@ -117,8 +117,8 @@ class Run:
             >>> run.best(unit="node", trust="sums", epsilon=1)
         """
         trusted = trust_called(trust)
-        if unit not in answer.ANSWERED_UNITS:
-            raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.ANSWERED_UNITS)}")
+        if unit not in answer.ANSWER_SENTENCE_UNITS:
+            raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.ANSWER_SENTENCE_UNITS)}")
         if not isinstance(epsilon, Real) or not epsilon > 0:
             raise ScenarioError(f"epsilon is {epsilon!r}; allowed: a number above 0")
         known = sorted({s.dataset for s in self.answered.scores})
@@ -235,13 +235,15 @@ class Run:
         """The run that ``row`` is of."""
         return next(folder for folder, own in self._owned if own is row)
 
-    def candidates(self) -> list[BudgetCandidate]:
+    def candidates(self) -> list[BudgetBookCandidate]:
         """Rows that a budget might still carry, those of the best mean first."""
         scores = sorted((s for s in self.answered.scores if s.private and s.usable), key=lambda s: -s.mean)
         found = []
         for score in scores:
             ledger = Ledger.of_lines(score.row.head.ledger)
-            found += [BudgetCandidate.released(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts]
+            found += [
+                BudgetBookCandidate.released(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts
+            ]
         return found
 
     def _chosen(self, score: Score) -> ChosenRow:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.counts import CountPath, RuntimeCount
+from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath
 
 RuntimeKind: TypeAlias = Literal["curator", "client", "server"]
 RuntimeFunction: TypeAlias = Callable[..., Any]
@@ -93,7 +93,11 @@ class RuntimeParties(ABC):
 
     @abstractmethod
     def federate(
-        self, function: RuntimeFunction, *args: object, path: CountPath, on_round: OnRuntimeRound = lambda done, total: None
+        self,
+        function: RuntimeFunction,
+        *args: object,
+        path: RuntimeCountPath,
+        on_round: OnRuntimeRound = lambda done, total: None,
     ) -> Any:
         """One training, led by the server.
 
@@ -173,7 +177,7 @@ class Runtime(RuntimeParties):
             most: How many of each; None: one in each place.
         """
 
-    def spent(self, path: CountPath, epsilon: float) -> None:
+    def spent(self, path: RuntimeCountPath, epsilon: float) -> None:
         """Told of each finished cell, for whoever watches the engine's own counters.
 
         Args:
@@ -181,7 +185,7 @@ class Runtime(RuntimeParties):
             epsilon: Its provable ε.
         """
 
-    def counted(self) -> dict[CountPath, RuntimeCount]:
+    def counted(self) -> dict[RuntimeCountPath, RuntimeCount]:
         """What each training cost, by its path, as far as this engine has led it."""
         return {}
 

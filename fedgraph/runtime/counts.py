@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
-CountPath: TypeAlias = tuple[str, ...]
+RuntimeCountPath: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,16 @@ class RuntimeCount:
         return RuntimeCount(**{f.name: mine[f.name] + theirs[f.name] for f in fields(RuntimeCount)})
 
 
-class CountTally:
+class RuntimeCountTally:
     """Counts of trainings that several threads lead at a time."""
 
     def __init__(self) -> None:
-        self._counts: dict[CountPath, RuntimeCount] = {}
+        self._counts: dict[RuntimeCountPath, RuntimeCount] = {}
         self._spans: dict[str, tuple[int, float, float]] = {}  # of a task: how many run, since when, seconds before that
         self._lock = threading.Lock()
 
     @contextmanager
-    def training(self, path: CountPath) -> Iterator[None]:
+    def training(self, path: RuntimeCountPath) -> Iterator[None]:
         """While one training of ``path`` goes on."""
         began = time.perf_counter()
         self._step(path[0], 1, began)
@@ -68,12 +68,12 @@ class CountTally:
             running, since, before = self._spans.get(task, (0, now, 0.0))
             self._spans[task] = (running + by, now, before + (now - since if running else 0.0))
 
-    def add(self, path: CountPath, count: RuntimeCount) -> None:
+    def add(self, path: RuntimeCountPath, count: RuntimeCount) -> None:
         """One more part of what ``path`` cost."""
         with self._lock:
             self._counts[path] = self._counts.get(path, RuntimeCount()) + count
 
-    def counts(self) -> dict[CountPath, RuntimeCount]:
+    def counts(self) -> dict[RuntimeCountPath, RuntimeCount]:
         """Of every training."""
         with self._lock:
             return dict(self._counts)

@@ -25,7 +25,7 @@ from fedgraph.runtime.base import (
     require_same_shared_value,
     split_into_runtime_blocks,
 )
-from fedgraph.runtime.counts import CountPath, CountTally, RuntimeCount
+from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath, RuntimeCountTally
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class SerialClients(RuntimeClients):
         actors: Among how many actors the clients would be dealt.
     """
 
-    def __init__(self, tally: CountTally, path: CountPath, on_round: OnRuntimeRound, actors: int = 1) -> None:
+    def __init__(self, tally: RuntimeCountTally, path: RuntimeCountPath, on_round: OnRuntimeRound, actors: int = 1) -> None:
         self._tally = tally
         self._path = path
         self._on_round = on_round
@@ -87,7 +87,7 @@ class SerialRuntime(Runtime):
         self._shared: dict[Hashable, _Held] = {}
         self._originals: dict[Hashable, object] = {}
         self._dealt: dict[Hashable, _Held] = {}
-        self._tally = CountTally()
+        self._tally = RuntimeCountTally()
 
     def share(self, key: Hashable, value: object) -> _Held:
         if key not in self._shared:
@@ -95,7 +95,7 @@ class SerialRuntime(Runtime):
         require_same_shared_value(key, self._originals[key], value)
         return self._shared[key]
 
-    def clients(self, path: CountPath, on_round: OnRuntimeRound) -> SerialClients:
+    def clients(self, path: RuntimeCountPath, on_round: OnRuntimeRound) -> SerialClients:
         """Who answers the server in one training."""
         return SerialClients(self._tally, path, on_round)
 
@@ -109,7 +109,11 @@ class SerialRuntime(Runtime):
             kept.pop(handle.key, None)
 
     def federate(
-        self, function: RuntimeFunction, *args: object, path: CountPath, on_round: OnRuntimeRound = lambda done, total: None
+        self,
+        function: RuntimeFunction,
+        *args: object,
+        path: RuntimeCountPath,
+        on_round: OnRuntimeRound = lambda done, total: None,
     ) -> Any:
         clients = self.clients(path, on_round)
         given = [a if isinstance(a, _Held) else _frozen_copy(a) for a in args]
@@ -137,7 +141,7 @@ class SerialRuntime(Runtime):
     def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
         """They are here."""
 
-    def counted(self) -> dict[CountPath, RuntimeCount]:
+    def counted(self) -> dict[RuntimeCountPath, RuntimeCount]:
         return self._tally.counts()
 
     def describe(self) -> dict[str, object]:

@@ -42,7 +42,7 @@ def first_look_at_data(folder: Path) -> FirstLook:
         DataError: As the reader of the folder raises it; or a column holds numbers with a decimal comma.
     """
     from fedgraph.data.base import csv_tables
-    from fedgraph.data.base.files import FileFaults
+    from fedgraph.data.base.files import DataFileFaults
     from fedgraph.data.own import graph_folders
 
     if graph_folders.is_graph_folder(folder):
@@ -53,7 +53,7 @@ def first_look_at_data(folder: Path) -> FirstLook:
     features, labels = folder / "features.csv", folder / "labels.csv"
     if not features.is_file():
         return FirstLook()
-    ignored = FileFaults()  # the reader of the folder refuses them
+    ignored = DataFileFaults()  # the reader of the folder refuses them
     table = csv_tables.read_csv_features(features.read_bytes(), str(features), ignored)
     first: dict[str, object] = {}
     if labels.is_file():

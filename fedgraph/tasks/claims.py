@@ -8,7 +8,7 @@ import math
 
 from pydantic import Field
 
-from fedgraph.cells.task_facts import ClaimFacts
+from fedgraph.cells.task_facts import ClaimCellFacts
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.claims import table
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, task_without_plan, task_without_plugins
@@ -39,7 +39,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """The claim, priced by our accountants."""
     claim = cell.among(table.rows())
     bound, proven, said = claim.epsilon_lower_bound, claim.epsilon_provable, claim.explanation
-    facts = ClaimFacts(mechanism=claim.mechanism, inputs=dict(claim.inputs), explanation=said, delta=claim.delta)
+    facts = ClaimCellFacts(mechanism=claim.mechanism, inputs=dict(claim.inputs), explanation=said, delta=claim.delta)
     metrics = {"epsilon_lower_bound": math.nan if bound is None else bound}
     price = (claim.epsilon_published, math.nan if proven is None else proven, said)
     return CellOutcome(metrics, facts, None, (), *price, {})

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.cells.task_facts import GraphMetricsFacts
+from fedgraph.cells.task_facts import GraphMetricsCellFacts
 from fedgraph.comparison import edits, gromov
 from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights, space_from_embedding, space_from_topology
 from fedgraph.errors import ScenarioError
@@ -86,7 +86,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         arrays |= _drawing(compared[: params.shown])
     sizes = [g.num_nodes for g in found.graphs]
     mean = float(np.mean(sizes))
-    facts = GraphMetricsFacts(graphs=len(sizes), compared=len(compared), mean_nodes=mean, edits=params.edits)
+    facts = GraphMetricsCellFacts(graphs=len(sizes), compared=len(compared), mean_nodes=mean, edits=params.edits)
     return CellOutcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {}, artefacts=arrays)
 
 

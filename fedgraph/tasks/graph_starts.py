@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.cells.task_facts import GraphStartsFacts
+from fedgraph.cells.task_facts import GraphStartsCellFacts
 from fedgraph.comparison import starts
 from fedgraph.errors import ScenarioError
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, task_without_plan, task_without_plugins
@@ -83,7 +83,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     }
     if taken.noised is not None:
         metrics["noised_objective"] = float(taken.noised.mean())
-    facts = GraphStartsFacts(descents=taken.descents, pairs=int(before.size), graphs=params.graphs, hops=params.hops)
+    facts = GraphStartsCellFacts(descents=taken.descents, pairs=int(before.size), graphs=params.graphs, hops=params.hops)
     facts = replace(facts, noise=taken.noise, with_product=taken.with_product)
     return CellOutcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {})
 

@@ -13,12 +13,12 @@ import numpy as np
 from fedgraph.errors import DataError
 from fedgraph.methods.base import (
     ClearFacts,
-    CutEdgeFacts,
-    DerivedFacts,
-    MembershipFacts,
+    PublicCutEdgeFacts,
+    PublicDerivedFacts,
     PublicFacts,
     PublicFactsPart,
-    SizeFacts,
+    PublicMembershipFacts,
+    PublicSizeFacts,
 )
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
@@ -36,14 +36,14 @@ class DealtWorld:
         world: who trains together, and who is trusted.
         setting: what is held, asked and public.
         partition: who holds which node of ``setting.held``.
-        cut_edges: what clients know of the edges between them (``MembershipFacts.cut_edges``).
+        cut_edges: what clients know of the edges between them (``PublicMembershipFacts.cut_edges``).
         colluders: participants who may pool their noise with the server.
     """
 
     world: World
     setting: protocols.ProtocolSetting
     partition: Partition
-    cut_edges: CutEdgeFacts
+    cut_edges: PublicCutEdgeFacts
     colluders: int
 
     @property
@@ -51,14 +51,14 @@ class DealtWorld:
         """All that a plan with a guarantee may be made from: counts, client sizes, the public test graph or attributes."""
         setting, shares, held = self.setting, self.partition.subgraphs, self.setting.held
         return PublicFacts(
-            SizeFacts(
+            PublicSizeFacts(
                 num_nodes=sum(s.graph.num_nodes for s in shares),
                 num_features=held.num_features,
                 num_classes=held.num_classes,
                 clients=tuple(s.graph.num_nodes for s in shares),
             ),
             self.world.viewer,
-            MembershipFacts(
+            PublicMembershipFacts(
                 from_edges=self.partition.from_edges,
                 from_labels=self.partition.from_labels,
                 holdings=None,
@@ -66,7 +66,7 @@ class DealtWorld:
                 nodes=tuple(s.nodes for s in shares),
             ),
             PublicFactsPart(setting.public, setting.public_graph, setting.public_attributes, setting.asking),
-            DerivedFacts(
+            PublicDerivedFacts(
                 split_from_edges=setting.split_from_edges,
                 split_from_labels=setting.split_from_labels,
                 component_from_edges=held.nodes_from_edges,

@@ -196,7 +196,7 @@ def _divided(
     return known, np.setdiff1d(np.arange(graph.num_nodes), masks.test), masks.test
 
 
-def keep_largest_component(graph: Graph) -> Graph:
+def keep_world_component(graph: Graph) -> Graph:
     """The subgraph on the largest connected component (the first of equals), with the published splits on its nodes."""
     nodes = graph.largest_component()
     place = np.full(graph.num_nodes, -1)

@@ -86,7 +86,7 @@ def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
 
 
 def test_words_change_one_row_each(library: Graph) -> None:
-    played = coin_game.toss_word_coins(whole(library), library, library, 50, np.random.default_rng(0))
+    played = coin_game.play_word_coins(whole(library), library, library, 50, np.random.default_rng(0))
     m = played.found.coins.size
     with_all, with_none = played.whole(np.ones(m, bool)), played.whole(np.zeros(m, bool))
     assert same(with_none, library)
@@ -170,7 +170,7 @@ def test_noise_of_a_small_budget_hides_them(library: Graph) -> None:
     found = outcome(library, {"method": "features"}, [{"attack": a} for a in ("lira", "rmia", "bayes_optimal")])
     for v in found.facts.named.found:
         assert v.epsilon <= found.epsilon_provable
-        assert v.limit == pytest.approx(operating_points.most_advantage(found.epsilon_provable, 1e-3))
+        assert v.limit == pytest.approx(operating_points.most_audited_advantage(found.epsilon_provable, 1e-3))
         assert v.estimator == "curve"
         assert abs(v.auc - 0.5) < 0.12
     clients = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 8}}

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtri
 
 from fedgraph.audit.lower_bound import (
-    ClosedFormBound,
+    ClosedFormAudit,
     LowerBoundScores,
     _gaussian_mu,
     bits_lower_bound,
@@ -51,14 +51,14 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("form", "draw", "delta", "truth"), FORMS)
-def test_the_bound_is_below_the_truth_and_within_a_fifth(form: ClosedFormBound, draw: Draw, delta: float, truth: float) -> None:
+def test_the_bound_is_below_the_truth_and_within_a_fifth(form: ClosedFormAudit, draw: Draw, delta: float, truth: float) -> None:
     bound = form.bound(draw(np.random.default_rng(1), 40_000), delta, 1e-4)
     assert 0.8 * truth <= bound <= truth
 
 
 @pytest.mark.parametrize(("form", "draw", "delta", "truth"), FORMS)
 def test_the_bound_exceeds_the_truth_no_more_often_than_stated(
-    form: ClosedFormBound, draw: Draw, delta: float, truth: float
+    form: ClosedFormAudit, draw: Draw, delta: float, truth: float
 ) -> None:
     rng, alpha, audits = np.random.default_rng(2), 0.2, 400
     false = sum(form.bound(draw(rng, 60), delta, alpha) > truth for _ in range(audits))

@@ -12,7 +12,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from fedgraph.audit.one_run import OneRunCount, count_one_run, one_run_epsilon, one_run_p_value
-from fedgraph.audit.operating_points import roc_area
+from fedgraph.audit.operating_points import audited_roc_area
 from fedgraph.errors import PrivacyError
 
 
@@ -107,8 +107,8 @@ def test_guesses_are_the_extremes_and_runs_add_up() -> None:
     assert count_one_run(scores, coins, 1.0) == OneRunCount(6, 6, 4)
     assert count_one_run(scores, coins, 0.7, centred=True) == OneRunCount(6, 4, 3), "∞, −∞, 3, −2 by sign"
     assert OneRunCount(6, 2, 2) + OneRunCount(4, 4, 1) == OneRunCount(10, 6, 3)
-    assert roc_area(scores, coins) == pytest.approx(7 / 9)
-    assert roc_area(np.zeros(4), np.array([1, 0, 1, 0], bool)) == 0.5
+    assert audited_roc_area(scores, coins) == pytest.approx(7 / 9)
+    assert audited_roc_area(np.zeros(4), np.array([1, 0, 1, 0], bool)) == 0.5
 
 
 def best_attack(num_coins: int, guesses: int, right: int, epsilon: float, delta: float) -> float:

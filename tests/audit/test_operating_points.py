@@ -35,14 +35,14 @@ def test_rates_of_two_normal_laws() -> None:
 @pytest.mark.parametrize("delta", [1e-5, 1e-2])
 def test_no_gaussian_mechanism_goes_beyond_the_limits(mu: float, delta: float) -> None:
     epsilon = gaussian.epsilon(mu, delta)
-    assert 2 * norm.cdf(mu / 2) - 1 <= operating_points.most_advantage(epsilon, delta) + 1e-12
+    assert 2 * norm.cdf(mu / 2) - 1 <= operating_points.most_audited_advantage(epsilon, delta) + 1e-12
 
 
 def test_randomised_response_reaches_the_limit() -> None:
     epsilon = 1.7
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert 2 * keep - 1 == pytest.approx(operating_points.most_advantage(epsilon, 0.0))
-    assert operating_points.most_advantage(math.inf, 0.0) == 1.0
+    assert 2 * keep - 1 == pytest.approx(operating_points.most_audited_advantage(epsilon, 0.0))
+    assert operating_points.most_audited_advantage(math.inf, 0.0) == 1.0
 
 
 def test_what_is_no_score_is_refused() -> None:

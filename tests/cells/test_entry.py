@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from fedgraph.cells import task_facts as records
 from fedgraph.cells.entry import CellEntry, entry_from_json, entry_to_json
-from fedgraph.cells.task_facts import FACTS_RECORDS, ClientResultFacts, NodeClassificationFacts, ParticipationFacts, TaskFacts
+from fedgraph.cells.task_facts import (
+    CELL_FACTS_RECORDS,
+    ClientResultCellFacts,
+    NodeClassificationCellFacts,
+    ParticipationCellFacts,
+    TaskFacts,
+)
 from fedgraph.comparison import solver_facts
 from fedgraph.privacy.units import Protection, Relation, Viewer
 from fedgraph.worlds.world import JOINED_WORLD, LeftOutOfWorld, World, WorldKind
@@ -26,27 +32,29 @@ PLAIN = CellEntry(
 NAMES = st.text(max_size=20) | st.sampled_from(["inf", "-inf", "nan", "true", "", "local", "secure", " without ", "🏦"])
 st.register_type_strategy(Mapping, lambda made: st.dictionaries(NAMES, st.from_type(get_args(made)[1]), max_size=3))
 FACTS = st.one_of(
-    st.builds(ParticipationFacts, results=st.lists(st.builds(ClientResultFacts, client=NAMES), max_size=3).map(tuple)),
+    st.builds(ParticipationCellFacts, results=st.lists(st.builds(ClientResultCellFacts, client=NAMES), max_size=3).map(tuple)),
     st.builds(
-        NodeClassificationFacts,
+        NodeClassificationCellFacts,
         public=NAMES,
-        attack=st.builds(records.CanaryAttackFacts, path=NAMES),
+        attack=st.builds(records.CanaryAttackCellFacts, path=NAMES),
         named=st.builds(
-            records.EveryNamedAttackFacts,
-            found=st.tuples(st.builds(records.NamedAttackFacts)),
-            risk=st.builds(records.NodeRiskFacts),
+            records.NamedAttacksCellFacts,
+            found=st.tuples(st.builds(records.NamedAttackCellFacts)),
+            risk=st.builds(records.NodeRiskCellFacts),
         ),
-        sent=st.builds(records.SentBytesFacts, partial=st.builds(records.PartialRoundsFacts)),
+        sent=st.builds(records.SentBytesCellFacts, partial=st.builds(records.PartialRoundsCellFacts)),
     ),
-    st.builds(records.ClaimFacts, inputs=st.dictionaries(NAMES, st.floats() | NAMES, max_size=4)),
+    st.builds(records.ClaimCellFacts, inputs=st.dictionaries(NAMES, st.floats() | NAMES, max_size=4)),
     st.builds(
-        records.GraphClusteringFacts,
+        records.GraphClusteringCellFacts,
         label=NAMES,
         solver=st.builds(
-            solver_facts.SolverFacts, solved=st.builds(solver_facts.SolverPairs), minima=st.builds(solver_facts.SolverMinima)
+            solver_facts.SolverFacts,
+            solved=st.builds(solver_facts.GromovPairFacts),
+            minima=st.builds(solver_facts.SolverMinima),
         ),
     ),
-    st.sampled_from([record() for record in FACTS_RECORDS.values()]),
+    st.sampled_from([record() for record in CELL_FACTS_RECORDS.values()]),
 )
 
 
@@ -71,5 +79,5 @@ def test_an_accuracy_that_is_no_share_is_refused() -> None:
 
 
 def test_the_facts_of_another_task_are_no_answer() -> None:
-    with pytest.raises(TypeError, match="Facts, not ParticipationFacts"):
-        PLAIN.facts_as(ParticipationFacts)
+    with pytest.raises(TypeError, match="Facts, not ParticipationCellFacts"):
+        PLAIN.facts_as(ParticipationCellFacts)

@@ -112,10 +112,10 @@ def test_scores_by_hand():
 def test_mds_recovers_a_plane_and_is_deterministic():
     rows = np.random.default_rng(3).normal(size=(10, 2))
     distances = space_from_embedding(rows).distances
-    places = cluster.map_clusters_by_mds(distances)
+    places = cluster.map_distances_by_mds(distances)
     assert np.allclose(space_from_embedding(places).distances, distances, atol=1e-9)
-    assert np.array_equal(places, cluster.map_clusters_by_mds(distances))
-    assert cluster.map_clusters_by_mds(np.zeros((1, 1))).tolist() == [[0, 0]]
+    assert np.array_equal(places, cluster.map_distances_by_mds(distances))
+    assert cluster.map_distances_by_mds(np.zeros((1, 1))).tolist() == [[0, 0]]
 
 
 def test_tsne_is_deterministic_and_falls_back(planted):

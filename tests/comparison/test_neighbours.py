@@ -10,7 +10,7 @@ from fedgraph.comparison import gromov_bounds
 from fedgraph.comparison.classify import ClassifySplit, classify_by_nearest
 from fedgraph.comparison.gromov import GromovOptions, assemble_gromov_matrix, list_gromov_pairs, solve_gromov_pairs
 from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding, space_from_topology
-from fedgraph.comparison.solver_facts import SolverFacts, SolverPairs
+from fedgraph.comparison.solver_facts import GromovPairFacts, SolverFacts
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_pairs
 
@@ -39,7 +39,7 @@ def test_votes_are_those_of_the_full_matrix(kind: str, alpha: float | None) -> N
     found, facts = graph_pairs.solve_asked_graph_pairs(spaces, options, context, SPLIT, 7)
     known = np.arange(12, 60)
     asked = facts.asked[0]
-    assert facts == SolverFacts(SolverPairs(file=None, pairs=asked, converged=asked), asked=(asked, 12 * known.size))
+    assert facts == SolverFacts(GromovPairFacts(file=None, pairs=asked, converged=asked), asked=(asked, 12 * known.size))
     ours, theirs = found[np.ix_(SPLIT.test, known)], full[np.ix_(SPLIT.test, known)]
     assert np.array_equal(ours[np.isfinite(ours)], theirs[np.isfinite(ours)])
     assert np.isfinite(ours).sum() == asked < 0.7 * ours.size, "few are solved"

@@ -110,7 +110,7 @@ def test_own_npz_with_masks(tmp_path: Path, library: Graph) -> None:
 
 def test_the_largest_component_keeps_its_split(library: Graph) -> None:
     graph = replace(library, masks=(GraphMasks(np.arange(20), np.arange(20, 30), np.arange(30, library.num_nodes)),))
-    part = protocols.keep_largest_component(graph)
+    part = protocols.keep_world_component(graph)
     assert part.num_nodes <= library.num_nodes
     assert part.masks[0].train.size <= 20
     assert (part.degrees > 0).all()

@@ -15,7 +15,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
 from fedgraph.federation.round_attendance import Attendance, Participation, StaleAttendance, buffered_round_attendance
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import AttendanceFacts, Budget
+from fedgraph.methods.base import Budget, PublicAttendanceFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -38,7 +38,7 @@ def trained(
     partition = uniform.split(library, uniform.Params(clients=12), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
-    facts = dataclasses.replace(facts, attendance=AttendanceFacts("some", 4, True))
+    facts = dataclasses.replace(facts, attendance=PublicAttendanceFacts("some", 4, True))
     plan = method.plan(method.Params(**given), facts, BUDGET)
     runtime = SerialRuntime()
     shared = runtime.share("p", partition)

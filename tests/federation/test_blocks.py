@@ -28,7 +28,7 @@ from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
 from fedgraph.runtime.base import split_into_runtime_blocks as dealt_to
-from fedgraph.runtime.counts import CountPath
+from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
@@ -53,14 +53,14 @@ class Several(SerialRuntime):
         super().__init__()
         self.workers, self.bytes = workers, 0
 
-    def clients(self, path: CountPath, on_round: OnRuntimeRound) -> SerialClients:
+    def clients(self, path: RuntimeCountPath, on_round: OnRuntimeRound) -> SerialClients:
         return Counting(self, path, on_round)
 
 
 class Counting(SerialClients):
     """Notes how many bytes travel."""
 
-    def __init__(self, engine: Several, path: CountPath, on_round: OnRuntimeRound) -> None:
+    def __init__(self, engine: Several, path: RuntimeCountPath, on_round: OnRuntimeRound) -> None:
         super().__init__(engine._tally, path, on_round, engine.workers)
         self.engine = engine
 
@@ -278,10 +278,10 @@ def test_a_failing_client_in_a_block_is_named(library: Graph, monkeypatch: pytes
 
 def test_secure_sums_need_every_client(library: Graph) -> None:
     from fedgraph.federation import server
-    from fedgraph.federation.messages import Job
+    from fedgraph.federation.messages import ClientJob
 
     plan, partition = secure(library)
-    job = Job("missing", 0, ("missing",), plan)
+    job = ClientJob("missing", 0, ("missing",), plan)
     state = server.begin_at_server(job)
     model = state.model
     sent = client.run_client_blocks(range(15), partition.subgraphs, job, model, 0)

@@ -14,11 +14,11 @@ import pytest
 
 from fedgraph import runtime, seeds
 from fedgraph.federation import rounds
-from fedgraph.federation.messages import Masks
+from fedgraph.federation.messages import SecureMasks
 from fedgraph.federation.round_attendance import Attendance, Participation, buffered_round_attendance, draw_round_attendance
 from fedgraph.federation.secure import masked_plan as secure_plan
 from fedgraph.methods import features
-from fedgraph.methods.base import AttendanceFacts, Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PublicAttendanceFacts, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime, RuntimeClients
@@ -43,14 +43,18 @@ def facts_of(library: Graph, viewer: Viewer, colluders: int = 1, **more: Any) ->
     partition = uniform.split(library, uniform.Params(clients=CLIENTS), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, viewer)
-    return dataclasses.replace(facts, attendance=AttendanceFacts("some", **more), colluders=colluders)
+    return dataclasses.replace(facts, attendance=PublicAttendanceFacts("some", **more), colluders=colluders)
 
 
-def masked(library: Graph) -> tuple[Plan[Any, Any], Attendance, Masks]:
+def masked(library: Graph) -> tuple[Plan[Any, Any], Attendance, SecureMasks]:
     facts = facts_of(library, Viewer.SERVER_SECURE_AGGREGATION, least_answers=MASKED.answers_needed(CLIENTS), colluders=2)
     ideal = features.plan(features.Params(steps=4), facts, BUDGET)
     plan = secure_plan.make_masked_plan(ideal, BUDGET, features.num_sent(ideal))
-    return plan, draw_round_attendance(MASKED, CLIENTS, 4, facts.cohort, 0, ("r",)), Masks(2, facts.cohort, MASKED.drop_out)
+    return (
+        plan,
+        draw_round_attendance(MASKED, CLIENTS, 4, facts.cohort, 0, ("r",)),
+        SecureMasks(2, facts.cohort, MASKED.drop_out),
+    )
 
 
 def buffered(library: Graph) -> tuple[Plan[Any, Any], Attendance, None]:
@@ -64,7 +68,7 @@ def buffered(library: Graph) -> tuple[Plan[Any, Any], Attendance, None]:
 def trained(
     engine: Runtime,
     library: Graph,
-    made: tuple[Plan[Any, Any], Attendance, Masks | None],
+    made: tuple[Plan[Any, Any], Attendance, SecureMasks | None],
     root: int,
     keep: frozenset[int] = frozenset(),
 ) -> rounds.RoundsOutcome:
@@ -96,7 +100,7 @@ def pids(clients: RuntimeClients) -> list[int]:
 
 @pytest.mark.parametrize("way", [masked, buffered])
 def test_three_workers_give_the_bits_of_one_process(
-    way: Callable[[Graph], tuple[Plan[Any, Any], Attendance, Masks | None]], pool: Runtime, library: Graph
+    way: Callable[[Graph], tuple[Plan[Any, Any], Attendance, SecureMasks | None]], pool: Runtime, library: Graph
 ) -> None:
     made = way(library)
     with runtime.start("serial") as serial:

@@ -20,7 +20,7 @@ from fedgraph.federation.round_attendance import (
     round_attendance_traffic,
 )
 from fedgraph.methods import features, nonprivate
-from fedgraph.methods.base import AttendanceFacts, Budget, PlanInbox, PublicFacts, State
+from fedgraph.methods.base import Budget, PlanInbox, PublicAttendanceFacts, PublicFacts, State
 from fedgraph.partition import uniform
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
@@ -53,7 +53,7 @@ def dealt(library: Graph) -> Partition:
 def facts_of(graph: Graph, partition: Partition, viewer: Viewer, least: int | None) -> PublicFacts:
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer)
-    return facts if least is None else dataclasses.replace(facts, attendance=AttendanceFacts("some", least))
+    return facts if least is None else dataclasses.replace(facts, attendance=PublicAttendanceFacts("some", least))
 
 
 def test_samples_have_the_rates_that_they_state() -> None:

@@ -12,7 +12,7 @@ from fedgraph import seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds, server
-from fedgraph.federation.messages import ClientMessage, Job
+from fedgraph.federation.messages import ClientJob, ClientMessage
 from fedgraph.methods import features, local_dp
 from fedgraph.methods.base import Budget, PublicFacts, method_kinds
 from fedgraph.partition import ego, uniform
@@ -51,7 +51,7 @@ def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(
     inbox = server._inbox(messages, 0, sums_only=True)
     assert inbox.each == {}
     assert np.allclose(inbox.sums["gradient"], sum(m.released["gradient"].value for m in messages), atol=1e-5)
-    job = Job("j", 0, ("j",), plan)
+    job = ClientJob("j", 0, ("j",), plan)
     state = server.begin_at_server(job)
     with pytest.raises(RuntimeFailure, match="3 clients finished, 4 are needed"):
         server.merge_at_server(job, state, 0, [messages[:3]])
@@ -100,7 +100,7 @@ def test_a_client_remembers_over_rounds_what_it_released(name: str, library: Gra
     held = {s.client: s for s in partition.subgraphs}
     fewer = {c: dataclasses.replace(s, graph=graph_without_edges(s.graph)) for c, s in held.items()}
     for later, refused in ((held, False), (fewer, True)):
-        job = Job(f"remembers {name} {refused}", 0, ("c",), plan, plan.fingerprint)
+        job = ClientJob(f"remembers {name} {refused}", 0, ("c",), plan, plan.fingerprint)
         federated_client.run_client_blocks([0], held, job, model, first)
         federated_client._workspaces.pop(job.key)  # what follows from the graph is made anew
         with pytest.raises(PrivacyError, match="is not what round") if refused else contextlib.nullcontext():

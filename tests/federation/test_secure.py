@@ -17,12 +17,12 @@ from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure, UnboundedValueError
 from fedgraph.federation import client as one_client
 from fedgraph.federation import messages, rounds, server
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Masks
+from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage, SecureMasks
 from fedgraph.federation.round_attendance import Participation, draw_round_attendance
 from fedgraph.federation.secure import keys, masked_round, masking, unmasking
 from fedgraph.federation.secure import masked_plan as secure_plan
 from fedgraph.methods import features, nonprivate, sage_node
-from fedgraph.methods.base import AttendanceFacts, Budget
+from fedgraph.methods.base import Budget, PublicAttendanceFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event
@@ -51,20 +51,20 @@ tasks:
 
 def job_of(
     library: Graph, clients: int, settings: Participation, method: Any = features, colluders: int = 1, **given: Any
-) -> tuple[Job, Partition]:
+) -> tuple[ClientJob, Partition]:
     partition = uniform.split(library, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER_SECURE_AGGREGATION)
     facts = dataclasses.replace(facts, colluders=colluders)
     if not settings.everybody:
-        facts = dataclasses.replace(facts, attendance=AttendanceFacts("some", settings.answers_needed(clients)))
+        facts = dataclasses.replace(facts, attendance=PublicAttendanceFacts("some", settings.answers_needed(clients)))
     plan = method.plan(method.Params(**given), facts, BUDGET)
     hidden = secure_plan.make_masked_plan(plan, BUDGET, method.num_sent(plan))
     who = (
         None if settings.everybody else draw_round_attendance(settings, clients, plan.schedule.rounds, facts.cohort, 0, ("t",))
     )
-    masks = Masks(colluders, facts.cohort, settings.drop_out)
-    return Job(f"t{next(_NUMBERS)}", 7, ("t",), hidden, "f", who, masks), partition  # workers remember jobs by their key
+    masks = SecureMasks(colluders, facts.cohort, settings.drop_out)
+    return ClientJob(f"t{next(_NUMBERS)}", 7, ("t",), hidden, "f", who, masks), partition  # workers remember jobs by their key
 
 
 def sums_of(messages: list[ClientMessage] | list[BlockMessage]) -> dict[str, np.ndarray]:
@@ -176,7 +176,7 @@ def test_no_share_is_given_for_a_sum_of_too_few(library: Graph) -> None:
     job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), steps=2)
     board = masking.advertise_masking_keys(range(12), job, 0)
     letters = masking.share_masking_secrets(range(12), job, 0, board)
-    strict = dataclasses.replace(job, masks=Masks(1, 13))
+    strict = dataclasses.replace(job, masks=SecureMasks(1, 13))
     masked_round._latest[strict.key, 0] = masked_round.find_masked_round(job, 0)  # type: ignore[assignment]
     with pytest.raises(PrivacyError, match="12 clients sent, 13 are needed"):
         masking.answer_masking_shares(range(12), strict, 0, 1, board, letters)

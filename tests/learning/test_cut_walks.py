@@ -75,7 +75,7 @@ def test_gap_an_edge_between_clients_changes_one_row_at_each_by_at_most_one(adja
 def test_gcon_an_end_changes_the_walk_by_at_most_half(
     adjacency: sp.csr_array, steps: list[float], restart: float, cap: float
 ) -> None:
-    psi = claim.gcon_psi(steps, restart, cap)
+    psi = claim.claimed_gcon_psi(steps, restart, cap)
     for x in (np.ones((12, 1)) * np.where(np.arange(12) % 2, 1, -1)[:, None], np.eye(12), np.ones((12, 1))):
         for u, v in [(0, 1), (0, 2), (2, 7), (1, 5)]:
             worlds = []
@@ -102,7 +102,7 @@ def test_gcon_half_is_reached() -> None:
     for cut in (none, edge):
         walk, away = open_walk_matrices(sp.csr_array((1, 1)), aggregation_with_cut(sp.csr_array((1, 1)), np.array([0]), cut, 2))
         found.append(walk_rows(walk, x[:1], [1], 0.3, away @ x))
-    assert abs(found[0] - found[1]).sum() == pytest.approx(claim.gcon_psi([1], 0.3) / 2)
+    assert abs(found[0] - found[1]).sum() == pytest.approx(claim.claimed_gcon_psi([1], 0.3) / 2)
 
 
 @pytest.mark.parametrize("prior", [0.0, 3.0])
@@ -113,7 +113,7 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
     labels = np.arange(n) % 2
     x = np.vstack([np.where(labels[:, None] == 0, 1.0, -1.0) * np.array([[1.0, 0, 0]]), [[-1.0, 0, 0]]])
     given = claim.Situation(
-        epsilon, 1e-3, share, claim.gcon_soft_margin(c), claim.gcon_psi([2], restart), c, c, n, prior, per_end=True
+        epsilon, 1e-3, share, claim.gcon_soft_margin(c), claim.claimed_gcon_psi([2], restart), c, c, n, prior, per_end=True
     )
     least = perturbing.least_regulariser(given)
     with pytest.raises(PrivacyError, match="must exceed"):

@@ -198,11 +198,11 @@ def test_ranks_are_paid_for_where_no_row_is_public_and_free_where_some_are(
 
 
 def test_masks_hide_one_sum_and_ask_for_bounds() -> None:
-    from fedgraph.tasks.node_classification.attendance import Participation, mask_attendance_sums
+    from fedgraph.tasks.node_classification.attendance import Participation, mask_task_attendance
 
     made = planned("features", facts_of(people(), 4, Viewer.SERVER_SECURE_AGGREGATION), 1.0)
     with pytest.raises(ScenarioError, match=r"age, income.*give these columns bounds"):
-        mask_attendance_sums(Participation(secure_aggregation="masks"), made, Budget(1.0, DELTA), features)  # type: ignore[arg-type]
+        mask_task_attendance(Participation(secure_aggregation="masks"), made, Budget(1.0, DELTA), features)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("table", ["issue", "rates"])

@@ -268,7 +268,7 @@ def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
     assert [r.client for r in hops] == [0, 1, 2]
     for release, s in zip(hops, partition.subgraphs, strict=True):
         delta = release.mechanism.std / release.event.noise_multiplier
-        assert delta == pytest.approx(neighbour_sums.log_neighbour_cap(s.graph.num_nodes).sensitivity_l2())
+        assert delta == pytest.approx(neighbour_sums.priced_log_cap(s.graph.num_nodes).sensitivity_l2())
 
 
 def test_an_enforced_limit_is_refused_where_the_data_break_it(library: Graph) -> None:

@@ -152,7 +152,7 @@ def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, se
         dense[u, v] = dense[v, u] = 1
     joined = dense.copy()
     joined[0, 1] = joined[1, 0] = 1
-    psi = claim.gcon_psi([2], restart)
+    psi = claim.claimed_gcon_psi([2], restart)
     given = claim.Situation(epsilon, 1e-3, 0.9, claim.gcon_soft_margin(c), psi, c, c, n, per_end=False)
     least = perturbing.least_regulariser(given)
     made = constants(epsilon, 1.5 * least, psi, n, prior)
@@ -315,7 +315,7 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
         assert isinstance(bound, perturbing.ObjectiveRows)
         assert isinstance(mechanism.problem, LinearObjective)
         bounds = claim.gcon_soft_margin(c) if p.loss == "soft-margin" else claim.gcon_pseudo_huber(c, p.width)
-        psi, n, prior = claim.gcon_psi(p.steps, p.restart, p.cap), bound.num_rows, p.scale * math.sqrt(len(p.steps))
+        psi, n, prior = claim.claimed_gcon_psi(p.steps, p.restart, p.cap), bound.num_rows, p.scale * math.sqrt(len(p.steps))
         total, kept = mechanism.problem.regulariser, 1 - perturbing.OBJECTIVE_OUTPUT_SHARE
         if noise == "gamma":
             delta = plan.guarantee.delta * kept

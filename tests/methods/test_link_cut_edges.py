@@ -8,7 +8,7 @@ import pytest
 
 import fedgraph
 from fedgraph import seeds
-from fedgraph.cells.task_facts import LinkPredictionFacts
+from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import link_clear, link_hops, link_owners
@@ -148,7 +148,7 @@ def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(libra
     asked = {"name": "cut", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}], "tasks": tasks}
     found = {}
     for row in fedgraph.run(asked, quiet=True).rows:
-        facts = row.head.facts_as(LinkPredictionFacts)
+        facts = row.head.facts_as(LinkPredictionCellFacts)
         shared = row.head.task == "protected" and row.head.world.trust is not Trust.CURATOR
         assert facts.cut_edges_shared == shared
         assert (Assumption.CUT_EDGES_SHARED in row.protection.assumptions) == shared

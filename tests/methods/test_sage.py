@@ -21,7 +21,7 @@ from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.claims.sage import claimed_sage_subgraphs, touched_sage_rows
+from fedgraph.privacy.claims.sage import claimed_sage_subgraphs, claimed_touched_rows
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.units import Viewer
@@ -79,7 +79,7 @@ def test_a_node_changes_no_more_gradients_than_claimed(layers: int) -> None:
     adjacency = regular(n, degree, 1)
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 5)
     labels = rng.integers(3, size=n)
-    k = touched_sage_rows(degree, layers)
+    k = claimed_touched_rows(degree, layers)
     assert k <= claimed_sage_subgraphs(degree, layers), "what is published counts the way back as well"
     for node in range(0, n, 12):
         before = rows_of(adjacency, features, labels, layers, clip, seed=2)
@@ -152,7 +152,7 @@ def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> 
     dense[0, 1:] = dense[1:, 0] = 1
     dense[20:35, 20:35] = 1 - np.eye(15)
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 9)
-    labels, layout, cap = rng.integers(3, size=n), Layout((12, 3)), neighbour_sums.log_neighbour_cap(n)
+    labels, layout, cap = rng.integers(3, size=n), Layout((12, 3)), neighbour_sums.priced_log_cap(n)
     if seed % 2:  # everybody alike: what one node moves adds up
         features, labels = sp.csr_array(np.tile(features.toarray()[:1], (n, 1))), np.zeros(n, dtype=np.int64)
     vector = rng.standard_normal(layout.num_parameters).astype(np.float32) * 30
@@ -177,7 +177,7 @@ def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> 
 def test_no_parameters_make_neighbours_count_for_more_than_is_priced(size: float) -> None:
     """All rows are alike, and parameters tell the neighbours' part with the hub from the one without: each row turns over."""
     n, clip, bound, layout = 61, 0.5, 2.0, Layout((12, 2))
-    dense, cap = regular(n, 4, 0).toarray(), neighbour_sums.log_neighbour_cap(n)
+    dense, cap = regular(n, 4, 0).toarray(), neighbour_sums.priced_log_cap(n)
     dense[0, 1:] = dense[1:, 0] = 1
     features, labels = sp.csr_array(np.tile(np.eye(6, dtype=np.float32)[:1], (n, 1))), np.zeros(n, dtype=np.int64)
     there, gone = (sp.csr_array(dense), features, labels), zeroed(sp.csr_array(dense), features, labels, 0)

@@ -166,7 +166,7 @@ def test_the_hook_and_the_action_use_options_that_exist() -> None:
     steps = action["runs"]["steps"]
     assert action["runs"]["using"] == "composite"
     assert all("${{" not in step["run"] for step in steps), "what a workflow passes is never part of the script"
-    parser = cli.Parser()
+    parser = cli.CommandParser()
     command.configure(parser)
     for option in ("--at-most", "--given", "--sarif"):
         assert option in steps[1]["run"]

@@ -17,7 +17,7 @@ from fedgraph.commands.budget import _budget_book_text, _read_ids
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.budget_book import BudgetCandidate
+from fedgraph.privacy.budget_book import BudgetBookCandidate
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PureDP, Repeated
 from fedgraph.privacy.ledger import LedgerLine
 from fedgraph.privacy.settle import (
@@ -45,7 +45,7 @@ def line(event: Event, client: int = 0, rounds: int = 1) -> LedgerLine:
 
 
 def charge(path: Path, what: str, given: Guarantee, lines: list[LedgerLine], ids: list[str] | None) -> budget_book.BudgetBook:
-    return budget_book.charge_budget_book(path, what, [BudgetCandidate.planned(what, given, lines)], ids)
+    return budget_book.charge_budget_book(path, what, [BudgetBookCandidate.planned(what, given, lines)], ids)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> Non
 def test_two_rows_of_one_first_charge_are_of_one_relation(book: Path) -> None:
     """Nothing was charged before, with which either of them could be compared."""
     rows = [
-        BudgetCandidate.planned(relation.value, guarantee(relation), [line(Gaussian(90.0))])
+        BudgetBookCandidate.planned(relation.value, guarantee(relation), [line(Gaussian(90.0))])
         for relation in (Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE)
     ]
     with pytest.raises(PrivacyError, match="they do not compose"):
@@ -140,7 +140,7 @@ def test_two_rows_of_one_first_charge_are_of_one_relation(book: Path) -> None:
 def test_what_a_run_released_is_charged_at_what_the_run_said(given: Guarantee) -> None:
     lines = [line(Gaussian(5.0), 0, 3), line(Gaussian(3.0), 1)]
     said = settle(given, lines)
-    row = BudgetCandidate.released("row", said.account("cell", given), lines)
+    row = BudgetBookCandidate.released("row", said.account("cell", given), lines)
     assert settle_jointly([row.dearest], DELTA) == pytest.approx(said.epsilon, rel=1e-6)
 
 

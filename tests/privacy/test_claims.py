@@ -135,7 +135,7 @@ def test_gcon_sensitivity_is_never_exceeded(restart, steps):
         for features in bases:
             gap_rows = _propagate(one, features, restart, steps) - _propagate(other, features, restart, steps)
             worst = max(worst, float(np.linalg.norm(gap_rows, axis=1).sum()))
-    bound = gcon.gcon_psi([math.inf if steps == 60 else steps], restart)
+    bound = gcon.claimed_gcon_psi([math.inf if steps == 60 else steps], restart)
     assert worst <= bound * (1 + 1e-9)
     assert worst > (0.6 if steps == 1 else 0.3) * bound  # not vacuous
 
@@ -182,7 +182,7 @@ def test_gcon_perturbation():
     assert tight.extra_regulariser > 0
     assert tight.epsilon_lambda <= (1 - 0.9999) * 2.0 * (1 + 1e-9)
     assert perturbed(sensitivity=0.0).beta == math.inf
-    assert gcon.gcon_psi([0.0], 0.3) == 0.0
+    assert gcon.claimed_gcon_psi([0.0], 0.3) == 0.0
     assert gcon.gcon_output_sensitivity(1e-10, 0.5) == pytest.approx(4e-10)
 
 
@@ -212,7 +212,7 @@ def test_gcon_refuses_nonsense(change):
 )
 def test_gcon_psi_refuses_nonsense(arguments):
     with pytest.raises(PrivacyError):
-        gcon.gcon_psi(*arguments)
+        gcon.claimed_gcon_psi(*arguments)
 
 
 def test_the_command(capsys):

@@ -30,7 +30,7 @@ def test_one_person_changes_the_counts_by_at_most_what_is_stated(relation: Relat
         other = rows.copy()
         other[0] = np.nan if relation is Relation.NODE_ZERO_OUT else rng.choice([0.0, 9.0, -1e9], size=d)
         bound = ColumnCounts(d, n, pooled)
-        before, after = (bound.enforce(counts.count_positions(counts.count_line(r), brackets)) for r in (rows, other))
+        before, after = (bound.enforce(counts.count_positions(counts.private_count_line(r), brackets)) for r in (rows, other))
         worst = max(worst, float(np.linalg.norm(before - after)))
     stated = counts.column_count_sensitivity(ColumnCounts(3, 8, pooled), relation)
     assert 0.99 * stated <= worst <= stated + 1e-9, "met, so the noise is neither too little nor wasted"
@@ -63,7 +63,11 @@ def test_an_edge_has_no_sensitivity_here() -> None:
 
 
 def ranks(values: np.ndarray, std: float, seed: int = 0) -> np.ndarray:
-    line, rng, brackets = counts.count_line(values[:, None]), np.random.default_rng(seed), counts.widest_count_brackets(1)
+    line, rng, brackets = (
+        counts.private_count_line(values[:, None]),
+        np.random.default_rng(seed),
+        counts.widest_count_brackets(1),
+    )
     for _ in range(4):
         last = brackets
         found = ColumnCounts(1, values.size, False).enforce(counts.count_positions(line, last))
@@ -94,6 +98,6 @@ def test_ranks_never_fall_and_hopeless_noise_breaks_nothing() -> None:
 
 
 def test_a_number_has_its_place_whatever_the_others_are() -> None:
-    line = counts.count_line(np.array([0.0, 1.0, -1.0, 1e300, np.nan]))
+    line = counts.private_count_line(np.array([0.0, 1.0, -1.0, 1e300, np.nan]))
     assert line[:4].tolist() == [0, 1, -1, counts._WIDEST]
     assert math.isnan(line[4])

@@ -13,11 +13,11 @@ from fedgraph import data
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.learning.neighbour_limits import limit_neighbour_weights, require_neighbour_limit
 from fedgraph.privacy.neighbour_sums import (
-    NeighbourDegreeCap,
-    limited_neighbour_cap,
-    log_neighbour_cap,
+    PricedDegreeCap,
     neighbour_gradient_scale,
     neighbour_gradient_sensitivity,
+    priced_limited_cap,
+    priced_log_cap,
 )
 from tests.refills import refill_sensitivity
 
@@ -56,7 +56,7 @@ def with_hub(adjacency: sp.csr_array) -> sp.csr_array:
 @pytest.mark.parametrize(("n", "knee", "silent"), [(5, 1, 2), (6, 1, 2), (6, 1, 3), (6, 2, 4), (6, 1, 5)])
 def test_every_graph_of_six_nodes(n: int, knee: int, silent: int) -> None:
     """All 32,768 graphs, node 0 taken out: never above the bound, and somewhere at it (so a smaller one would be false)."""
-    cap = NeighbourDegreeCap(n, knee, silent)
+    cap = PricedDegreeCap(n, knee, silent)
     pairs = list(itertools.combinations(range(n), 2))
     chosen = (np.arange(2 ** len(pairs))[:, None] >> np.arange(len(pairs))) & 1
     graphs = np.zeros((len(chosen), n, n), dtype=np.int8)
@@ -79,7 +79,7 @@ def test_every_graph_of_six_nodes(n: int, knee: int, silent: int) -> None:
 
 @pytest.mark.parametrize(("n", "knee", "degree"), [(2001, 1, 10), (2001, 10, 10), (401, 10, 20), (101, 1, 4)])
 def test_a_hub_on_a_regular_graph_attains_it(n: int, knee: int, degree: int) -> None:
-    cap = log_neighbour_cap(n, knee)
+    cap = priced_log_cap(n, knee)
     change = np.linalg.norm(changes(with_hub(ring(n - 1, degree)), n - 1, cap.factors))
     assert 0.99 * cap.sensitivity_l2() < change <= cap.sensitivity_l2()
     assert cap.sensitivity_l2() < math.sqrt(n - 1) / 1.5
@@ -91,7 +91,7 @@ def test_the_cut_that_refills_breaks_its_claim_where_the_log_cap_keeps_its_own()
     assert np.sort(graph.sum(axis=1))[-2] == 11
     refilled, _ = refill_sensitivity(graph, 10, np.arange(2001), 2000)
     assert refilled > 3 * math.sqrt(10)
-    cap = log_neighbour_cap(2001)
+    cap = priced_log_cap(2001)
     assert np.linalg.norm(changes(graph, 2000, cap.factors)) <= cap.sensitivity_l2()
 
 
@@ -100,7 +100,7 @@ def test_a_search_for_worse_pairs_stays_below(seed: int) -> None:
     """Single edges are flipped as long as the change grows."""
     rng = np.random.default_rng(seed)
     n, knee = int(rng.integers(12, 24)), int(rng.integers(1, 4))
-    cap = log_neighbour_cap(n, knee)
+    cap = priced_log_cap(n, knee)
     upper = np.triu(rng.random((n, n)) < rng.uniform(0.1, 0.6), 1)
     dense = (upper + upper.T).astype(float)
     best = np.linalg.norm(changes(sp.csr_array(dense), 0, cap.factors))
@@ -117,7 +117,7 @@ def test_a_search_for_worse_pairs_stays_below(seed: int) -> None:
 
 def test_too_steep_a_rule_priced_as_this_one_is_found_out() -> None:
     """h that falls twice as fast (0 where the right one is ½) changes more than the bound of the right one allows."""
-    cap = log_neighbour_cap(2001)
+    cap = priced_log_cap(2001)
     steep = np.maximum(0.0, 2 * cap.factors - 1)
     assert np.linalg.norm(changes(with_hub(ring(2000, 10)), 2000, steep)) > 1.5 * cap.sensitivity_l2()
 
@@ -127,7 +127,7 @@ def test_too_steep_a_rule_priced_as_this_one_is_found_out() -> None:
 def test_removals_in_real_graphs(name: str) -> None:
     """The nodes of highest degree, and some others, one at a time."""
     graph = data.load(name)
-    cap = log_neighbour_cap(graph.num_nodes)
+    cap = priced_log_cap(graph.num_nodes)
     order = np.argsort(graph.degrees)
     for node in [*order[-12:], *np.random.default_rng(0).choice(order, 8, replace=False)]:
         found = changes(graph.adjacency, int(node), cap.factors)
@@ -141,20 +141,20 @@ def test_a_limit_that_is_enforced_counts_removals_up_to_it_only() -> None:
     """K_{50, 50} is as bad for plain sums as it gets; the log cap of a limit wins from 4.1 typical degrees on."""
     left = np.zeros((50, 50))
     graph = sp.csr_array(np.block([[left, 1 - left], [1 - left, left]]))
-    plain = limited_neighbour_cap(2000, 50, typical=40)
+    plain = priced_limited_cap(2000, 50, typical=40)
     assert plain.silent is None
     assert plain.sensitivity_l2() == pytest.approx(math.sqrt(50), rel=1e-6)
-    assert np.linalg.norm(changes(graph, 0, NeighbourDegreeCap(100).factors)) == pytest.approx(math.sqrt(50))
-    capped = limited_neighbour_cap(18_000, 5000, typical=77)
+    assert np.linalg.norm(changes(graph, 0, PricedDegreeCap(100).factors)) == pytest.approx(math.sqrt(50))
+    capped = priced_limited_cap(18_000, 5000, typical=77)
     assert capped.silent == 5000
-    assert capped.sensitivity_l2() < log_neighbour_cap(18_000).sensitivity_l2() < math.sqrt(5000)
+    assert capped.sensitivity_l2() < priced_log_cap(18_000).sensitivity_l2() < math.sqrt(5000)
     require_neighbour_limit(graph, 50, np.arange(100))
     with pytest.raises(DataError, match="node 7000 has 50 neighbours, and 100 nodes have more than the stated limit of 49"):
         require_neighbour_limit(graph, 49, np.arange(7000, 7100))
 
 
 def test_rows_that_are_shown_and_nodes_that_are_replaced_cost_more() -> None:
-    cap = log_neighbour_cap(500)
+    cap = priced_log_cap(500)
     assert cap.sensitivity_l2(replaces=True) == pytest.approx(2 * cap.sensitivity_l2())
     star = sp.csr_array(sp.block_array([[None, sp.csr_array(np.ones((1, 30)))], [sp.csr_array(np.ones((30, 1))), None]]))
     own = limit_neighbour_weights(star, cap.factors)[[0], :].sum()
@@ -163,8 +163,8 @@ def test_rows_that_are_shown_and_nodes_that_are_replaced_cost_more() -> None:
     assert cap.sensitivity_l2(rows_released=True) > 3 * cap.sensitivity_l2()
 
 
-@pytest.mark.parametrize("cap", [log_neighbour_cap(500), log_neighbour_cap(7), NeighbourDegreeCap(50)])
-def test_a_node_that_is_replaced_goes_once_and_comes_once(cap: NeighbourDegreeCap) -> None:
+@pytest.mark.parametrize("cap", [priced_log_cap(500), priced_log_cap(7), PricedDegreeCap(50)])
+def test_a_node_that_is_replaced_goes_once_and_comes_once(cap: PricedDegreeCap) -> None:
     for once, twice in (
         (cap.sensitivity_l2(), cap.sensitivity_l2(replaces=True)),
         (cap.sensitivity_l1(), cap.sensitivity_l1(replaces=True)),
@@ -178,7 +178,7 @@ def test_a_node_that_is_replaced_goes_once_and_comes_once(cap: NeighbourDegreeCa
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 24])
 def test_tiny_graphs_have_a_bound(n: int) -> None:
-    cap = log_neighbour_cap(n)
+    cap = priced_log_cap(n)
     assert 1.0 <= cap.sensitivity_l2() <= math.sqrt(max(1, n - 1)) + 1e-9
     complete = sp.csr_array(np.ones((n, n)) - np.eye(n))
     assert np.linalg.norm(changes(complete, 0, cap.factors)) <= cap.sensitivity_l2()
@@ -187,9 +187,9 @@ def test_tiny_graphs_have_a_bound(n: int) -> None:
 @pytest.mark.parametrize("bad", [{"num_nodes": 0}, {"num_nodes": 5, "knee": 0}, {"num_nodes": 9, "knee": 4, "silent": 4}])
 def test_nonsense_is_refused(bad: dict[str, int]) -> None:
     with pytest.raises(PrivacyError):
-        NeighbourDegreeCap(**bad)
+        PricedDegreeCap(**bad)
 
 
 def test_more_neighbours_than_nodes_is_refused() -> None:
     with pytest.raises(DataError, match="said to have 5 nodes"):
-        limit_neighbour_weights(sp.csr_array(np.ones((8, 8)) - np.eye(8)), log_neighbour_cap(5).factors)
+        limit_neighbour_weights(sp.csr_array(np.ones((8, 8)) - np.eye(8)), priced_log_cap(5).factors)

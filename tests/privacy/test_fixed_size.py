@@ -42,7 +42,7 @@ def test_a_vanishing_row_is_never_dearer_than_a_replaced_one(batch: int) -> None
 
 
 def test_stages_count_the_rows_that_exist() -> None:
-    stage = sage.SageStage(10, 1.0, sage.touched_sage_rows(4, 2), True, False)
+    stage = sage.ClaimedSageStage(10, 1.0, sage.claimed_touched_rows(4, 2), True, False)
     assert stage.touched == 17
     assert stage.event(3.0, 100) == FixedSizeGaussian(3.0, 100, 100, 17, False)
     regular_tree = np.array([1, 4, 4 * 3])  # the node, its neighbours, theirs without the way back

@@ -66,7 +66,9 @@ def test_nonsense_is_refused() -> None:
         calibration.objective_noise_std(1.0, 1e-5, 1.0, 1, 2.0)
 
 
-CORA = calibration.Situation(1.0, 1e-4, 0.9, claim.gcon_soft_margin(7), claim.gcon_psi([2], 0.4), 7, 64, 1_000, per_end=False)
+CORA = calibration.Situation(
+    1.0, 1e-4, 0.9, claim.gcon_soft_margin(7), claim.claimed_gcon_psi([2], 0.4), 7, 64, 1_000, per_end=False
+)
 
 
 @pytest.mark.parametrize("per_end", [False, True])

@@ -36,14 +36,14 @@ from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse, SampledBits
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation, ObjectiveRows
-from fedgraph.privacy.neighbour_sums import NeighbourSums, log_neighbour_cap
+from fedgraph.privacy.neighbour_sums import NeighbourSums, priced_log_cap
 from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, NonNegativeRows, Rows, SensitivityBound, SimplexRows
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 NODE, EDGE, GRAPH = Relation.NODE_ZERO_OUT, Relation.EDGE_UNDIRECTED, Relation.GRAPH_REPLACE
-CAP = log_neighbour_cap(21)
+CAP = priced_log_cap(21)
 normal = noise.GaussianNoise
 # mechanism with just the noise that is priced, with less; event; bound; relation
 EXAMPLES: list[tuple[NoiseMechanism, NoiseMechanism, Event, SensitivityBound, Relation]] = [
@@ -125,12 +125,12 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
         inner = event.events[0] if isinstance(event, Composed) else event
         return inner.event if isinstance(inner, Repeated) else inner
 
-    assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.NOISE_RULES)
+    assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.PRICED_NOISE_RULES)
     shipped = {
         name for name, kind in all_event_types().items() if kind.__module__.startswith("fedgraph.")
     }  # not those of tests
     composite = {"Repeated", "Composed", "SampledOnce", "Unprotected", "OneOf", "PartOf"}
-    assert {kind.__name__ for _, kind in rules.NOISE_RULES} == shipped - composite, (
+    assert {kind.__name__ for _, kind in rules.PRICED_NOISE_RULES} == shipped - composite, (
         "an event needs a rule in privacy/priced_noise.py"
     )
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from fedgraph.report import _count_actors
-from fedgraph.runtime.counts import CountTally, RuntimeCount
+from fedgraph.runtime.counts import RuntimeCount, RuntimeCountTally
 
 
 def test_rounds_and_idle_shares_in_words() -> None:
@@ -25,7 +25,7 @@ def test_rounds_and_idle_shares_in_words() -> None:
 def test_a_tally_counts_trainings_side_by_side_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("fedgraph.runtime.counts.time.perf_counter", lambda: now[0])
-    tally = CountTally()
+    tally = RuntimeCountTally()
     with tally.training(("t", "a")):
         now[0] = 2.0
         with tally.training(("t", "b")):

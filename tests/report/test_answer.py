@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import CanaryAttackFacts, GraphClusteringFacts, NodeClassificationFacts
+from fedgraph.cells.task_facts import CanaryAttackCellFacts, GraphClusteringCellFacts, NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, cards, report_rows, statement
@@ -38,7 +38,7 @@ def cell(
     assumed = (*(SUMS if viewer is Viewer.SERVER_SECURE_AGGREGATION else ()), *(PUBLIC if unit == "edge" else ()))
     made = CellEntry(
         "t", "d", method, "default", world_of_trust(trust), "provable", epsilon, 0, {"accuracy": accuracy},
-        NodeClassificationFacts(),
+        NodeClassificationCellFacts(),
         Protection(RELATIONS[unit], viewer, assumed), 1e-5, None, price, None, "", {"model": price}, (), 0.1, (),
     )  # fmt: skip
     return replace(made, **changes)
@@ -63,7 +63,7 @@ def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
 
 def test_a_table_with_a_row_for_each_graph_is_answered_about_graphs() -> None:
     """A node of such a table is a whole graph, and nothing that is said of it calls it a node or a person."""
-    facts = NodeClassificationFacts(one="graph", protocol="asking", tested=50, least_class=10, train_nodes=100)
+    facts = NodeClassificationCellFacts(one="graph", protocol="asking", tested=50, least_class=10, train_nodes=100)
     cells = [*seeds("sums", 0.67, 0.69, facts=facts, delta=0.01), *seeds("clear", 0.76, 0.76, epsilon=math.inf, facts=facts)]
     answered = answer.find_answer(report_rows.group_report_rows(cells))
     text = " ".join(answered.sentences)
@@ -102,7 +102,7 @@ def test_a_best_row_that_names_the_largest_class_only_is_told(accuracy: float, t
 @pytest.mark.parametrize(("private", "above"), [(0.86, True), (0.80, False), (0.70, False)])
 @pytest.mark.parametrize("protocol", ["asking", "inductive"])
 def test_a_private_row_above_the_one_without_privacy_is_told(private: float, above: bool, protocol: str) -> None:
-    facts = NodeClassificationFacts(protocol=protocol)
+    facts = NodeClassificationCellFacts(protocol=protocol)
     cells = [
         *seeds("hop", private - 0.01, private, private + 0.01, facts=facts),
         *seeds("clear", 0.78, 0.79, 0.80, epsilon=math.inf, facts=facts),
@@ -166,7 +166,7 @@ def test_trust_is_what_the_method_needs_and_less_trust_serves_everybody() -> Non
 
 
 def attacked(method: str, right: int, accuracy: float) -> CellEntry:
-    facts = NodeClassificationFacts(attack=CanaryAttackFacts(((500, 200, right),), "guesses", "counting"))
+    facts = NodeClassificationCellFacts(attack=CanaryAttackCellFacts(((500, 200, right),), "guesses", "counting"))
     return cell(method, accuracy, facts=facts, epsilon_measured=0.1)
 
 
@@ -205,7 +205,7 @@ def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private()
 
 def graphs(variant: str, ari: float, how: str, epsilon: float = 4.0, **rest: Any) -> CellEntry:
     rest = {"unit": "graph", "trust": Trust.OWN_CLIENT, "metrics": {"ari": ari, "accuracy": 0.3}} | rest
-    return cell("local_dp", 0.0, variant=variant, epsilon=epsilon, facts=GraphClusteringFacts(how=how), **rest)
+    return cell("local_dp", 0.0, variant=variant, epsilon=epsilon, facts=GraphClusteringCellFacts(how=how), **rest)
 
 
 def test_what_finds_classes_is_named_and_what_never_does_is_said_plainly() -> None:
@@ -227,7 +227,7 @@ def test_what_finds_classes_is_named_and_what_never_does_is_said_plainly() -> No
 
 
 def test_what_is_public_is_a_question_of_its_own() -> None:
-    told = functools.partial(NodeClassificationFacts, protocol="inductive")
+    told = functools.partial(NodeClassificationCellFacts, protocol="inductive")
     cells = [
         cell("a", 0.7, facts=told(public="test-graph")), cell("a", 0.6, task="n", facts=told(public="nothing")),
         cell("a", 0.65, task="s", facts=told(public="share 0.1")),
@@ -250,7 +250,7 @@ def test_several_questions_are_told_apart() -> None:
         [
             cell("a", 0.5),
             cell("a", 0.6, dataset="e"),
-            cell("a", 0.7, task="u", facts=NodeClassificationFacts(protocol="transductive")),
+            cell("a", 0.7, task="u", facts=NodeClassificationCellFacts(protocol="transductive")),
         ]
     )
     sentences = answer.find_answer(rows).sentences

@@ -10,7 +10,12 @@ import pytest
 
 from fedgraph.audit import one_run
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import CanaryAttackFacts, EveryNamedAttackFacts, NamedAttackFacts, NodeClassificationFacts
+from fedgraph.cells.task_facts import (
+    CanaryAttackCellFacts,
+    NamedAttackCellFacts,
+    NamedAttacksCellFacts,
+    NodeClassificationCellFacts,
+)
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, attack_bounds, report_rows, result_files, statement, table_columns
@@ -18,12 +23,12 @@ from fedgraph.worlds.world import world_of_trust
 
 
 def entry(right: int | None, seed: int = 0, **changes: Any) -> CellEntry:
-    attack = None if right is None else CanaryAttackFacts(((500, 100, right),), "canaries, seen somewhere", "counting")
+    attack = None if right is None else CanaryAttackCellFacts(((500, 100, right),), "canaries, seen somewhere", "counting")
     measured = None if right is None else one_run.one_run_epsilon(one_run.OneRunCount(500, 100, right), 1e-5)
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
     made = CellEntry(
         "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
-        "provable", 1.0, seed, {"accuracy": 0.5}, NodeClassificationFacts(attack=attack),
+        "provable", 1.0, seed, {"accuracy": 0.5}, NodeClassificationCellFacts(attack=attack),
         protection, 1e-5, None, 1.0, measured, "theorem", {"model": 1.0}, (), 0.1, (),
     )  # fmt: skip
     return replace(made, **changes)
@@ -84,11 +89,11 @@ def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction()
 
 def test_the_closest_bound_is_that_of_canaries_where_attacks_by_name_have_bounds_too() -> None:
     attacked = entry(60)
-    by_name = NamedAttackFacts(
+    by_name = NamedAttackCellFacts(
         "lira", "somebody", "the plan", "server", "one from the other", 0.9, 0.8, (0.1, 0.2), 50, 50, "node-zero-out", 0.9,
         True, "", "counting-tight", ((500, 100, 95),), None, "viewer", {},
     )  # fmt: skip
-    both = replace(attacked, facts=replace(attacked.facts, named=EveryNamedAttackFacts((by_name,), {})))
+    both = replace(attacked, facts=replace(attacked.facts, named=NamedAttacksCellFacts((by_name,), {})))
     (said,) = attack_bounds.summarise_attack_bounds([row(attacked), row(entry(55, variant="b"))])
     assert "2 lower bounds on ε were measured. The closest to its proof is" in said
     (said,) = attack_bounds.summarise_attack_bounds([row(both)])

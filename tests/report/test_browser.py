@@ -19,7 +19,7 @@ import pytest
 from fedgraph import report
 from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.environment import Environment
-from fedgraph.cells.task_facts import CanaryAttackFacts, NodeClassificationFacts
+from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.report.sections.base import SectionRecords
@@ -53,8 +53,8 @@ def cells(dataset: str, lift: float) -> list[CellEntry]:
                 edge = method == "gap_edge"
                 assumed = (*((Assumption.FEATURES_LABELS_PUBLIC,) if edge else ()), *(SUMS if trust is Trust.SUMS else ()))
                 relation = Relation.EDGE_UNDIRECTED if edge else Relation.NODE_ZERO_OUT
-                attack = CanaryAttackFacts(((500, 100, 70),), "a likelihood ratio of all released sums", "counting")
-                facts = NodeClassificationFacts(
+                attack = CanaryAttackCellFacts(((500, 100, 70),), "a likelihood ratio of all released sums", "counting")
+                facts = NodeClassificationCellFacts(
                     clients=10, partition="louvain", train_nodes=2396, protocol="inductive", split="random", cut_edges=100,
                     attack=attack if method == "features" else None,
                 )  # fmt: skip

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import NodeClassificationFacts, pack_answer_facts
+from fedgraph.cells.task_facts import NodeClassificationCellFacts, pack_cell_answers
 from fedgraph.report import answer, cards, chance, report_rows
 from tests.report.test_answer import cell
 
 
 def graded(method: str, right: np.ndarray, *, least: int = 200, **rest: Any) -> CellEntry:
     """A cell whose answers are right where ``right`` says so."""
-    facts = NodeClassificationFacts(tested=right.size, least_class=least, right=pack_answer_facts(right))
+    facts = NodeClassificationCellFacts(tested=right.size, least_class=least, right=pack_cell_answers(right))
     return cell(method, float(right.mean()), facts=facts, **rest)
 
 
@@ -83,7 +83,9 @@ def test_paired_answers_tell_apart_what_unpaired_ones_cannot() -> None:
     second[np.flatnonzero(first)[:20]] = False
     rows = report_rows.group_report_rows([graded("one", first), graded("two", second)])
     assert chance._error_of_difference(rows[0], rows[1], "accuracy") < 0.005
-    alone = report_rows.group_report_rows([cell("two", float(second.mean()), facts=NodeClassificationFacts(tested=1000))])[0]
+    alone = report_rows.group_report_rows([cell("two", float(second.mean()), facts=NodeClassificationCellFacts(tested=1000))])[
+        0
+    ]
     assert chance._error_of_difference(rows[0], alone, "accuracy") > 0.02
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import ClientResultFacts, NodeClassificationFacts, ParticipationFacts
+from fedgraph.cells.task_facts import ClientResultCellFacts, NodeClassificationCellFacts, ParticipationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import trackers
@@ -24,7 +24,7 @@ from fedgraph.worlds.world import world_of_trust
 
 ENTRY = CellEntry(
     "t", "d", "m", "v", world_of_trust(Trust.CURATOR), "provable", 1.0, 0, {"accuracy": 0.5},
-    NodeClassificationFacts(clients=3),
+    NodeClassificationCellFacts(clients=3),
     Protection(Relation.NODE_REPLACE, Viewer.CURATOR_TRUSTED, ()), 1e-5, None, 0.9, None, "theorem", {"model": 0.9},
     (), 0.1, (),
 )  # fmt: skip
@@ -56,10 +56,10 @@ def test_every_assumption_stands_in_every_table_and_statement() -> None:
 
 def test_a_number_of_one_client_stands_beside_the_epsilon_of_that_client() -> None:
     results = tuple(
-        ClientResultFacts("federated", name, 5, 2, {"accuracy": 0.5}, epsilon, "the server")
+        ClientResultCellFacts("federated", name, 5, 2, {"accuracy": 0.5}, epsilon, "the server")
         for name, epsilon in (("all", 0.9), ("a", 0.3), ("b", 0.9), ("c", 0.0))
     )
-    entry = replace(ENTRY, facts=ParticipationFacts(results=results), epsilon_provable=0.9)
+    entry = replace(ENTRY, facts=ParticipationCellFacts(results=results), epsilon_provable=0.9)
     written = read_result_columns(column_numbers_of_cells("s", "real", [entry]))
     assert {line["client"]: line["epsilon_provable"] for line in written} == {r.client: r.epsilon for r in results}
 

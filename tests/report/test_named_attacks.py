@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import EveryNamedAttackFacts, NamedAttackFacts, NodeClassificationFacts, NodeRiskFacts
+from fedgraph.cells.task_facts import (
+    NamedAttackCellFacts,
+    NamedAttacksCellFacts,
+    NodeClassificationCellFacts,
+    NodeRiskCellFacts,
+)
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, report_rows
@@ -14,7 +19,7 @@ from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import world_of_trust
 
 
-def entry(facts: NodeClassificationFacts) -> CellEntry:
+def entry(facts: NodeClassificationCellFacts) -> CellEntry:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
     return CellEntry(
         "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
@@ -23,19 +28,19 @@ def entry(facts: NodeClassificationFacts) -> CellEntry:
     )  # fmt: skip
 
 
-def verdict(right: int, **changes: Any) -> NamedAttackFacts:
+def verdict(right: int, **changes: Any) -> NamedAttackCellFacts:
     found: dict[str, Any] = {
         "attack": "lira", "reference": "somebody 2022", "needs": "the plan", "viewer": "server", "what": "one from the other",
         "auc": 0.7, "advantage": 0.3, "tpr": (0.01, 0.05), "positives": 250, "negatives": 250, "relation": "node-zero-out",
         "epsilon": 0.5, "comparable": True, "why": "", "estimator": "counting-tight",
         "counts": ((500, 100, right),) * 2, "limit": 0.46, "answers": "viewer", "more": {},
     }  # fmt: skip
-    return NamedAttackFacts(**{**found, **changes})
+    return NamedAttackCellFacts(**{**found, **changes})
 
 
-def row(*verdicts: NamedAttackFacts, risk: NodeRiskFacts | None = None) -> report_rows.ReportRow:
-    named = EveryNamedAttackFacts(verdicts, {"linkteller": "it says nothing here"}, risk)
-    (found,) = report_rows.group_report_rows([entry(NodeClassificationFacts(named=named))])
+def row(*verdicts: NamedAttackCellFacts, risk: NodeRiskCellFacts | None = None) -> report_rows.ReportRow:
+    named = NamedAttacksCellFacts(verdicts, {"linkteller": "it says nothing here"}, risk)
+    (found,) = report_rows.group_report_rows([entry(NodeClassificationCellFacts(named=named))])
     return found
 
 
@@ -69,7 +74,7 @@ def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() ->
 
 
 def test_no_attack_by_name_no_section() -> None:
-    (plain,) = report_rows.group_report_rows([entry(NodeClassificationFacts())])
+    (plain,) = report_rows.group_report_rows([entry(NodeClassificationCellFacts())])
     assert section(plain) == named_attacks.Section((), (), ())
 
 
@@ -80,7 +85,7 @@ def test_needs_reference_and_reasons_are_shown() -> None:
 
 
 def test_who_is_at_risk_is_a_distribution() -> None:
-    risk = NodeRiskFacts(
+    risk = NodeRiskCellFacts(
         runs=3, nodes=10, histogram=(1, 2, 3, 4), luck=(1.2, 3.8, 3.8, 1.2), mean=0.66, always_found=0.4, always_by_luck=0.125,
         by_degree=((0.0, 2.0, 5, 0.7),), by_rarity=((1.0, 1.0, 10, 0.66),), by_unlike=((0.0, 1.0, 10, 0.66),),
         rank_degree=-0.2, rank_rarity=0.1, rank_unlike=0.0,

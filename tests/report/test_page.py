@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.page import measure
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import GraphClassificationFacts, LinkPredictionFacts, NodeClassificationFacts
+from fedgraph.cells.task_facts import GraphClassificationCellFacts, LinkPredictionCellFacts, NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, cards, charts, page, references, report_rows, statement, sweeps, table_columns
@@ -28,14 +28,14 @@ def cell(method: str, accuracy: float, epsilon: float = 1.0, **changes: Any) -> 
     held = Protection(relation, Viewer.CURATOR_TRUSTED, assumed)
     made = CellEntry(
         "t", "d", method, "default", world_of_trust(Trust.CURATOR),
-        "provable", epsilon, 0, {"accuracy": accuracy}, NodeClassificationFacts(), held,
+        "provable", epsilon, 0, {"accuracy": accuracy}, NodeClassificationCellFacts(), held,
         1e-5, None, price, None, "theorem", {"model": price}, (), 0.1, (),
     )  # fmt: skip
     return replace(made, **changes)
 
 
-def held_by(clients: int) -> NodeClassificationFacts:
-    return NodeClassificationFacts(clients=clients)
+def held_by(clients: int) -> NodeClassificationCellFacts:
+    return NodeClassificationCellFacts(clients=clients)
 
 
 def record(label: str, entries: list[CellEntry], dataset: str = "d", **params: Any) -> SectionRecords:
@@ -106,7 +106,7 @@ def test_a_question_without_a_private_answer_has_no_chart_on_the_first_screen() 
 
 
 def test_a_card_takes_the_smallest_epsilon_and_the_least_trust_that_chance_cannot_tell_from_the_best() -> None:
-    tested = NodeClassificationFacts(tested=400)
+    tested = NodeClassificationCellFacts(tested=400)
     sums = Protection(
         Relation.NODE_REPLACE,
         Viewer.SERVER_SECURE_AGGREGATION,
@@ -131,9 +131,9 @@ def test_a_card_takes_the_smallest_epsilon_and_the_least_trust_that_chance_canno
 
 def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
     """The largest class alone is right for 70 of 100; an AUC of 0.53 of 200 hidden edges may be chance, one of 0.7 is not."""
-    guess = cell("a", 0.7, metrics={"accuracy": 0.71, "majority_share": 0.7}, facts=NodeClassificationFacts(tested=400))
+    guess = cell("a", 0.7, metrics={"accuracy": 0.71, "majority_share": 0.7}, facts=NodeClassificationCellFacts(tested=400))
     tied = [
-        cell(name, 0.5, epsilon, metrics={"auc": area}, facts=LinkPredictionFacts(tested=200, negatives=1_000))
+        cell(name, 0.5, epsilon, metrics={"auc": area}, facts=LinkPredictionCellFacts(tested=200, negatives=1_000))
         for name, epsilon, area in (("low", 1.0, 0.53), ("high", 8.0, 0.7))
     ]
     for entries, use, right in (
@@ -150,7 +150,7 @@ def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
 
 
 def test_what_an_epsilon_lets_others_guess_is_never_said_too_small() -> None:
-    entries = [cell("a", 0.7, epsilon, facts=NodeClassificationFacts(tested=400)) for epsilon in (1.0, 8.0)]
+    entries = [cell("a", 0.7, epsilon, facts=NodeClassificationCellFacts(tested=400)) for epsilon in (1.0, 8.0)]
     note = cards.explain_card_prices(cards.make_cards(answer.find_answer(report_rows.group_report_rows(entries))))
     assert "at most (but for δ): 2.8 times at ε = 1, 2,981 at 8." in note
     two = [cards.Card("", "", "", "", (), False, prices=tuple((e, ()) for e in own)) for own in (("1", "16"), ("0.5",))]
@@ -158,7 +158,7 @@ def test_what_an_epsilon_lets_others_guess_is_never_said_too_small() -> None:
 
 
 def test_questions_about_whole_graphs_stand_aside_where_others_are_about_nodes() -> None:
-    graphs = [cell("g", 0.9, facts=GraphClassificationFacts(), task="graphs", dataset="e")]
+    graphs = [cell("g", 0.9, facts=GraphClassificationCellFacts(), task="graphs", dataset="e")]
     alone = cards.make_cards(answer.find_answer(report_rows.group_report_rows(graphs)))
     both = cards.make_cards(answer.find_answer(report_rows.group_report_rows([*graphs, cell("n", 0.5)])))
     assert [card.aside for card in alone] == [False]
@@ -313,7 +313,7 @@ def test_a_statement_keeps_the_notes_of_its_plan() -> None:
 
 def test_a_page_stays_light() -> None:
     """Goals: 600 kB and 8,000 words for the main job with about 180 rows; here 2.5 kB a row beside 45 kB for each page."""
-    facts = NodeClassificationFacts(protocol="inductive", split="random", train_nodes=100, tested=400)
+    facts = NodeClassificationCellFacts(protocol="inductive", split="random", train_nodes=100, tested=400)
     rows = [
         cell(
             f"method{m}",

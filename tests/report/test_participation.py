@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import ClientResultFacts, ParticipationFacts, pack_answer_facts
+from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts, pack_cell_answers
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import client_choices, owner_letters, page, result_files, table_columns
@@ -60,8 +60,8 @@ def of(given: list[dict[str, Any]], params: dict[str, Any] | None = None, short:
 
 
 def finished(given: dict[str, Any]) -> CellEntry:
-    facts = given["facts"] | {"results": tuple(ClientResultFacts(**r) for r in given["facts"]["results"])}
-    return CellEntry(**given | {"facts": ParticipationFacts(**facts)})
+    facts = given["facts"] | {"results": tuple(ClientResultCellFacts(**r) for r in given["facts"]["results"])}
+    return CellEntry(**given | {"facts": ParticipationCellFacts(**facts)})
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
@@ -101,7 +101,7 @@ def test_fewer_than_three_seeds_give_no_advice(seeds: int) -> None:
 
 def right(shift: int, of: int = 60) -> str:
     """Answers of 100 people, of whom ``of`` are answered rightly; ``shift`` moves whom."""
-    return pack_answer_facts(np.roll(np.arange(100) < of, shift))
+    return pack_cell_answers(np.roll(np.arange(100) < of, shift))
 
 
 @pytest.mark.parametrize(("shift", "gains"), [(0, True), (40, False)])
@@ -111,7 +111,7 @@ def test_answers_are_compared_person_by_person(shift: int, gains: bool) -> None:
     for one, of_100, moved in ((given[0], 60, 0), (given[1], 50, 0), (given[2], 68, shift)):
         for found in one["facts"]["results"]:
             found |= {"tested": 100, "metrics": {"accuracy": of_100 / 100}, "right": right(moved, of_100)}
-    gain = owner_letters.measure_owner_gain(client_choices.read_client_choices(of(seeded(given))), "a", 4.0)
+    gain = owner_letters.owner_letter_gain(client_choices.read_client_choices(of(seeded(given))), "a", 4.0)
     assert gain == pytest.approx(0.08 if gains else 0.0)
 
 
@@ -139,7 +139,7 @@ def test_both_sides_are_the_clients_own_best() -> None:
     found = client_choices.read_client_choices(of(seeded(given)))
     letter = owner_letters.write_owner_letters(found, "d")[0]
     assert "a model that you keep to yourself: 80 of 100" in " ".join(letter.sentences)
-    assert (owner_letters.measure_owner_gain(found, "a", 4.0) or 0.0) <= 0.0
+    assert (owner_letters.owner_letter_gain(found, "a", 4.0) or 0.0) <= 0.0
     assert "joining helps" not in letter.answer
 
 

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import NodeClassificationFacts
+from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import phrases, plots, references, report_rows, result_files, statement, table_columns
@@ -23,7 +23,7 @@ def entry(**changes: Any) -> CellEntry:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
     made = CellEntry(
         "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
-        "provable", 1.0, 0, {"accuracy": 0.5}, NodeClassificationFacts(), protection, 1e-5, None,
+        "provable", 1.0, 0, {"accuracy": 0.5}, NodeClassificationCellFacts(), protection, 1e-5, None,
         1.0, None, "theorem", {"model": 1.0}, (), 0.1, (),
     )  # fmt: skip
     return replace(made, **changes)
@@ -193,7 +193,7 @@ def test_a_shorter_picture_keeps_every_number_that_is_written() -> None:
 def test_a_row_that_cannot_be_private_says_what_it_is() -> None:
     """FedAvg in clear: its embeddings have noise for ε = 64, its model leaves as it is."""
     clear = entry(epsilon=64.0, epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 128.0})
-    told = NodeClassificationFacts(broken_promise="degree 9 > 5")
+    told = NodeClassificationCellFacts(broken_promise="degree 9 > 5")
     broken = entry(epsilon=8.0, epsilon_provable=math.inf, paths={"model": math.inf}, facts=told)
     free = entry(epsilon=math.inf, calibrated_by="none", epsilon_provable=math.inf, paths={"model": math.inf})
     rows = result_files.read_result_columns(table_columns.column_numbers_of_cells("s", "real", [clear, broken, free, entry()]))

@@ -15,7 +15,7 @@ import yaml
 
 import fedgraph
 from fedgraph.cells.entry import CellEntry, entry_to_json, make_entry_portable
-from fedgraph.cells.task_facts import CanaryAttackFacts, NodeClassificationFacts
+from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.privacy.events import PureDP, Unprotected
@@ -39,7 +39,7 @@ def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: floa
     return CellEntry(
         "t", "embedded/library", method, "v", world_of_trust(Trust.OWN_CLIENT), "provable", epsilon, seed,
         {"accuracy": accuracy},
-        NodeClassificationFacts(clients=3, train_nodes=2000), held, 1e-5, None, price, None, "a theorem", {"model": price},
+        NodeClassificationCellFacts(clients=3, train_nodes=2000), held, 1e-5, None, price, None, "a theorem", {"model": price},
         ("a note of the plan",), 0.1, ledger,
     )  # fmt: skip
 
@@ -125,8 +125,8 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(
 def test_a_measured_epsilon_says_which_bound_it_is() -> None:
     """The same guesses refute more where curves of Gaussian noise are taken for granted."""
     counts = ((1000, 200, 195),)
-    attack = CanaryAttackFacts(counts, "what", "curve", None)
-    entry = replace(cell("sound", 8.0, 0.5, 0), epsilon_measured=3.0, facts=NodeClassificationFacts(attack=attack))
+    attack = CanaryAttackCellFacts(counts, "what", "curve", None)
+    entry = replace(cell("sound", 8.0, 0.5, 0), epsilon_measured=3.0, facts=NodeClassificationCellFacts(attack=attack))
     curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", privacy_sheet._measured(ReportRow((entry,)))))
     assert curve > plain > 0
     assert "refutes curves of Gaussian noise only" in privacy_sheet._measured(ReportRow((entry,)))

@@ -10,7 +10,7 @@ import pytest
 
 from fedgraph import run
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import NodeClassificationFacts
+from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Selected
@@ -56,7 +56,7 @@ def test_a_chosen_row_costs_what_its_ledger_says_and_the_search_is_counted(done:
         assert 3.5 < entry.epsilon_provable <= 4
         assert Assumption.UNTUNED not in account.protection.assumptions
         assert Assumption.TRIALS_SECRET in account.protection.assumptions
-        assert isinstance(entry.facts, NodeClassificationFacts)
+        assert isinstance(entry.facts, NodeClassificationCellFacts)
         choice = entry.facts.choice
         assert choice is not None
         assert price(line.event.candidates[-1], 1e-4).epsilon <= choice.epsilon + 1e-6

@@ -116,10 +116,10 @@ def test_a_run_in_which_everything_failed_says_so(
 def test_a_small_test_set_is_said() -> None:
     assert (
         "9 test nodes only: chance alone moves it by up to ± 0.33"
-        in measures.warn_few_measured(np.array([0] * 9 + [-1] * 500))[0]
+        in measures.warn_task_measured_few(np.array([0] * 9 + [-1] * 500))[0]
     )
-    assert "9 test graphs only" in measures.warn_few_measured(np.zeros(9), "graph")[0]
-    assert measures.warn_few_measured(np.zeros(100)) == ()
+    assert "9 test graphs only" in measures.warn_task_measured_few(np.zeros(9), "graph")[0]
+    assert measures.warn_task_measured_few(np.zeros(100)) == ()
 
 
 def test_what_cannot_be_planned_is_refused_with_its_place(
@@ -218,7 +218,7 @@ def test_a_disk_that_is_full_at_any_moment(
 
 
 def test_a_damaged_table_of_pairs_is_solved_again(tmp_path: Path) -> None:
-    pairs = store.PairStore(tmp_path)
+    pairs = store.CellPairStore(tmp_path)
     pairs.add("x", {"a": np.arange(3)})
     pairs.add("x", {"a": np.arange(4)})
     (tmp_path / "pairs" / "x.0.npz").write_bytes(b"PK\x03\x04damaged")

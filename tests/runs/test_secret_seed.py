@@ -12,7 +12,7 @@ from scipy.stats import kstest
 
 from fedgraph import seeds
 from fedgraph.errors import FedgraphError
-from fedgraph.federation.messages import Job
+from fedgraph.federation.messages import ClientJob
 from fedgraph.methods.base.plan import PlanStreams
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
@@ -86,7 +86,7 @@ def test_what_is_pickled_names_the_key_and_never_holds_it(monkeypatch: pytest.Mo
     """Whatever Ray's store spills to disk, e.g. a job, is useless there; a process that was not told the key refuses."""
     root = seeds.root_seed("secret")
     assert isinstance(root, seeds.SecretSeed)
-    for holder in (root, {"root": root}, Job("job", root, ("cell",), plan=None), PlanStreams(root, ("cell",))):  # type: ignore[arg-type]
+    for holder in (root, {"root": root}, ClientJob("job", root, ("cell",), plan=None), PlanStreams(root, ("cell",))):  # type: ignore[arg-type]
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             written = pickle.dumps(holder, protocol)
             assert not any(form in written for form in (root.key, root.key.hex().encode(), repr(root.key).encode()))

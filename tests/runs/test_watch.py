@@ -19,7 +19,7 @@ from fedgraph.commands.base import main as fedgraph
 from fedgraph.runs import experiment, live, schedule
 from fedgraph.runs.console import Console
 from fedgraph.runs.live import read_live_state
-from fedgraph.runtime.counts import CountPath, RuntimeCount
+from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath
 from fedgraph.runtime.ray import RayRuntime
 from fedgraph.scenario import read
 
@@ -98,11 +98,11 @@ def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_
     small.write_text(yaml.safe_dump({k: v for k, v in asked.items() if k != "quick"}), encoding="utf-8")
     ready = read.read_scenario_file(small, seeds=1)
     seen: set[str] = set()
-    counted: dict[CountPath, RuntimeCount] = {}
+    counted: dict[RuntimeCountPath, RuntimeCount] = {}
     metrics: list[str] = []
     spent, close = RayRuntime.spent, RayRuntime.close
 
-    def looks(self: RayRuntime, path: CountPath, epsilon: float) -> None:
+    def looks(self: RayRuntime, path: RuntimeCountPath, epsilon: float) -> None:
         seen.update(list_named_actors())
         spent(self, path, epsilon)
 

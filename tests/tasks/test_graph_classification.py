@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from fedgraph import data, runtime
 from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.store import CellStore
-from fedgraph.cells.task_facts import GraphClassificationFacts
+from fedgraph.cells.task_facts import GraphClassificationCellFacts
 from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import space_from_topology
 from fedgraph.errors import ScenarioError
@@ -66,15 +66,13 @@ def test_each_client_keeps_its_own_tenth_and_fifth(mutag: GraphCollection) -> No
     """Jin & Chen, §4: 10 % of a client's own graphs test, 20 % choose, and nobody else's are among them."""
     rng = np.random.default_rng(0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=4), rng)
-    split = collections.split_collection_by_clients(shares, 10, 0.2, 0, "x", 0)
+    split = collections.split_task_by_clients(shares, 10, 0.2, 0, "x", 0)
     assert np.array_equal(np.sort(np.concatenate([split.train, split.validation, split.test])), np.arange(188))
     for members in shares.members:
         assert np.isin(members, split.test).sum() == round(members.size / 10)
         assert np.isin(members, split.validation).sum() == round(0.2 * members.size)
     with pytest.raises(ScenarioError, match="fewer clients"):
-        collections.split_collection_by_clients(
-            replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0
-        )
+        collections.split_task_by_clients(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
 
 
 def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
@@ -82,26 +80,26 @@ def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
     given = context(mutag)
     found = task.run(asked, task.cells(asked, given)[0], given)
     facts = found.facts
-    assert isinstance(facts, GraphClassificationFacts)
+    assert isinstance(facts, GraphClassificationCellFacts)
     assert facts.tested == facts.folds[2] > 0
     with pytest.raises(ValidationError, match="square"):
         params(classifier="neighbours", solver="pot", loss="kl")
 
 
 def test_ten_seeds_test_every_graph_once(mutag: GraphCollection) -> None:
-    splits = [collections.split_collection_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
+    splits = [collections.split_task_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
     assert np.array_equal(np.sort(np.concatenate([s.test for s in splits])), np.arange(188))
     for s in splits:
         assert np.array_equal(np.sort(np.concatenate([s.train, s.validation, s.test])), np.arange(188))
         assert s.validation.size == 38
-    again = collections.split_collection_by_folds(mutag.labels, 10, 0.2, 0, "x", 10)
+    again = collections.split_task_by_folds(mutag.labels, 10, 0.2, 0, "x", 10)
     assert not np.array_equal(again.test, splits[0].test)
 
 
 def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
-    split = collections.split_collection_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
+    split = collections.split_task_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=10), np.random.default_rng(0))
-    dealt = collections.deal_collection(mutag, shares, split.train)
+    dealt = collections.deal_task_collection(mutag, shares, split.train)
     assert sorted(dealt.order.tolist()) == list(range(188))
     at = 0
     for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):
@@ -116,7 +114,7 @@ def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
 
 
 def test_a_client_that_sent_nothing_is_known_by_its_sizes() -> None:
-    dealt = collections.DealtCollection(None, np.array([2, 0, 1]), ((2, 1), (3,)))  # type: ignore[arg-type]
+    dealt = collections.TaskCollection(None, np.array([2, 0, 1]), ((2, 1), (3,)))  # type: ignore[arg-type]
     found = graph_models.order_classified_graphs([np.arange(6.0).reshape(3, 2), None], dealt, 2)
     assert np.array_equal(found[2], [[0, 1], [2, 3]])
     assert np.array_equal(found[0], [[4, 5]])
@@ -189,7 +187,7 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
 
 def test_constant_embeddings_release_nothing_but_size(mutag: GraphCollection) -> None:
     where, given = context(mutag), params(baselines=[])
-    cell = next(c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT_EMBEDDING_DISTANCES)
+    cell = next(c for c in task.cells(given, where) if c.method == graph_distances.TASK_CONSTANT_DISTANCES)
     out = task.run(given, cell, where)
     assert out.epsilon_provable == 0.0
     assert not out.releases
@@ -206,12 +204,12 @@ def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) 
     where, given = context(mutag, seeds=2), params(baselines=[], epsilons_of={"tu/mutag": ["1/n"]})
     cells = [c for c in task.cells(given, where) if c.variant.startswith("gin/multi-bit/")]
     assert [(c.method, c.seed) for c in cells] == [
-        (m, s) for s in (0, 1) for m in (graph_distances.CONSTANT_EMBEDDING_DISTANCES, "local_dp")
+        (m, s) for s in (0, 1) for m in (graph_distances.TASK_CONSTANT_DISTANCES, "local_dp")
     ]
     other = next(
         c
         for c in task.cells(given, where)
-        if c.method == graph_distances.CONSTANT_EMBEDDING_DISTANCES and c.variant.startswith("gin/gauss")
+        if c.method == graph_distances.TASK_CONSTANT_DISTANCES and c.variant.startswith("gin/gauss")
     )
 
     def distances(cell: Cell, k: int | None = None) -> np.ndarray:
@@ -254,7 +252,7 @@ def test_printed_spreads_below_chance_are_named() -> None:
     """MUTAG, 19 test graphs: √(.9308 · .0692 / 19) = .0582 by chance; 3.35 points are printed."""
 
     def row(dataset: str) -> ReportRow:
-        rest = (GraphClassificationFacts(), None, None, None, math.inf, None, "", {}, (), 0.0, ())
+        rest = (GraphClassificationCellFacts(), None, None, None, math.inf, None, "", {}, (), 0.0, ())
         return ReportRow(
             (CellEntry("t", dataset, "GW(A)", "baseline", JOINED_WORLD, "none", math.inf, 0, {"accuracy": 0.9}, *rest),)
         )
@@ -331,7 +329,7 @@ def test_constant_embeddings_are_compared_as_the_others(mutag: GraphCollection) 
     found = []
     for metric in ("euclidean", "cosine"):
         given, where = params(baselines=[], metric=metric), context(mutag)
-        cell = next(c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT_EMBEDDING_DISTANCES)
+        cell = next(c for c in task.cells(given, where) if c.method == graph_distances.TASK_CONSTANT_DISTANCES)
         task.run(given, cell, where)
         found.append(where.cache["constant", *cell.path[:-1]][0])
     assert not np.allclose(*found)

@@ -58,7 +58,7 @@ def test_models_may_train_on_node_labels_and_have_budgets_of_their_own(mutag: Gr
     plan = task.plan(given, cells[0], where)
     assert plan is not None
     collection = task._collection(given, where)
-    kinds, count = collections.collection_node_kinds(collection)
+    kinds, count = collections.task_node_kinds(collection)
     assert plan.facts.sizes.num_classes == count == 7
     split, dealt = task._dealt(given, 0, where, on_nodes=True)
     shown = np.concatenate([s.graph.labels for s in dealt.partition.subgraphs])
@@ -166,7 +166,7 @@ def test_degrees_stand_before_the_features(mutag: GraphCollection) -> None:
     assert np.array_equal(rows[:, 5:], own)
     assert np.array_equal(rows[:, :5].argmax(axis=1), np.minimum(mutag.graphs[3].degrees, 4))
     assert np.array_equal(rows[:, :5].sum(axis=1), np.ones(len(rows)))
-    assert all(map(np.array_equal, collections.collection_node_kinds(wide)[0], collections.collection_node_kinds(mutag)[0]))
+    assert all(map(np.array_equal, collections.task_node_kinds(wide)[0], collections.task_node_kinds(mutag)[0]))
 
 
 def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
@@ -183,12 +183,12 @@ def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
 def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection) -> None:
     first = replace(mutag.graphs[0], features=sp.csr_array(np.hstack([np.full((mutag.graphs[0].num_nodes, 1), 2.5),
                                                                       mutag.graphs[0].features.toarray()])))  # fmt: skip
-    kinds, count = collections.collection_node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
+    kinds, count = collections.task_node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
     assert count == 7
     assert np.array_equal(kinds[0], mutag.graphs[0].features.toarray().argmax(axis=1))
     bare = replace(first, features=sp.csr_array(np.full((first.num_nodes, 2), 0.3)))
     with pytest.raises(ScenarioError, match="no node labels"):
-        collections.collection_node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
+        collections.task_node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,11 @@ def test_the_report_answers(library: Graph, tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
     from fedgraph.cells.entry import CellEntry
-    from fedgraph.cells.task_facts import GraphStartsFacts
+    from fedgraph.cells.task_facts import GraphStartsCellFacts
     from fedgraph.report.report_rows import ReportRow
 
     def row(name: str, gains: list[float]) -> ReportRow:
-        facts = GraphStartsFacts(descents=2, noise=0.1 if name.startswith("noise") else None)
+        facts = GraphStartsCellFacts(descents=2, noise=0.1 if name.startswith("noise") else None)
         given = ("t", "d", "GW(H)", name, "local", "none", np.inf)
         rest = (facts, None, None, None, np.inf, None, "", {}, (), 0.0, ())
         return ReportRow(tuple(CellEntry(*given, i, {"gain": g}, *rest) for i, g in enumerate(gains)))

@@ -12,7 +12,7 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
-from fedgraph.cells.store import PairStore
+from fedgraph.cells.store import CellPairStore
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov import GromovOptions, list_gromov_pairs, solve_gromov_pairs
 from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
@@ -30,7 +30,7 @@ def spaces(seed: int = 0) -> list[MetricSpace]:
 
 
 def context(folder: Path | None) -> CellContext:
-    kept = None if folder is None else PairStore(folder)
+    kept = None if folder is None else CellPairStore(folder)
     if folder is not None:
         folder.mkdir(exist_ok=True)
     return CellContext("t", "none", None, 0, 1, runtime.start("serial"), pairs=kept)
@@ -62,7 +62,7 @@ def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch:
 
 
 def _adds_and_closes(folder: Path, part: int) -> None:
-    pairs = PairStore(folder)
+    pairs = CellPairStore(folder)
     for number in range(20):
         which = np.array([[0, 1], [part, 10 + number]], np.int32)
         ones = np.ones(2, np.int32)

@@ -7,7 +7,7 @@ import pytest
 
 import fedgraph
 from fedgraph.cells.cell import CellContext
-from fedgraph.cells.task_facts import LinkPredictionFacts
+from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.library import Run
@@ -34,7 +34,7 @@ def test_every_row_keeps_its_price_and_says_what_it_assumes(run: Run) -> None:
         assert Assumption.FEATURES_LABELS_PUBLIC in row.protection.assumptions
         private = row.head.method == "link_hops" and np.isfinite(row.head.epsilon)
         assert row.provable <= 4 if private else np.isinf(row.provable)
-        facts = row.head.facts_as(LinkPredictionFacts)
+        facts = row.head.facts_as(LinkPredictionCellFacts)
         assert facts.tested
         assert facts.negatives == 10_000
 
@@ -65,7 +65,7 @@ def test_hidden_edges_are_held_by_nobody(library: Graph, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(link_clear, "prepare", watched)
     run = fedgraph.compare(library, ["link_clear"], epsilons=[1], trust=["curator"])
-    facts = run.rows[0].head.facts_as(LinkPredictionFacts)
+    facts = run.rows[0].head.facts_as(LinkPredictionCellFacts)
     assert facts.tested is not None
     assert len(held[0]) + facts.tested == library.num_edges
     assert facts.tested == round(0.1 * library.num_edges)

@@ -12,9 +12,9 @@ from fedgraph.tasks.base.measures import (
     _average_precision,
     _calibration_error,
     _macro_f1,
-    measurable_probabilities,
     measure_named_classes,
     measure_scores,
+    task_probabilities,
 )
 
 
@@ -50,9 +50,9 @@ def test_calibration_error_by_hand() -> None:
 
 def test_probabilities_are_kept_and_logits_are_turned_into_them() -> None:
     rows = np.array([[0.25, 0.75], [1.0, 0.0]])
-    assert np.allclose(measurable_probabilities(rows), rows)
-    assert np.allclose(measurable_probabilities(np.log([[1.0, 3.0]])), [[0.25, 0.75]])
-    assert np.isfinite(measurable_probabilities(np.array([[np.nan, 1.0], [np.inf, 0.0]]))).all()
+    assert np.allclose(task_probabilities(rows), rows)
+    assert np.allclose(task_probabilities(np.log([[1.0, 3.0]])), [[0.25, 0.75]])
+    assert np.isfinite(task_probabilities(np.array([[np.nan, 1.0], [np.inf, 0.0]]))).all()
 
 
 def test_one_class_in_the_test_set_has_no_ranking() -> None:
@@ -74,8 +74,10 @@ def test_measures_are_those_of_scikit_learn_with_many_ties_and_few(levels: int) 
         right = rng.random(60) < rng.uniform(0.05, 0.95)
         right[:2] = True, False
         chances = rng.integers(levels, size=60) / levels
-        assert _area_under_roc(right, chances) == operating_points.roc_area(chances, right)
-        assert operating_points.roc_area(chances, right) == pytest.approx(metrics.roc_auc_score(right, chances), abs=1e-12)
+        assert _area_under_roc(right, chances) == operating_points.audited_roc_area(chances, right)
+        assert operating_points.audited_roc_area(chances, right) == pytest.approx(
+            metrics.roc_auc_score(right, chances), abs=1e-12
+        )
         assert _average_precision(right, chances) == pytest.approx(metrics.average_precision_score(right, chances), abs=1e-12)
         truth, named = rng.integers(4, size=60), rng.integers(1, 6, size=60)
         expected = metrics.f1_score(truth, named, average="macro", zero_division=0.0)

@@ -81,7 +81,7 @@ def bridged(library: Graph, there: bool) -> Graph:
 
 
 def test_one_edge_decides_which_nodes_there_are(library: Graph) -> None:
-    whole, cut = (protocols.keep_largest_component(bridged(library, there)) for there in (True, False))
+    whole, cut = (protocols.keep_world_component(bridged(library, there)) for there in (True, False))
     assert (whole.num_nodes, cut.num_nodes) == (240, 120)
     assert whole.nodes_from_edges
     assert cut.induced(np.arange(10)).nodes_from_edges
@@ -89,7 +89,7 @@ def test_one_edge_decides_which_nodes_there_are(library: Graph) -> None:
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_largest_component_is_an_assumption_where_edges_are_private(name: str, library: Graph) -> None:
-    graph = protocols.keep_largest_component(bridged(library, there=True))
+    graph = protocols.keep_world_component(bridged(library, there=True))
     assert (Assumption.COMPONENT_FROM_EDGES in assumed(name, graph)) == (name in PRIVATE_EDGES)
     assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
 

@@ -17,7 +17,7 @@ import fedgraph
 from fedgraph.cells.cell import Cell, CellOutcome
 from fedgraph.cells.entry import CellEntry, make_entry
 from fedgraph.cells.store import CellStore
-from fedgraph.cells.task_facts import ClientResultFacts, ParticipationFacts
+from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust, trust_called
 from fedgraph.privacy.units import Viewer
@@ -95,13 +95,13 @@ def test_a_world_is_a_value_that_files_give_back(world: World) -> None:
     assert hash(World.from_dict(world.to_dict())) == hash(world)
 
 
-def entry(cell: Cell, results: list[ClientResultFacts]) -> CellEntry:
-    facts = ParticipationFacts(results=tuple(results))
+def entry(cell: Cell, results: list[ClientResultCellFacts]) -> CellEntry:
+    facts = ParticipationCellFacts(results=tuple(results))
     return make_entry(cell, CellOutcome({}, facts, None, (), None, cell.epsilon, "", {}), 1.0)
 
 
-def result(kind: str, client: str, value: float) -> ClientResultFacts:
-    return ClientResultFacts(kind, client, 100, 25, {"accuracy": value}, 1.0, "the server")
+def result(kind: str, client: str, value: float) -> ClientResultCellFacts:
+    return ClientResultCellFacts(kind, client, 100, 25, {"accuracy": value}, 1.0, "the server")
 
 
 @given(st.lists(cells, unique=True, min_size=1, max_size=8))

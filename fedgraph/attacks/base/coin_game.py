@@ -121,7 +121,7 @@ def toss_edge_coins(partition: Partition, held: Graph, relation: Relation, most:
     return CoinGame(found, left, rest, draw_coin_game_strangers(partition, known, len(chosen), rng))
 
 
-def toss_word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> CoinGame:
+def play_word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> CoinGame:
     """At most ``most`` labelled nodes (half of them all), each with a coin for one word that its row lacks.
 
     The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
@@ -140,7 +140,7 @@ def toss_word_coins(partition: Partition, held: Graph, public: Graph, most: int,
     return CoinGame(found, partition, known, np.zeros((0, 2), np.int64))
 
 
-def toss_no_coins(partition: Partition, held: Graph) -> CoinGame:
+def play_without_coins(partition: Partition, held: Graph) -> CoinGame:
     """The game without a coin, for attacks that read single clients: all of ``partition`` is known."""
     known = canaries.join_canary_clients(partition, held)
     none = canaries.CanaryEdges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)

@@ -72,9 +72,11 @@ def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: in
     dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
     edge, sizes = module.OFFERS.units == (Unit.EDGE,), tuple(p.size for p in parts)
     known = base.PublicFactsPart("test-graph", None if edge else public, graph_without_edges(held) if edge else None)
-    members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts))
-    counts = base.SizeFacts(held.num_nodes, held.num_features, held.num_classes, sizes)
-    facts = PublicFacts(counts, viewer, members, known, base.NO_DERIVED_FACTS, colluders=1)
+    members = base.PublicMembershipFacts(
+        from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)
+    )
+    counts = base.PublicSizeFacts(held.num_nodes, held.num_features, held.num_classes, sizes)
+    facts = PublicFacts(counts, viewer, members, known, base.NO_PUBLIC_DERIVED_FACTS, colluders=1)
     plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
     asked, relation = canaries.join_canary_clients(dealt, held), plan.guarantee.protection.relation
     found: canaries.Canaries
@@ -97,10 +99,13 @@ def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.rand
     two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
     parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
     dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
-    sizes, holdings = base.SizeFacts(two.num_nodes, two.num_features, 2, (_NODES,) * clients), dealt.holdings(two.num_nodes)
-    members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges="dropped")
+    sizes, holdings = (
+        base.PublicSizeFacts(two.num_nodes, two.num_features, 2, (_NODES,) * clients),
+        dealt.holdings(two.num_nodes),
+    )
+    members = base.PublicMembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges="dropped")
     nothing = base.PublicFactsPart("nothing")
-    facts = PublicFacts(sizes, Viewer.SERVER, members, nothing, base.NO_DERIVED_FACTS, colluders=1)
+    facts = PublicFacts(sizes, Viewer.SERVER, members, nothing, base.NO_PUBLIC_DERIVED_FACTS, colluders=1)
     plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
     found = canary_graphs.draw_canary_graphs(plan, dealt, rng)
     assert found is not None

@@ -36,7 +36,7 @@ from fedgraph.attacks.base.whole_run import WholeRunAttack, train_whole_run
 from fedgraph.attacks.lira import compute_lira_ratios
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.cells.task_facts import EveryNamedAttackFacts, NamedAttackFacts, NodeRiskFacts
+from fedgraph.cells.task_facts import NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
 from fedgraph.errors import RuntimeFailure
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
@@ -46,7 +46,7 @@ from fedgraph.types import Graph, Partition
 _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is seen
 
 
-def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: float) -> NamedAttackFacts:
+def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: float) -> NamedAttackCellFacts:
     """The numbers of one finding. provable: the ε that the run was worth."""
     if found.units is not None and not np.array_equal(found.truth, scene.target.coins[found.units]):
         raise RuntimeFailure(
@@ -60,7 +60,7 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
     estimator = "curve" if gaussian else "counting-tight"
     counts = [] if found.units is None else _guessed(found.scores, found.truth)
     delta = scene.made.guarantee.delta
-    return NamedAttackFacts(
+    return NamedAttackCellFacts(
         attack=name,
         reference=module.REFERENCE,
         needs=module.NEEDS,
@@ -77,7 +77,7 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
         why=why,
         estimator=estimator,
         counts=tuple((c.coins, c.guesses, c.right) for c in counts),
-        limit=None if why else operating_points.most_advantage(provable, delta),
+        limit=None if why else operating_points.most_audited_advantage(provable, delta),
         answers=scene.answers,
         more=found.metrics,
     )
@@ -107,7 +107,7 @@ _NUM_GROUPS = 4
 _REDRAWN = 20  # sets of coins that luck is averaged over
 
 
-def _measure_risk(scene: Scene) -> NodeRiskFacts:
+def _measure_risk(scene: Scene) -> NodeRiskCellFacts:
     nodes = scene.game.found.units[:, 0]
     confidence = scene_log_odds(scene.own_labels())
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
@@ -119,7 +119,7 @@ def _measure_risk(scene: Scene) -> NodeRiskFacts:
     shares = np.bincount(known) / known.size
     degrees, rarity = scene.known.degrees[nodes], -np.log(shares[scene.labels[nodes]])
     own_way = _unlike(scene, nodes)
-    return NodeRiskFacts(
+    return NodeRiskCellFacts(
         runs=len(coins),
         nodes=int(nodes.size),
         histogram=tuple(np.bincount(np.round(right).astype(int), minlength=len(coins) + 1).tolist()),
@@ -196,9 +196,9 @@ class NamedAttackFindings:
         risk: How often single nodes were named right, where a game of nodes was played (``_measure_risk``).
     """
 
-    verdicts: tuple[NamedAttackFacts, ...]
+    verdicts: tuple[NamedAttackCellFacts, ...]
     refused: dict[str, str]
-    risk: NodeRiskFacts | None = None
+    risk: NodeRiskCellFacts | None = None
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -210,11 +210,11 @@ class NamedAttackFindings:
         return found
 
     @property
-    def facts(self) -> EveryNamedAttackFacts | None:
+    def facts(self) -> NamedAttacksCellFacts | None:
         """What the report reads; None where no attack was asked for."""
         if not self.verdicts and not self.refused:
             return None
-        return EveryNamedAttackFacts(self.verdicts, self.refused, self.risk)
+        return NamedAttacksCellFacts(self.verdicts, self.refused, self.risk)
 
 
 def measure_named_attacks(
@@ -266,12 +266,12 @@ def _scene(
 
     if kind == "clients":
         target = coin_game.CoinGameRun(np.zeros(0, dtype=bool), State({}, None))
-        everybody = coin_game.toss_no_coins(partition, held)
+        everybody = coin_game.play_without_coins(partition, held)
         return Scene(made, everybody, target, (), public, asked.answers, cell.epsilon, rng, train)
     if kind == "nodes":
         played = coin_game.toss_node_coins(partition, held, asked.units, rng)
     elif kind == "words":
-        played = coin_game.toss_word_coins(partition, held, public, asked.units, rng)
+        played = coin_game.play_word_coins(partition, held, public, asked.units, rng)
     else:
         relation = coin_game.coin_game_relation(kind, made)
         assert relation is not None

@@ -30,7 +30,7 @@ from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.cells.task_facts import CanaryAttackFacts
+from fedgraph.cells.task_facts import CanaryAttackCellFacts
 from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, SettingsSpec, renamed_setting
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, method_kinds, seen
@@ -99,7 +99,7 @@ class WholeRunResult:
 
     epsilon: float | None
     metrics: dict[str, float]
-    attack: CanaryAttackFacts | None
+    attack: CanaryAttackCellFacts | None
 
 
 NO_WHOLE_RUN_RESULT = WholeRunResult(None, {}, None)
@@ -120,9 +120,9 @@ def bound_whole_run_scores(
     """
     counts = [one_run.count_one_run(scores, coins, share, centred) for share in dict.fromkeys(shares)]
     bound = curve.curve_or_counting_bound(counts, delta, estimator)
-    attack = CanaryAttackFacts(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
+    attack = CanaryAttackCellFacts(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
     first = counts[0]
-    metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": operating_points.roc_area(scores, coins)}
+    metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": operating_points.audited_roc_area(scores, coins)}
     return WholeRunResult(bound, metrics, attack)
 
 

@@ -36,7 +36,7 @@ from fedgraph.privacy import private_counts
 from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.neighbour_sums import log_neighbour_cap, neighbour_sum_sensitivity
+from fedgraph.privacy.neighbour_sums import neighbour_sum_sensitivity, priced_log_cap
 from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
@@ -72,7 +72,7 @@ def _zero_out(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     yield sound.broken("noise × ⅔", *noisy_sum_worlds(with_, without, std * 2 / 3))
     yield sound.broken("sensitivity halved", *noisy_sum_worlds(with_, without, std / 2))
     unclipped = without + _LONG_BUT_PLAUSIBLE * _OWN / np.linalg.norm(_OWN)
-    yield sound.broken("row not clipped", noisy_sums(bound.enforce(unclipped), std, with_ - without))
+    yield sound.broken("row not clipped", audited_noisy_sums(bound.enforce(unclipped), std, with_ - without))
 
 
 def _replace(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
@@ -109,11 +109,11 @@ def _millions(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     def total(dtype: type) -> np.ndarray:
         return np.asarray(others.astype(dtype) + own.astype(dtype), dtype=np.float64)
 
-    there, back = (noisy_sums(value, std, own) for value in (total(np.float64), others))
+    there, back = (audited_noisy_sums(value, std, own) for value in (total(np.float64), others))
     relation = Relation.NODE_ZERO_OUT.value
     sound = BenchCase("gaussian-sum-of-millions", relation, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
     yield sound
-    yield sound.broken("sum in single precision", noisy_sums(total(np.float32), std, own))
+    yield sound.broken("sum in single precision", audited_noisy_sums(total(np.float32), std, own))
 
 
 def _clipped_sum(own: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ def _clipped_sum(own: np.ndarray) -> np.ndarray:
 
 
 @bench_sampler
-def noisy_sums(runs: int, rng: np.random.Generator, value: np.ndarray, std: float, along: np.ndarray) -> np.ndarray:
+def audited_noisy_sums(runs: int, rng: np.random.Generator, value: np.ndarray, std: float, along: np.ndarray) -> np.ndarray:
     """value + Gaussian noise, as shipped, read along the unit vector of ``along``."""
     direction = along / np.linalg.norm(along)
     return np.asarray(GaussianNoise(std).apply(np.broadcast_to(value, (runs, value.size)), rng) @ direction)
@@ -130,14 +130,14 @@ def noisy_sums(runs: int, rng: np.random.Generator, value: np.ndarray, std: floa
 
 def noisy_sum_worlds(one: np.ndarray, other: np.ndarray, std: float) -> tuple[BenchSampler, BenchSampler]:
     """The noisy sums of both worlds, read along the line between them."""
-    return noisy_sums(one, std, one - other), noisy_sums(other, std, one - other)
+    return audited_noisy_sums(one, std, one - other), audited_noisy_sums(other, std, one - other)
 
 
 def _degrees() -> Iterator[BenchCase]:
     """The log cap; a rule that is too steep, and the cut that refills, priced as if nothing refilled."""
     multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
-    claim, cap = BenchClaim.of(Gaussian(multiplier), _DELTA), log_neighbour_cap(RING_OF_SUMS + 1)
-    hubs, ids, relation = (hub_of_sums(True), hub_of_sums(False)), np.arange(RING_OF_SUMS + 1), Relation.NODE_ZERO_OUT
+    claim, cap = BenchClaim.of(Gaussian(multiplier), _DELTA), priced_log_cap(RING_OF_SUMS + 1)
+    hubs, ids, relation = (audited_sums_hub(True), audited_sums_hub(False)), np.arange(RING_OF_SUMS + 1), Relation.NODE_ZERO_OUT
     ones, signs = np.ones((ids.size, 1)), np.where(ids % 2, 1.0, -1.0)[:, None]
 
     def release(graphs: list[sp.csr_array], messages: np.ndarray, std: float) -> tuple[BenchSampler, BenchSampler]:
@@ -154,7 +154,7 @@ def _degrees() -> Iterator[BenchCase]:
     yield sound.broken("cut with refill priced as √D", *cut)
 
 
-def hub_of_sums(there: bool) -> sp.csr_array:
+def audited_sums_hub(there: bool) -> sp.csr_array:
     """The ring, and the last node, which knows everybody or (zeroed) nobody."""
     own = np.arange(RING_OF_SUMS)
     ends = [np.column_stack([own, (own + step) % RING_OF_SUMS]) for step in range(1, _NEAREST // 2 + 1)]
@@ -175,7 +175,7 @@ def _columns() -> Iterator[BenchCase]:
     claim, bound = BenchClaim.of(Gaussian(multiplier), _DELTA), private_counts.ColumnCounts(3, 4, pooled=False)
 
     def counted(own: np.ndarray) -> np.ndarray:
-        line, brackets = private_counts.count_line(np.vstack([_PEOPLE, own])), private_counts.widest_count_brackets(3)
+        line, brackets = private_counts.private_count_line(np.vstack([_PEOPLE, own])), private_counts.widest_count_brackets(3)
         return bound.enforce(private_counts.count_positions(line, brackets)).ravel()
 
     for relation, other in ((Relation.NODE_ZERO_OUT, np.full(3, np.nan)), (Relation.NODE_REPLACE, _ANOTHER)):

@@ -24,7 +24,7 @@ _MOST_CHARACTERS = 1_000  # of the line that an error becomes
 _ended = threading.Event()  # by SIGTERM; Ray raises an exception of its own for every signal, so the exception cannot say it
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """An option that is wrong is one line, not a page of usage."""
 
     def error(self, message: str) -> NoReturn:
@@ -109,7 +109,7 @@ class _Version(argparse.Action):
 
 def command_parser(only: str | None = None) -> argparse.ArgumentParser:
     """All commands and their options. only: the name of a command that alone is needed; others are not imported then."""
-    p = Parser(
+    p = CommandParser(
         prog="fedgraph",
         description="Private learning on graphs: what accuracy, at which ε as published, at which ε that can be proven, and "
         "what an attacker could measure.",

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedgraph.data.base.files import FileFaults
+from fedgraph.data.base.files import DataFileFaults
 from fedgraph.errors import DataError
 
 CSV_SPLIT_PARTS = ("train", "validation", "test")  # of a masks file
@@ -55,7 +55,7 @@ class CsvFeatures:
     lines: list[int]
 
 
-def read_csv_features(content: bytes, name: str, faults: FileFaults) -> CsvFeatures:
+def read_csv_features(content: bytes, name: str, faults: DataFileFaults) -> CsvFeatures:
     """The texts of a features file, with or without a header.
 
     Args:
@@ -111,7 +111,7 @@ def read_csv_edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[
     A header alone is a graph without edges; an empty file is refused.
     """
     ends: list[tuple[int, int]] = []
-    more, faults = 0, FileFaults()
+    more, faults = 0, DataFileFaults()
     needed = "two node ids a line, or the header source,target alone for a graph without edges"
     for number, cells in skip_csv_header(read_csv_lines(content, name, least=2, needed=needed), rows, columns=2):
         for cell in cells[:2]:
@@ -130,7 +130,7 @@ def read_csv_edge_column(content: bytes, name: str, rows: Mapping[str, int], col
     head = lines[0][1]
     if column not in head[2:]:
         raise DataError(f"{name}: there is no column {column!r} beside the two ids; found: {', '.join(head[2:]) or 'none'}")
-    place, faults, words = head.index(column), FileFaults(), []
+    place, faults, words = head.index(column), DataFileFaults(), []
     for number, cells in skip_csv_header(lines, rows, columns=2):
         words.append(cells[place] if len(cells) > place else "")
         if not words[-1]:
@@ -157,7 +157,7 @@ def read_csv_labels(content: bytes, name: str, rows: Mapping[str, int], column: 
     named = csv_label_columns(content, name, rows)
     if column and column not in named:
         raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(named) or 'no header'}")
-    place, faults = 1 + (named.index(column) if column else 0), FileFaults()
+    place, faults = 1 + (named.index(column) if column else 0), DataFileFaults()
     for number, cells in skip_csv_header(read_csv_lines(content, name, least=2), rows, columns=1):
         where = f"{name}:{number}"
         if cells[0] not in rows:
@@ -175,7 +175,7 @@ def read_csv_labels(content: bytes, name: str, rows: Mapping[str, int], column: 
 def read_csv_split(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
     """Row → the part of the split that a masks file puts it in."""
     found: dict[int, str] = {}
-    faults = FileFaults()
+    faults = DataFileFaults()
     for number, cells in skip_csv_header(read_csv_lines(content, name, least=2), rows, columns=1):
         where, part = f"{name}:{number}", cells[1]
         if cells[0] not in rows:
@@ -189,7 +189,7 @@ def read_csv_split(content: bytes, name: str, rows: Mapping[str, int]) -> dict[i
 
 
 def read_headed_csv(
-    content: bytes, name: str, needed: Sequence[str] = (), faults: FileFaults | None = None
+    content: bytes, name: str, needed: Sequence[str] = (), faults: DataFileFaults | None = None
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """(names of the columns, the lines after the header with their numbers), each line as wide as the header.
 
@@ -203,7 +203,7 @@ def read_headed_csv(
         listed = ", ".join(head)[:_MOST_CHARACTERS]
         raise DataError(f"{name}:1: no column {' and '.join(lacking)}; found: {listed}; a header is needed")
     _require_names(head, name)
-    found = FileFaults() if faults is None else faults
+    found = DataFileFaults() if faults is None else faults
     for number, cells in lines:
         if len(cells) != len(head):
             found.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {len(head)}, as in the header")
@@ -238,7 +238,7 @@ def read_csv_lines(content: bytes, name: str, least: int, needed: str = "at leas
     """
     reader = csv.reader(io.StringIO(decode_csv_text(content, name), newline=""), strict=True)
     found: list[tuple[int, list[str]]] = []
-    faults = FileFaults()
+    faults = DataFileFaults()
     try:
         for cells in reader:
             stripped = [cell.strip() for cell in cells]

@@ -138,7 +138,7 @@ def _knock(url: str) -> None:
         socket.create_connection((address.hostname, port), timeout=_PATIENCE).close()
 
 
-class FileFaults:
+class DataFileFaults:
     """Collects faults of files as lines ``file:line: found; allowed``, so that one error tells all of them."""
 
     def __init__(self) -> None:

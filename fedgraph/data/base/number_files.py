@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from fedgraph.data.base import csv_tables
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.base.npz import NPZ_ERRORS
 from fedgraph.errors import DataError
 
@@ -45,7 +45,7 @@ def read_number_file(raw: RawFiles, name: str, columns: int | None = None, skip:
             found = np.fromstring(b",".join(lines).decode("ascii"), dtype=np.float64, sep=",")
         except (UnicodeDecodeError, DeprecationWarning, ValueError):
             found = np.zeros(0)
-    faults, file = FileFaults(), str(raw.folder / name)
+    faults, file = DataFileFaults(), str(raw.folder / name)
     whole_table = found.size == wanted * len(lines) and all(line.count(b",") + 1 == wanted for line in lines)
     for number, line in enumerate([] if whole_table else lines, 1 + skip):
         shown = line[:60].decode("utf-8", "replace")
@@ -75,11 +75,11 @@ def read_whole_numbers(
     least: int | None = 0,
     what: str = "",
 ) -> np.ndarray:
-    """int64 [rows, columns]: ``read_number_file``, then ``check_whole_numbers``."""
-    return check_whole_numbers(read_number_file(raw, name, columns, skip, blanks), below, raw, name, skip, least, what)
+    """int64 [rows, columns]: ``read_number_file``, then ``check_whole_number_file``."""
+    return check_whole_number_file(read_number_file(raw, name, columns, skip, blanks), below, raw, name, skip, least, what)
 
 
-def check_whole_numbers(
+def check_whole_number_file(
     table: np.ndarray, below: int | None, raw: RawFiles, name: str, skip: int = 0, least: int | None = 0, what: str = ""
 ) -> np.ndarray:
     """int64, the same numbers. what: they count.
@@ -88,7 +88,7 @@ def check_whole_numbers(
     """
     low, high = (-_LARGEST if least is None else least), (_LARGEST if below is None else below)
     limits = "" if least is None else f" ≥ {least}" if below is None else f" {least} … {below - 1}"
-    faults = FileFaults()
+    faults = DataFileFaults()
     for place in np.argwhere((table % 1 != 0) | (table < low) | (table >= high)):
         found = f"found {table[tuple(place)]:.12g}; allowed: whole numbers{limits}{what and f', the {what}'}"
         faults.note(f"{raw.folder / name}:{place[0] + 1 + skip}", found)

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from fedgraph.data import base
 from fedgraph.data.base import adjacencies, csv_tables, npz, splits
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import collection, columns, federation, graph_folders
 from fedgraph.data.own.columns import EdgeColumnRules, OwnTableRules
 from fedgraph.data.own.one_graph import OneGraph, check_one_graph
@@ -173,7 +173,7 @@ def _from_csv(path: Path, params: _CsvParams) -> Graph:
         way = inner if missing == ["labels.csv"] else ""
         raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}{way}")
     raw = RawFiles(path)
-    file, faults = str(path / params.features), FileFaults()
+    file, faults = str(path / params.features), DataFileFaults()
     table = csv_tables.read_csv_features(raw.read(params.features), file, faults)
     rows, words = table.rows, list[str | None]()
     if inside:

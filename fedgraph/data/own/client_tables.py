@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import csv_tables
 from fedgraph.data.base.csv_tables import CsvFeatures
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.base.owner_parts import OwnerPart
 from fedgraph.data.own.columns import OwnColumnRules, read_own_columns
 from fedgraph.errors import DataError
@@ -59,7 +59,7 @@ def read_client_table(content: bytes, name: str) -> CsvFeatures | SparseClientTa
         )
     sparse = tuple(h.casefold() for h in head) == _LONG
     rows: dict[str, int] = {}
-    faults = FileFaults()
+    faults = DataFileFaults()
     for number, (node, *_) in lines:
         if not node:
             faults.note(f"{name}:{number}", "a node without an id; allowed: any text")
@@ -76,7 +76,7 @@ def read_client_table(content: bytes, name: str) -> CsvFeatures | SparseClientTa
 
 
 def _sparse_features(
-    name: str, rows: dict[str, int], lines: Sequence[tuple[int, list[str]]], faults: FileFaults
+    name: str, rows: dict[str, int], lines: Sequence[tuple[int, list[str]]], faults: DataFileFaults
 ) -> SparseClientTable:
     found: dict[tuple[int, str], float] = {}
     for number, (node, column, cell) in lines:
@@ -254,7 +254,7 @@ def join_client_tables(
     found: list[list[tuple[tuple[str, ...], sp.csr_array]]] = [[] for _ in given]
     bounded: list[str] = []
     remarks: list[str] = []
-    faults = FileFaults()
+    faults = DataFileFaults()
     for holding, names in together.items():
         cells, places, nodes, ends = _stacked([given[number] for number in holding], names)
         own = {"bounds": {k: v for k, v in rules.bounds.items() if k in names}, "drop": [k for k in rules.drop if k in names]}

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import adjacencies
 from fedgraph.data.base.adjacencies import CleanedAdjacency, feature_matrix, undirected_adjacency
-from fedgraph.data.base.files import FileFaults
+from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own.columns import (
     EdgeColumnRules,
     OwnColumnRules,
@@ -78,7 +78,7 @@ def join_own_collection(
     file: str,
     unused: Sequence[str],
     sums: dict[str, str],
-    faults: FileFaults,
+    faults: DataFileFaults,
 ) -> JoinedOwnCollection:
     """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
 

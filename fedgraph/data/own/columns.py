@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data.base.csv_tables import csv_number
-from fedgraph.data.base.files import FileFaults
+from fedgraph.data.base.files import DataFileFaults
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import GraphColumns
@@ -106,7 +106,7 @@ def read_own_columns(
     file: str,
     places: Callable[[int], str],
     nodes: Sequence[str],
-    faults: FileFaults | None = None,
+    faults: DataFileFaults | None = None,
     numbered: bool = True,
 ) -> OwnColumns:
     """The matrix of a table of texts.
@@ -134,7 +134,7 @@ def read_own_columns(
         called = "" if column.name == own_column_name(place) else f" ({column.name})"
         called = f"column {place + 2}{called}" if numbered else f"column {column.name!r}"
         wrong += [(row, place, f"{called} {sentence}") for row, sentence in _faults(column, rules, nodes)]
-    faults = FileFaults() if faults is None else faults
+    faults = DataFileFaults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
         faults.note(places(row), sentence)
     faults.refuse()

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import csv_tables
 from fedgraph.data.base.adjacencies import adjacency_of_edges
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -47,7 +47,7 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
     file = raw.folder / name
     if not file.is_file():
         return []
-    found, faults = [], FileFaults()
+    found, faults = [], DataFileFaults()
     lines = csv_tables.read_csv_lines(raw.read(name), str(file), least=1)
     for number, cells in csv_tables.skip_csv_header(lines, rows, columns=1):
         if len(cells) != 2 or not cells[1]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from fedgraph.data import tu
 from fedgraph.data.base import csv_tables
-from fedgraph.data.base.files import FileFaults, RawFiles
+from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import graphml
 from fedgraph.data.own.collection import OwnCollectionGraph, join_own_collection, label_own_collection
 from fedgraph.data.own.columns import OwnTableRules
@@ -53,7 +53,7 @@ class GraphFolder:
     unused: dict[str, None] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
     labels: dict[str, None] = field(default_factory=dict)
-    faults: FileFaults = field(default_factory=FileFaults)
+    faults: DataFileFaults = field(default_factory=DataFileFaults)
     lacking: bool = False
 
 

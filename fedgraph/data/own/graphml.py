@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from fedgraph.data.base.files import FileFaults
+from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own.collection import OwnCollectionGraph
 from fedgraph.errors import DataError
 
@@ -44,7 +44,7 @@ def read(content: bytes, file: str) -> tuple[list[OwnCollectionGraph], list[str]
 
 class _Reader:
     def __init__(self, file: str) -> None:
-        self.file, self.faults = file, FileFaults()
+        self.file, self.faults = file, DataFileFaults()
         self.graphs: list[_Open] = []
         self.unused: dict[str, None] = {}
         self._keys: dict[str, tuple[str, str]] = {}  # id → (what it belongs to, name)

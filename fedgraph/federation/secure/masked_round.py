@@ -24,7 +24,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.federation.messages import Job, Masks
+from fedgraph.federation.messages import ClientJob, SecureMasks
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 
 _SECRET, _COMPLETE = 2.0**-40, 2.0**-20
@@ -106,7 +106,7 @@ class MaskedRound:
 _latest: dict[tuple[str, int], MaskedRound] = {}
 
 
-def find_masked_round(job: Job, round_: int) -> MaskedRound | None:
+def find_masked_round(job: ClientJob, round_: int) -> MaskedRound | None:
     """The round; None where nobody is asked (or too few are, so that nothing is sent)."""
     masks = job.masks
     if masks is None or (job.attendance is not None and not job.attendance.answered[round_].any()):
@@ -117,7 +117,7 @@ def find_masked_round(job: Job, round_: int) -> MaskedRound | None:
     return _latest[job.key, round_]
 
 
-def _made(job: Job, masks: Masks, round_: int) -> MaskedRound:
+def _made(job: ClientJob, masks: SecureMasks, round_: int) -> MaskedRound:
     everybody = np.ones(job.plan.facts.sizes.num_clients, dtype=bool)
     asked = np.flatnonzero(everybody if job.attendance is None else job.attendance.chosen[round_])
     sent = np.flatnonzero(everybody if job.attendance is None else job.attendance.answered[round_])
@@ -131,7 +131,7 @@ def _made(job: Job, masks: Masks, round_: int) -> MaskedRound:
     return MaskedRound(tuple(asked.tolist()), frozenset(sent.tolist()), answering, near, shape.threshold)
 
 
-def masked_round_mechanism(job: Job) -> IntegerShare:
+def masked_round_mechanism(job: ClientJob) -> IntegerShare:
     """All parts of a masked message have one step and one modulus (``masked_plan``)."""
     (found,) = {r.mechanism for r in job.plan.schedule.releases}
     if not isinstance(found, IntegerShare):

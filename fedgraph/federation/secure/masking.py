@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError
-from fedgraph.federation.messages import Job, cut_message_blocks
+from fedgraph.federation.messages import ClientJob, cut_message_blocks
 from fedgraph.federation.secure import keys, masked_round
 from fedgraph.privacy.desk import Released, mask_desk_value
 
@@ -42,7 +42,7 @@ _pairs: dict[tuple[str, int, int, int], bytes] = {}
 _MOST = 400_000  # letter keys, and agreements on letters: of a whole run, and never rebuilt by anybody
 
 
-def advertise_masking_keys(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[bytes, bytes]]:
+def advertise_masking_keys(blocks: Sequence[int], job: ClientJob, round_: int) -> dict[int, tuple[bytes, bytes]]:
     """The public keys of the clients of ``blocks`` that the round asks.
 
     Returns:
@@ -56,7 +56,7 @@ def advertise_masking_keys(blocks: Sequence[int], job: Job, round_: int) -> dict
 
 
 def share_masking_secrets(
-    blocks: Sequence[int], job: Job, round_: int, *boards: MaskingBoard
+    blocks: Sequence[int], job: ClientJob, round_: int, *boards: MaskingBoard
 ) -> dict[int, list[tuple[int, bytes]]]:
     """The sealed shares of these clients' secrets.
 
@@ -85,7 +85,7 @@ def share_masking_secrets(
 
 
 def apply_masking(
-    job: Job, client: int, round_: int, released: Mapping[str, Released], board: MaskingBoard
+    job: ClientJob, client: int, round_: int, released: Mapping[str, Released], board: MaskingBoard
 ) -> dict[str, Released]:
     """What ``client`` sends: its whole numbers plus the stream of its own seed and those it has with its neighbours."""
     now = masked_round.find_masked_round(job, round_)
@@ -103,7 +103,7 @@ def apply_masking(
 
 
 def answer_masking_shares(
-    blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given: Any
+    blocks: Sequence[int], job: ClientJob, round_: int, num_boards: int, *given: Any
 ) -> dict[int, list[tuple[int, int]]]:
     """Shares of the secrets that these clients hold: of the seed of who sent, else of the mask key.
 
@@ -142,7 +142,7 @@ def merge_masking_boards(boards: Sequence[MaskingBoard]) -> dict[int, tuple[byte
     return {client: found for board in boards for client, found in board.items()}
 
 
-def _asked(blocks: Sequence[int], job: Job, now: masked_round.MaskedRound) -> Iterator[int]:
+def _asked(blocks: Sequence[int], job: ClientJob, now: masked_round.MaskedRound) -> Iterator[int]:
     cut = cut_message_blocks(job.plan.facts.sizes.num_clients)
     return (client for block in blocks for client in cut[block] if client in now.near)
 
@@ -154,7 +154,7 @@ def _mask(value: np.ndarray, seed: bytes, pairs: Sequence[tuple[int, bytes]], ro
     return total
 
 
-def _secrets(job: Job, client: int, round_: int, now: masked_round.MaskedRound) -> _Secrets:
+def _secrets(job: ClientJob, client: int, round_: int, now: masked_round.MaskedRound) -> _Secrets:
     """The secrets of a client in a round, from the client's own stream."""
     name = (job.key, round_, client)
     if name not in _of_round:
@@ -168,7 +168,7 @@ def _secrets(job: Job, client: int, round_: int, now: masked_round.MaskedRound) 
     return _of_round[name]
 
 
-def _letter_key(job: Job, client: int) -> X25519PrivateKey:
+def _letter_key(job: ClientJob, client: int) -> X25519PrivateKey:
     return _letter_key_of(job.root, *job.stream, "letters", client, job.fingerprint)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import server
-from fedgraph.federation.messages import Job, MessageReceipt
+from fedgraph.federation.messages import ClientJob, MessageReceipt
 from fedgraph.federation.secure import keys, masked_round
 from fedgraph.federation.secure.masking import MaskingAnswers, MaskingBoard, merge_masking_boards
 from fedgraph.methods.base import State
@@ -15,7 +15,12 @@ from fedgraph.privacy.mechanisms.integer_shares import integer_share_type
 
 
 def merge_unmasking(
-    job: Job, state: State, round_: int, sent: Sequence[Any], boards: Sequence[MaskingBoard], answers: Sequence[MaskingAnswers]
+    job: ClientJob,
+    state: State,
+    round_: int,
+    sent: Sequence[Any],
+    boards: Sequence[MaskingBoard],
+    answers: Sequence[MaskingAnswers],
 ) -> tuple[State, MessageReceipt]:
     """As ``federation.server.merge_at_server``. boards: the public keys. answers: shares that were given back."""
     now = masked_round.find_masked_round(job, round_)
@@ -72,7 +77,7 @@ def unmasking_sums(
     return totals
 
 
-def _wire_bytes(job: Job, now: masked_round.MaskedRound, receipt: MessageReceipt) -> tuple[int, int]:
+def _wire_bytes(job: ClientJob, now: masked_round.MaskedRound, receipt: MessageReceipt) -> tuple[int, int]:
     """(down, up) of one client: keys, sealed shares, masked numbers of ``bits`` bits each, who sent, and shares."""
     k = len(next(iter(now.near.values())))
     size = np.dtype(integer_share_type(masked_round.masked_round_mechanism(job).bits)).itemsize

@@ -18,8 +18,8 @@ _KEPT, _SIDE = 1, 0  # name the public coins that keep an edge, and that put a n
 
 
 class _MeetingRules(Protocol):
-    """What ``private_counts.MeetingCounts`` says: shares of edges that are kept to count like and unlike ends, and pairs of
-    classes.
+    """What ``private_counts.MeetingCounts`` says: shares of edges that are kept to count like and unlike ends, and pairs
+    of classes.
     """
 
     @property

@@ -80,7 +80,7 @@ class ColumnRanks:
 
 def _on_line(graph: Graph, known: GraphColumns) -> np.ndarray:
     """u of every number, float64 [n, k]; NaN where the cell is empty, and in a row of zeros."""
-    line = private_counts.count_line(graph.features[:, known.places].toarray())
+    line = private_counts.private_count_line(graph.features[:, known.places].toarray())
     line[np.diff(graph.features.indptr) == 0] = np.nan
     flagged = known.empty >= 0
     line[:, flagged] = np.where(graph.features[:, known.empty[flagged]].toarray() > 0, np.nan, line[:, flagged])

@@ -31,7 +31,7 @@ from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
-from fedgraph.privacy.neighbour_sums import NeighbourDegreeCap, NeighbourSums
+from fedgraph.privacy.neighbour_sums import NeighbourSums, PricedDegreeCap
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Relation
 from fedgraph.types import Graph, Subgraph
@@ -92,7 +92,7 @@ class NodeCaps:
         notes: what a statement must say.
     """
 
-    proven: tuple[NeighbourDegreeCap, ...]
+    proven: tuple[PricedDegreeCap, ...]
     promised: int | None
     limit: int | None
     assumptions: tuple[Assumption, ...]
@@ -118,7 +118,7 @@ class NodeCaps:
         return cap_edge_weights(adjacency, largest if client is None else self.proven[client])
 
 
-def cap_edge_weights(adjacency: sp.csr_array, cap: NeighbourDegreeCap) -> sp.csr_array:
+def cap_edge_weights(adjacency: sp.csr_array, cap: PricedDegreeCap) -> sp.csr_array:
     """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
     return limit_neighbour_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
@@ -134,9 +134,9 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
         return NodeCaps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
     limit, knee = params.limit, params.knee
     if limit is None:
-        caps = tuple(neighbour_sums.log_neighbour_cap(n, knee) for n in facts.sizes.clients)
+        caps = tuple(neighbour_sums.priced_log_cap(n, knee) for n in facts.sizes.clients)
     else:
-        caps = tuple(neighbour_sums.limited_neighbour_cap(n, limit, params.typical, knee) for n in facts.sizes.clients)
+        caps = tuple(neighbour_sums.priced_limited_cap(n, limit, params.typical, knee) for n in facts.sizes.clients)
     largest = max(caps, key=lambda cap: cap.num_nodes)
     falling = f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)"
     note = _PROVEN.format(
@@ -144,7 +144,7 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
         delta=largest.sensitivity_l2(params.protects.replaces),
         nodes=largest.num_nodes,
         limit="" if limit is None else f" that keeps the limit of {limit}",
-        plain=NeighbourDegreeCap(largest.num_nodes).sensitivity_l2(params.protects.replaces),
+        plain=PricedDegreeCap(largest.num_nodes).sensitivity_l2(params.protects.replaces),
     )
     assumed = (Assumption.DEGREE_LIMIT_ENFORCED,) if limit is not None else ()
     return NodeCaps(caps, None, limit, (*assumed, Assumption.ROWS_NEVER_RELEASED), (note,))
@@ -281,7 +281,7 @@ def plan_node_caps(
     make: what the method makes of the rule. dispute: what is said of it in public; a note where a hop is released.
     ``ScenarioError``: there is no public graph to answer for.
     """
-    public_facts.require_test_graph_facts(method, facts)
+    public_facts.require_public_test_graph(method, facts)
     relation, total = params.protects, sum(map(len, gradients.values()))
     capped = _caps_of(params, facts, budget)
     noise = _noise(params, facts, budget, capped, total)
@@ -298,7 +298,7 @@ def plan_node_caps(
     assumed = (*public_facts.FACTS_TESTED_IN_PUBLIC, *capped.assumptions)
     degree = capped.promised if params.hops else None
     notes = (*capped.notes, dispute) if params.hops else ()
-    guarantee = public_facts.guarantee_from_facts(
+    guarantee = public_facts.guarantee_from_public_facts(
         facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit
     )
     schedule = PlanSchedule(total, tuple(releases), noise.min_clients)

@@ -22,7 +22,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning.propagation import aggregation
 from fedgraph.methods.base import plan as planned
 from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
-from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_from_facts
+from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_from_public_facts
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -111,7 +111,7 @@ def plan_noisy_hops(method: str, params: _P, facts: PublicFacts, budget: Budget,
         mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
     release = PlannedRelease("aggregate", NeighbourSums(facts.sizes.num_nodes), mechanism, event, range(params.hops))
     per_end = facts.membership.cut_edges_shared
-    guarantee = guarantee_from_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
+    guarantee = guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
     # what is trained before the first hop reads public data only: all budgets share it
     key, releases = params.model_dump_json(), (release,) if params.hops else ()
     schedule = planned.PlanSchedule(params.hops, releases, min_clients, shared_key=key)

@@ -19,7 +19,7 @@ from fedgraph import seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
 from fedgraph.privacy import priced_noise
-from fedgraph.privacy.accounting.accountant import AccountantPrice
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.desk import PlannedRelease, Released, declared_at_desk
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
@@ -255,7 +255,7 @@ class Plan(Generic[_P, _M]):
         clients, releases = range(self.facts.sizes.num_clients), self.schedule.releases
         return amplify_before_settling(self.guarantee, {c: declared_at_desk(releases, c, path) for c in clients})
 
-    def provable(self, path: str | None = None) -> AccountantPrice:
+    def provable(self, path: str | None = None) -> AccountantEpsilon:
         """The provable price of the worst unit, where the data keep every promise; of ``path`` alone, or of everything."""
         return settle_plan(self.guarantee, self.schedule.releases, path)
 

@@ -12,8 +12,8 @@ from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.types import Graph, GraphColumns
 
-CalibrationFact = Literal["published", "provable", "none"]
-CutEdgeFacts = Literal["dropped", "protected", "generated"]
+PublicCalibrationFact = Literal["published", "provable", "none"]
+PublicCutEdgeFacts = Literal["dropped", "protected", "generated"]
 
 # What plans assume: where features and labels are public, and where a public graph is predicted for.
 _ALWAYS = (Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
@@ -22,7 +22,7 @@ FACTS_TESTED_IN_PUBLIC: tuple[Assumption, ...] = (Assumption.COUNTS_PUBLIC, *_AL
 
 
 @dataclass(frozen=True)
-class SizeFacts:
+class PublicSizeFacts:
     """How much there is, which is public.
 
     Attributes:
@@ -46,7 +46,7 @@ class SizeFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class MembershipFacts:
+class PublicMembershipFacts:
     """Which client holds which node, and what it knows of the edges to nodes of others.
 
     Attributes:
@@ -61,7 +61,7 @@ class MembershipFacts:
     from_edges: bool
     from_labels: bool
     holdings: sp.csr_array | None
-    cut_edges: CutEdgeFacts
+    cut_edges: PublicCutEdgeFacts
     nodes: tuple[np.ndarray, ...] = ()
 
     @property
@@ -88,7 +88,7 @@ class PublicFactsPart:
 
 
 @dataclass(frozen=True)
-class DerivedFacts:
+class PublicDerivedFacts:
     """What is taken as public although it was computed from data that may be private.
 
     Attributes:
@@ -106,11 +106,11 @@ class DerivedFacts:
     features_from_edges: bool
 
 
-NO_DERIVED_FACTS = DerivedFacts(False, False, False, False, False)
+NO_PUBLIC_DERIVED_FACTS = PublicDerivedFacts(False, False, False, False, False)
 
 
 @dataclass(frozen=True)
-class AttendanceFacts:
+class PublicAttendanceFacts:
     """Which clients answer in a round (``federation.round_attendance``).
 
     Attributes:
@@ -139,13 +139,13 @@ class PublicFacts:
         columns: columns of numbers whose range is not public; None where there is none (``column_ranks``).
     """
 
-    sizes: SizeFacts
+    sizes: PublicSizeFacts
     viewer: Viewer
-    membership: MembershipFacts
+    membership: PublicMembershipFacts
     public: PublicFactsPart
-    derived: DerivedFacts
+    derived: PublicDerivedFacts
     colluders: int
-    attendance: AttendanceFacts = AttendanceFacts()
+    attendance: PublicAttendanceFacts = PublicAttendanceFacts()
     columns: GraphColumns | None = None
 
     @property
@@ -188,7 +188,7 @@ class Budget:
 
     epsilon: float
     delta: float
-    calibrated_by: CalibrationFact = "provable"
+    calibrated_by: PublicCalibrationFact = "provable"
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
@@ -202,14 +202,14 @@ class Budget:
         return math.isfinite(self.epsilon)
 
 
-def require_attribute_facts(method: str, facts: PublicFacts) -> Graph:
+def require_public_attributes(method: str, facts: PublicFacts) -> Graph:
     """Public features and labels of the nodes that are trained on and asked; ``ScenarioError`` where they are not public."""
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError(f"{method} needs public features and labels: set the task's protocol: transductive")
     return facts.public.attributes
 
 
-def require_test_graph_facts(method: str, facts: PublicFacts) -> Graph:
+def require_public_test_graph(method: str, facts: PublicFacts) -> Graph:
     """The public graph that is predicted for; ``ScenarioError`` where there is none."""
     if facts.public.graph is None:
         raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
@@ -223,7 +223,7 @@ def assume_public_facts(facts: PublicFacts) -> tuple[Assumption, ...]:
     return (Assumption.TEST_GRAPH_PUBLIC if facts.public.name == "test-graph" else Assumption.PUBLIC_NODES,)
 
 
-def assume_derived_facts(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
+def assume_public_derived_facts(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
     """What is taken as public although it was computed from what ``relation`` protects.
 
     edges_private: False where a method gives all edges away (``edges-public``).
@@ -239,9 +239,9 @@ def assume_derived_facts(facts: PublicFacts, relation: Relation, *, edges_privat
     return tuple(assumption for assumption, holds in stated.items() if holds)
 
 
-def assume_setting_facts(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
+def assume_public_setting(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
     """What the setting itself assumes where ``relation`` is protected and edges are private: where data live, who sees what."""
-    assumed = assume_derived_facts(facts, relation, edges_private=True)
+    assumed = assume_public_derived_facts(facts, relation, edges_private=True)
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return assumed
     stated = {
@@ -259,7 +259,7 @@ def assume_setting_facts(facts: PublicFacts, relation: Relation) -> tuple[Assump
     return assumed
 
 
-def guarantee_from_facts(
+def guarantee_from_public_facts(
     facts: PublicFacts,
     relation: Relation,
     assumed: tuple[Assumption, ...],
@@ -282,7 +282,7 @@ def guarantee_from_facts(
         limit: number of neighbours that the platform enforces, or None.
         sampled_once: rate of a secret one-time sample that amplifies all releases, or None.
     """
-    stated = (*assumed, *assume_setting_facts(facts, relation))
+    stated = (*assumed, *assume_public_setting(facts, relation))
     colluders = facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None
     protection = Protection(relation, facts.viewer, stated, promised, limit, colluders)
     return Guarantee(protection, delta, facts.membership.holdings, per_end, sampled_once)

@@ -114,7 +114,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     alone = params.variant == "features" and params.tail == "one-hot" and sizes.sampled == 1 and not sizes.fixed
     sums = base.PlanSums(suffice=True, additive=alone and params.batches == "poisson" and sizes.local_steps == 1)
     once = sampled if private else None
-    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False, sampled_once=once)
+    guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False, sampled_once=once)
     releases = (*planned.dpar_neighbour_releases(params, sizes, found, private), training)
     schedule = base.PlanSchedule(sizes.rounds, releases, min_clients)
     return base.Plan("dpar", params, facts, guarantee, schedule, made, published, sums=sums, notes=tuple(notes))

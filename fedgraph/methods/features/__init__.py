@@ -53,7 +53,9 @@ from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("abadi2016deep")
 
-MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
+FEATURES_MOST_HEARD = (
+    4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
+)
 _SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
 _ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
 
@@ -96,7 +98,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         published = gaussian.gaussian_moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
     assumed = (*_ASSUMED, *base.assume_public_facts(facts))
-    guarantee = base.guarantee_from_facts(facts, relation, assumed, budget.delta, per_end=False)
+    guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False)
     schedule = base.PlanSchedule(steps, (PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
     return base.Plan("features", params, facts, guarantee, schedule, made, published, sums=base.PlanSums(additive=True))
 
@@ -158,7 +160,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         alike.append((plan.made.likeness, mean_field.mean_field_look_alikes(along, 10)))
     doubt, passes = mean_field.measure_mean_field_doubt(scores), params.propagation_steps
     if params.coupling == "auto":
-        return mean_field.couple_mean_field(scores, graph.adjacency, alike, MOST_HEARD * doubt, passes)
+        return mean_field.couple_mean_field(scores, graph.adjacency, alike, FEATURES_MOST_HEARD * doubt, passes)
     return mean_field.run_mean_field(scores, [(params.coupling * doubt, graph.adjacency), *alike], passes)
 
 

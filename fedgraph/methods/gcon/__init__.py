@@ -87,11 +87,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.UNTUNED,
         Assumption.OWN_EDGES_KNOWN if own_edges else Assumption.TEST_GRAPH_PUBLIC,
     )
-    reads_edges = trained and claim.gcon_psi(params.steps, params.restart, params.cap) > 0
+    reads_edges = trained and claim.claimed_gcon_psi(params.steps, params.restart, params.cap) > 0
     made = Made(facts.public.attributes, own_edges, facts.public.graph is None)
     published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
     per_end = facts.membership.cut_edges_shared
-    guarantee = base.guarantee_from_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=per_end)
+    guarantee = base.guarantee_from_public_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=per_end)
     schedule = base.PlanSchedule(int(trained), tuple(planned), 1)
     return base.Plan("gcon", params, facts, guarantee, schedule, made, published)
 

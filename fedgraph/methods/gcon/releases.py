@@ -103,7 +103,7 @@ def gcon_minimiser_release(
             delta=budget.delta,
             share=params.share,
             bounds=claim.gcon_soft_margin(c) if params.loss == "soft-margin" else claim.gcon_pseudo_huber(c, params.width),
-            sensitivity=claim.gcon_psi(params.steps, params.restart, params.cap),
+            sensitivity=claim.claimed_gcon_psi(params.steps, params.restart, params.cap),
             num_classes=c,
             dimension=d,
             num_labelled=labels.size,

@@ -40,7 +40,7 @@ from fedgraph.learning.propagation.mean_field import couple_mean_field, measure_
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import base
 from fedgraph.methods.label_hop import releases
-from fedgraph.methods.label_hop.releases import Made, Params, Training
+from fedgraph.methods.label_hop.releases import LabelHopTraining, Made, Params
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -99,7 +99,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     planned = releases.plan_label_hop_releases(params, facts, made)
     asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asking.size else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks, *base.assume_public_facts(facts))
-    guarantee = base.guarantee_from_facts(facts, params.protects, assumed, budget.delta, per_end=False)
+    guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=False)
     min_clients = base.plan_gradient_std(1.0, 1.0, facts)[1] if budget.private else 1
     schedule = base.PlanSchedule(max(release.rounds[-1] for release in planned) + 1, planned, min_clients)
     return base.Plan("label_hop", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True))
@@ -219,7 +219,7 @@ def label_hop_meetings(plan: Planned, memory: Memory) -> MeetingReading:
     return meetings.read_meetings(found, std, counted, facts.num_train)
 
 
-def _descent(plan: Planned, training: Training) -> Descent:
+def _descent(plan: Planned, training: LabelHopTraining) -> Descent:
     return Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
 
 

@@ -74,7 +74,7 @@ _SATURATED, _DENSE, SOME_TO_RELEASE_LABELS = 2.0, 8.0, 0.4
 
 
 @dataclass(frozen=True)
-class Training:
+class LabelHopTraining:
     """One descent.
 
     Attributes:
@@ -110,8 +110,8 @@ class _Split:
     labels: float
     meetings: float
     by_class: bool
-    beside: Training
-    alone: Training | None
+    beside: LabelHopTraining
+    alone: LabelHopTraining | None
     strength: float
 
     @property
@@ -126,7 +126,7 @@ def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -
     if not params.rows:
         if not asked:
             raise ScenarioError("label_hop: rows: false answers from neighbours' labels alone: set protocol: asking")
-        return _Split(budget.epsilon, math.inf, False, Training(0.0, 0, 0.0, 1.0), None, 0.0)
+        return _Split(budget.epsilon, math.inf, False, LabelHopTraining(0.0, 0, 0.0, 1.0), None, 0.0)
     if not budget.private:
         beside = _training(params, 0.0, 3.0 * facts.num_train)
         return _Split(math.inf if asked else 0.0, 0.0 if asked else math.inf, asked, beside, None, math.inf)
@@ -157,7 +157,7 @@ def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -
         more = max(1.0, calibrated(either))
         with_labels, without = with_labels * more**_STEEPER, without * more
 
-    def training(noise: float) -> Training:
+    def training(noise: float) -> LabelHopTraining:
         return _training(params, noise, facts.num_train * min(3.0, 1 / noise / weakened))
 
     alone = training(without) if free else None
@@ -206,12 +206,12 @@ def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> 
     return min(max((wanted / facts.num_train) ** 2, _LEAST_SHARE), _MOST_SHARE_BY_CLASS if by_class else _MOST_SHARE)
 
 
-def _training(params: Params, noise: float, strength: float) -> Training:
+def _training(params: Params, noise: float, strength: float) -> LabelHopTraining:
     """noise: multiplier of the whole descent."""
     steps, rate, clip = full_width_descent(strength)
     steps = steps if params.steps == "auto" else params.steps
     rate = rate if params.learning_rate == "auto" else params.learning_rate
-    return Training(noise * math.sqrt(steps), steps, rate, clip if params.clip == "auto" else params.clip)
+    return LabelHopTraining(noise * math.sqrt(steps), steps, rate, clip if params.clip == "auto" else params.clip)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +232,7 @@ class Made:
     def measures(self) -> bool:
         return self.parts.meetings < math.inf
 
-    def training(self, hop: bool) -> tuple[str, int, Training]:
+    def training(self, hop: bool) -> tuple[str, int, LabelHopTraining]:
         """(path, first round, noise and steps) of the gradients, with answers or without."""
         if self.parts.alone is not None and not hop:
             return "rows", 1, self.parts.alone

@@ -99,7 +99,7 @@ def histogram_for_encoder(labels: np.ndarray, width: int) -> np.ndarray:
     return counts / counts.sum() if counts.sum() else np.full(width, 1.0 / width)
 
 
-EncoderName = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
+LocalEncoderName = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
 EncoderRule = Literal["epsilon", "1/n"]
 
 _NO_ENCODING = Disclose("no encoding: the embedding itself")
@@ -120,7 +120,7 @@ class EncoderSettings:
         promised_degree: D, or None.
     """
 
-    encoder: EncoderName
+    encoder: LocalEncoderName
     epsilon: float
     rule: EncoderRule
     width: int

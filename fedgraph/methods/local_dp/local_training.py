@@ -282,6 +282,6 @@ def read_local_embedding(plan: Planned, client: int, received: np.ndarray) -> np
         return pooled.read(received)
     if not plan.params.rectify:
         return received
-    parts = blocks.split_blocks(received, plan.made.sizes[client])
+    parts = blocks.split_noise_blocks(received, plan.made.sizes[client])
     made = [encoder_part(mechanism, i) for i in range(len(parts))]
     return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])

@@ -12,8 +12,8 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import shared_gnn
 from fedgraph.learning.layers.gin import GinNorm
-from fedgraph.methods.base import PublicFacts, assume_setting_facts
-from fedgraph.methods.local_dp.encoders import EncoderName, EncoderReleaseKind, EncoderRule, PooledEncoderName
+from fedgraph.methods.base import PublicFacts, assume_public_setting
+from fedgraph.methods.local_dp.encoders import EncoderReleaseKind, EncoderRule, LocalEncoderName, PooledEncoderName
 from fedgraph.methods.local_dp.updates import UpdatesSeen, UpdateTraining, UpdateUnit
 from fedgraph.privacy.units import Assumption, Protection, Relation
 
@@ -99,7 +99,7 @@ class Params(Settings):
     pooled_by: PooledEncoderName = Field(
         "gaussian", description="mechanism of mean and labels: gaussian, multi-bit or response"
     )
-    encoder: EncoderName = Field(
+    encoder: LocalEncoderName = Field(
         "multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none"
     )
     epsilon_rule: EncoderRule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
@@ -183,7 +183,7 @@ def params_own_epsilon(params: Params, client: int, num_clients: int, budget: fl
 def params_protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
     relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
     assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
-    assumed += [Assumption.UNTUNED, *assume_setting_facts(facts, relation)]
+    assumed += [Assumption.UNTUNED, *assume_public_setting(facts, relation)]
     if facts.sizes.graphs:
         assumed.append(Assumption.SIZES_PUBLIC)
     if params.protects and params.updates == "sum":

@@ -31,7 +31,7 @@ from fedgraph.learning.late import torch
 from fedgraph.methods import base
 from fedgraph.methods.base.method_offers import MethodConvolutions
 from fedgraph.methods.nonprivate import clients, phases
-from fedgraph.methods.nonprivate.params import CEILING_PARAM, FEW_FOR_CEILING_PARAMS, AskedParams, Params, Planned
+from fedgraph.methods.nonprivate.params import CEILING_PARAM, NONPRIVATE_CEILING_FEW, AskedParams, Params, Planned
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -43,7 +43,7 @@ REFERENCE = base.method_bibtex("mcmahan2017communication", "reddi2021adaptive", 
 
 
 _TOO_FEW = (
-    f"Fewer than {FEW_FOR_CEILING_PARAMS} validation nodes cannot tell networks apart: this row may lie below a plain "
+    f"Fewer than {NONPRIVATE_CEILING_FEW} validation nodes cannot tell networks apart: this row may lie below a plain "
     "network. Compare with one, or label more nodes."
 )
 _IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
@@ -66,7 +66,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     event = Unprotected("parameters are sent without noise")
     note = f"Chosen on validation nodes from {tried} candidates; test labels are read once, at the end."
     notes = (note,) if params.model == CEILING_PARAM else ()
-    guarantee = base.guarantee_from_facts(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
+    guarantee = base.guarantee_from_public_facts(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
     schedule = base.PlanSchedule(rounds, (PlannedRelease("model", Unbounded(), _IN_CLEAR, event, range(rounds)),), 1)
     return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True), notes=notes)
 
@@ -148,7 +148,7 @@ def _says(plan: Planned, state: base.State[phases.PhaseTraining]) -> tuple[str, 
     said = f"Chosen by {count}: {found}."
     if len(members) > 1:
         said = f"Within a standard error of the best by {count}, answering together: {found}."
-    return (said, _TOO_FEW) if first.count < FEW_FOR_CEILING_PARAMS else (said,)
+    return (said, _TOO_FEW) if first.count < NONPRIVATE_CEILING_FEW else (said,)
 
 
 @dataclass(frozen=True, eq=False)

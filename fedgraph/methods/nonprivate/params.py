@@ -14,7 +14,7 @@ from fedgraph.methods.base import Plan
 CEILING_PARAM = "ceiling"
 _ENOUGH, _MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
 # validation nodes of all folds below which every labelled node validates once, and no early round is trusted
-FEW_FOR_CEILING_PARAMS = 100
+NONPRIVATE_CEILING_FEW = 100
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class AskedParams:
 
 # Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
 # In the order of their cost: a later one that is far behind is left early (``phases``).
-CEILING_GRID_PARAMS = (
+NONPRIVATE_CEILING_GRID = (
     CandidateParams("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
     CandidateParams("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
     CandidateParams("mlp", 64, 0.5, 0.2, 0.01, 1e-4),
@@ -130,7 +130,7 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _network_exists(self) -> Self:
-        known = list(dict.fromkeys(c.model for c in CEILING_GRID_PARAMS))
+        known = list(dict.fromkeys(c.model for c in NONPRIVATE_CEILING_GRID))
         if self.model == CEILING_PARAM:
             if self.arguments:
                 raise ValueError("arguments belong to one model; model: ceiling tries several")
@@ -162,13 +162,13 @@ class Params(Settings):
             return self.folds, self.validation
         of_one = max(1.0, self.validation * num_labelled)
         folds = max(1, min(math.ceil(_ENOUGH / of_one), _MOST_FOLDS, math.floor(1 / self.validation)))
-        return folds, max(self.validation, 1 / folds) if folds * of_one < FEW_FOR_CEILING_PARAMS else self.validation
+        return folds, max(self.validation, 1 / folds) if folds * of_one < NONPRIVATE_CEILING_FEW else self.validation
 
     def candidates(self, asking: bool) -> tuple[CandidateParams, ...]:
         """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
         columns = self.features == "columns"
         if self.model == CEILING_PARAM:
-            grid = (*CEILING_GRID_PARAMS, _HEARING) if asking else CEILING_GRID_PARAMS
+            grid = (*NONPRIVATE_CEILING_GRID, _HEARING) if asking else NONPRIVATE_CEILING_GRID
             return tuple(replace(c, columns=columns) for c in grid if not self.among or c.model in self.among)
         sizes = (self.hidden, self.dropout, self.input_dropout)
         own = CandidateParams(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)

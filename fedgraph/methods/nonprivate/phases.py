@@ -26,7 +26,7 @@ from scipy.special import log_softmax
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.methods.base import PlanInbox, State
-from fedgraph.methods.nonprivate.params import FEW_FOR_CEILING_PARAMS, Params, Planned
+from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_FEW, Params, Planned
 from fedgraph.types import Graph
 
 _SECOND, _TAU = 0.99, 1e-3  # β₂ and τ of the server's step
@@ -326,7 +326,7 @@ def _server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: _Mom
 
 def _least(plan: Planned, count: float) -> int:
     """Rounds before which a choice by ``count`` validation nodes in this fold, and as many in each other one, trusts nobody."""
-    surely = len(plan.made.candidates) == 1 or plan.made.folds * count >= FEW_FOR_CEILING_PARAMS
+    surely = len(plan.made.candidates) == 1 or plan.made.folds * count >= NONPRIVATE_CEILING_FEW
     return 1 if surely else max(1, _PROBATION // plan.params.local_epochs)
 
 

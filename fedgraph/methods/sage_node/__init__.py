@@ -57,7 +57,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
-    base.require_test_graph_facts("sage_node", facts)
+    base.require_public_test_graph("sage_node", facts)
     capped = sage_node_caps(params, facts, budget)
     mechanism, free = base.PLAN_WITHOUT_NOISE
     events, published, min_clients = [free] * facts.sizes.num_clients, None, 1
@@ -66,7 +66,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     kernel = sensitivity_kernel_name(_kernel(params, capped))
     bound, steps = ClippedSum(params.clip, facts.sizes.num_nodes, kernel), range(params.steps)
     assumed, promise = (*base.FACTS_TESTED_IN_PUBLIC, *capped.assumptions), {"promised": capped.promised, "limit": capped.limit}
-    guarantee = base.guarantee_from_facts(facts, params.protects, assumed, budget.delta, per_end=False, **promise)
+    guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=False, **promise)
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
     schedule = base.PlanSchedule(params.steps, tuple(releases), min_clients)
     basis, inputs = node_caps_directions(params.projection, facts)

@@ -21,8 +21,8 @@ from fedgraph.learning.neighbour_limits import limit_neighbours, require_neighbo
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.methods.base.node_caps import NODE_CAP_COIN, cap_edge_weights
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.claims.sage import SageStage, claimed_sage_subgraphs, touched_sage_rows
-from fedgraph.privacy.neighbour_sums import NeighbourDegreeCap
+from fedgraph.privacy.claims.sage import ClaimedSageStage, claimed_sage_subgraphs, claimed_touched_rows
+from fedgraph.privacy.neighbour_sums import PricedDegreeCap
 from fedgraph.privacy.units import Assumption, Relation
 
 
@@ -78,8 +78,8 @@ class SageNodeCaps:
     """
 
     kind: str
-    stage: SageStage
-    cap: NeighbourDegreeCap | None = None
+    stage: ClaimedSageStage
+    cap: PricedDegreeCap | None = None
     scale: float = 1.0
     sensitivity: float = 0.0
     cut: int | None = None
@@ -121,7 +121,7 @@ def sage_node_caps(params: Params, facts: PublicFacts, budget: Budget) -> SageNo
     if kind == "log":
         return _log(params, max(facts.sizes.clients))
     degree = params.limit or params.degree
-    touched = touched_sage_rows(degree, params.layers)
+    touched = claimed_touched_rows(degree, params.layers)
     stage = _stage(params, touched, claimed_sage_subgraphs(degree, params.layers))
     if kind == "limit":
         note = f"A node is in at most {touched} training subgraphs, because the platform allows {degree} neighbours."
@@ -135,9 +135,9 @@ def sage_node_caps(params: Params, facts: PublicFacts, budget: Budget) -> SageNo
     return SageNodeCaps(kind, stage, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
 
 
-def _stage(params: Params, touched: int, claimed: int | None = None) -> SageStage:
+def _stage(params: Params, touched: int, claimed: int | None = None) -> ClaimedSageStage:
     fixed = params.batches == "fixed"
-    return SageStage(params.steps, params.sampling_rate, touched, fixed, params.protects.replaces, claimed)
+    return ClaimedSageStage(params.steps, params.sampling_rate, touched, fixed, params.protects.replaces, claimed)
 
 
 def _log(params: Params, largest: int) -> SageNodeCaps:
@@ -148,7 +148,7 @@ def _log(params: Params, largest: int) -> SageNodeCaps:
             "client, and is priced so. cap: limit or cap: promised price fewer rows, on what they assume."
         )
         return SageNodeCaps("all", _stage(params, largest), cut=params.degree, notes=(note,))
-    cap = neighbour_sums.log_neighbour_cap(largest, params.knee)
+    cap = neighbour_sums.priced_log_cap(largest, params.knee)
     scale = neighbour_sums.neighbour_gradient_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
     delta = neighbour_sums.neighbour_gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
     note = (

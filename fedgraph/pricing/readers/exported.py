@@ -24,9 +24,9 @@ from fedgraph.pricing import documents
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
-from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_BY_SUMS, PublishedReading, Reading, ReadingRow
+from fedgraph.pricing.readings import PRICE_TO_SERVER, PRICE_TO_SUMS, PublishedReading, Reading, ReadingRow
 from fedgraph.privacy import neighbour_sums, private_counts
-from fedgraph.privacy.accounting.accountant import AccountantPrice, price
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
 from fedgraph.privacy.units import Protection, Relation, Viewer
 
@@ -60,7 +60,7 @@ def read(document: PricedDocument) -> Reading:
         event = _event(path, code, given, protection.relation, honest, document.louder)
         spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
 
-    def cost(rounds: int, at: float) -> AccountantPrice:
+    def cost(rounds: int, at: float) -> AccountantEpsilon:
         """Of the client that answers most: nothing is amplified."""
         often = {tuple(sum(a <= r < min(a + n, rounds) for r in own) for _, a, n in spent) for own in cohorts}
         every = (price(Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))), at) for one in often)
@@ -69,7 +69,7 @@ def read(document: PricedDocument) -> Reading:
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
     why = f"{honest} honest shares of noise hide one {unit}; constants of planned.py"
     return Reading(
-        (ReadingRow(unit, relation, SEEN_BY_SUMS if masked else SEEN_BY_SERVER, cost, rounds, delta, why),),
+        (ReadingRow(unit, relation, PRICE_TO_SUMS if masked else PRICE_TO_SERVER, cost, rounds, delta, why),),
         (PublishedReading(claimed, delta, "total", f"ε of the ledger {str(data.get('ledger_sha256'))[:12]}"),),
         ("who takes part, and which client is which",),
         order=(
@@ -156,5 +156,5 @@ def _least(given: Options, relation: Relation, dimension: int) -> float:
     if bound == "NeighbourSums":
         return neighbour_sums.neighbour_sum_sensitivity(relation)
     if bound == "MeetingCounts":
-        return private_counts.least_meeting_counts_change(dimension, relation)
+        return private_counts.least_private_count_change(dimension, relation)
     return given.need("clip", above=True) * (2 if relation.replaces else 1)

@@ -11,10 +11,17 @@ from dataclasses import replace
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flower_strategies, readings
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.flower_app import FlowerApp, assemble_flower_app
-from fedgraph.pricing.python_values import CallValue, plain_value, value_candidates
+from fedgraph.pricing.flower_app import FlowerApp, read_flower_app
+from fedgraph.pricing.python_values import CallValue, python_plain, value_candidates
 from fedgraph.pricing.readers import opacus
-from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_WITH_MODELS, PublishedReading, Reading, ReadingRow, reading_in_clear
+from fedgraph.pricing.readings import (
+    PRICE_TO_SERVER,
+    PRICE_WITH_MODELS,
+    PublishedReading,
+    Reading,
+    ReadingRow,
+    reading_in_clear,
+)
 
 _LOCAL, _LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
 _FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
@@ -23,7 +30,7 @@ _ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPriva
 
 def read(document: PricedDocument) -> Reading:
     """What of Flower's mechanisms takes part in training; several at once are refused."""
-    app = assemble_flower_app(document)
+    app = read_flower_app(document)
     if legacy := app.document.made(*_LEGACY):
         message = f"{legacy[0].name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
         raise app.document.error_at(legacy[0], message)
@@ -60,8 +67,8 @@ def _neither(app: FlowerApp) -> Reading:
     document.answers.merge(one)
     why = "Opacus inside the clients protects examples; the model that a client sends is a function of all that it holds"
     more = "steps and epochs are those of all rounds together; the server sees every model"
-    rows = [replace(r, viewer=SEEN_BY_SERVER, why=f"{r.why}; {more}", rounds=max(r.rounds, steps)) for r in inner.rows]
-    rows.append(readings.row_in_clear("client", "zero-out", SEEN_BY_SERVER, why, app.rounds or 1))
+    rows = [replace(r, viewer=PRICE_TO_SERVER, why=f"{r.why}; {more}", rounds=max(r.rounds, steps)) for r in inner.rows]
+    rows.append(readings.row_in_clear("client", "zero-out", PRICE_TO_SERVER, why, app.rounds or 1))
     if whole:
         return replace(inner, rows=tuple(rows))
     return replace(inner, rows=tuple(rows), settings=None, no_fix="set Opacus' noise_multiplier")
@@ -109,7 +116,7 @@ def _local(app: FlowerApp, call: CallValue) -> Reading:
         size = f"{'2·' if move == 2 else ''}clip = {move * clip:g} (μ = {mu:.6g} a round)"
         why = f"noise std = {made:.6g}, an update may move by {size}"
         cost = costs.cost_of_gaussian(made / clip, move == 2)
-        rows.append(ReadingRow("client", relation, SEEN_BY_SERVER, cost, rounds, delta, why))
+        rows.append(ReadingRow("client", relation, PRICE_TO_SERVER, cost, rounds, delta, why))
     typed = "is a number the user types; the clip bounds what a client can change"
     typed = f"The option sensitivity = {sensitivity:g} {typed}, {clip:g}."
     order = "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
@@ -136,7 +143,7 @@ def _central(app: FlowerApp, call: CallValue) -> Reading:
         return _app_in_clear(app, f"a strategy without noise is started beside {call.name} (line {call.line})")
     if why_clear := _goes_around(app, call):
         return _app_in_clear(app, why_clear)
-    inner = flower_strategies.inner_flower_strategy(app, plain_value(call.held("strategy")))
+    inner = flower_strategies.inner_flower_strategy(app, python_plain(call.held("strategy")))
     if isinstance(inner, str):
         return _app_in_clear(app, f"{call.name} (line {call.line}) wraps {inner}")
     multiplier = document.need(call, "noise_multiplier", least=0.0)
@@ -163,10 +170,10 @@ def _central(app: FlowerApp, call: CallValue) -> Reading:
             effective = _adaptive(scaled, count_std * louder, moves * times) * times
             why += f", and the count of clipped updates with std {count_std * louder:g}"
         cost = costs.cost_of_fixed_size(effective, rate, replaced)
-        rows.append(ReadingRow("client", relation, SEEN_WITH_MODELS, cost, rounds, at, why))
+        rows.append(ReadingRow("client", relation, PRICE_WITH_MODELS, cost, rounds, at, why))
     told = "clips are noised at the server only" if on_client else "clipping and noise happen at the server"
     seen = f"{told}: it receives updates in clear"
-    rows.append(ReadingRow("client", "zero-out", SEEN_BY_SERVER, costs.cost_of_unprotected(told), rounds, at, seen))
+    rows.append(ReadingRow("client", "zero-out", PRICE_TO_SERVER, costs.cost_of_unprotected(told), rounds, at, seen))
     settings = {"noise_multiplier": scaled} | ({"clipped_count_stddev": count_std * louder} if adaptive else {})
     words = f"{call.name} with noise multiplier {multiplier:g}; Flower computes no ε"
     unprotected = ("metrics and numbers of examples, which weigh the mean", *_hidden_sums(app))
@@ -231,7 +238,7 @@ def _base_of(call: CallValue) -> str:
 def _app_in_clear(app: FlowerApp, reason: str) -> Reading:
     """∞ for the clients of an app, because."""
     no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
-    found = reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, app.rounds or 1)
+    found = reading_in_clear("client", PRICE_TO_SERVER, reason, no_fix, app.rounds or 1)
     return replace(found, published=(), unprotected=("everything", *_hidden_sums(app)))
 
 

@@ -11,7 +11,7 @@ import math
 from fedgraph.pricing import costs
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_in_clear, row_in_clear
+from fedgraph.pricing.readings import PRICE_TO_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_in_clear, row_in_clear
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
@@ -47,8 +47,8 @@ def read_gap_command(document: PricedDocument) -> Reading:
     if method == "sage-edp":
         spent, why = (claim.epsilon or 0.0) / document.louder, "one cell of the adjacency, then training"
         pair = "an undirected edge is two cells"
-        two = ReadingRow("edge", _UNDIRECTED, SEEN_BY_RECIPIENT, costs.cost_of_pure(2 * spent), 1, 0.0, pair)
-        one = ReadingRow("edge", _DIRECTED, SEEN_BY_RECIPIENT, costs.cost_of_pure(spent), 1, 0.0, why)
+        two = ReadingRow("edge", _UNDIRECTED, PRICE_TO_RECIPIENT, costs.cost_of_pure(2 * spent), 1, 0.0, pair)
+        one = ReadingRow("edge", _DIRECTED, PRICE_TO_RECIPIENT, costs.cost_of_pure(spent), 1, 0.0, why)
         return Reading((two, one), (claim,), ("features and labels",), settings={"epsilon": spent})
     if method == "gap-edp":
         return _edge_level(document, claim, hops)
@@ -105,7 +105,7 @@ def read_dpdgc_command(document: PricedDocument) -> Reading:
     if edges:
         cases = [(_UNDIRECTED, 2, math.sqrt(2), "two rows of A change"), (_DIRECTED, 1, 1.0, "one row of A changes")]
     told = [(r, costs.cost_of_events(event(sigma, k, a)), f"noise scale {sigma:.4g}; {why}") for r, k, a, why in cases]
-    rows = tuple(ReadingRow(unit, relation, SEEN_BY_RECIPIENT, cost, 1, delta, why) for relation, cost, why in told)
+    rows = tuple(ReadingRow(unit, relation, PRICE_TO_RECIPIENT, cost, 1, delta, why) for relation, cost, why in told)
     settings = {"epsilon": lambda: price(event(sigma, 1, 1.0), delta).epsilon}
     open_ = _PUBLIC if edges else "edges beyond the bound"
     return Reading(rows, (claim,), (open_,), order=(document.words["order"],), settings=settings)
@@ -132,7 +132,7 @@ def _edge_level(document: PricedDocument, claim: PublishedReading, hops: int) ->
     for relation, move in ((_UNDIRECTED, math.sqrt(2)), (_DIRECTED, 1.0)):
         why = f"{hops} hops with noise {sigma:.4g} times 1; such an edge moves the sums by Δ = {move:.4g}"
         cost = costs.cost_of_events(Gaussian(sigma / move))
-        rows.append(ReadingRow("edge", relation, SEEN_BY_RECIPIENT, cost, hops, delta, why))
+        rows.append(ReadingRow("edge", relation, PRICE_TO_RECIPIENT, cost, hops, delta, why))
     more = (_PUBLIC, "the best epoch, chosen on private validation data")
     settings = {"epsilon": gaussian.epsilon(math.sqrt(hops) / sigma, delta)}
     return Reading(tuple(rows), (claim,), more, order=(document.words["edge order"],), settings=settings)
@@ -157,14 +157,14 @@ def _node_level(document: PricedDocument, claim: PublishedReading, hops: int, de
     rows = []
     for relation, hop, replaced, why in cases if hops else [cases[0], cases[2]]:
         said, cost = f"noise scale {sigma:.4g}; {why if hops else 'DP-SGD'}", costs.cost_of_events(event(sigma, hop, replaced))
-        rows.append(ReadingRow("node", relation if hops else relation.split(",")[0], SEEN_BY_RECIPIENT, cost, 1, delta, said))
+        rows.append(ReadingRow("node", relation if hops else relation.split(",")[0], PRICE_TO_RECIPIENT, cost, 1, delta, said))
     if hops:
         reason = "above the degree bound, free slots are filled again: no bound on the rows that change is proven here"
-        rows.append(row_in_clear("node", "zero-out, any degree", SEEN_BY_RECIPIENT, reason, 1, delta))
+        rows.append(row_in_clear("node", "zero-out, any degree", PRICE_TO_RECIPIENT, reason, 1, delta))
     more = "edges and degrees above the promise" if hops else "edges, which are not used"
     no_fix = f"lower {claim.words.replace(f' {claim.epsilon:g}', '')} by hand: its price follows it"
     return Reading(tuple(rows), (claim,), (more,), order=(document.words["node order"],), no_fix=no_fix)
 
 
 def _without_noise(method: str) -> Reading:
-    return reading_in_clear("node", SEEN_BY_RECIPIENT, f"{method} without a finite ε adds no noise", "use gap-edp or gap-ndp")
+    return reading_in_clear("node", PRICE_TO_RECIPIENT, f"{method} without a finite ε adds no noise", "use gap-edp or gap-ndp")

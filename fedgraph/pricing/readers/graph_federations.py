@@ -14,7 +14,7 @@ from fedgraph.pricing import costs, readings
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.parsers import parsed_mapping
-from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_BY_WORLD, PublishedReading, Reading, ReadingRow, reading_in_clear
+from fedgraph.pricing.readings import PRICE_TO_SERVER, PRICE_TO_WORLD, PublishedReading, Reading, ReadingRow, reading_in_clear
 from fedgraph.privacy.fields import ArrayField
 
 _WIDEST, _TREES = 2000, ("xgb", "gbdt", "rf")
@@ -62,7 +62,7 @@ def read_federatedscope_federation(document: PricedDocument) -> Reading:
 def _clear(reason: str, no_fix: str, rest: tuple[str, ...], rounds: int = 1, claim: PublishedReading | None = None) -> Reading:
     said = claim or PublishedReading(None, None, "none", "no ε is claimed")
     open_ = "every client's weights" if claim else "everything"
-    found = reading_in_clear("client", SEEN_BY_SERVER, reason, no_fix, rounds, "replace")
+    found = reading_in_clear("client", PRICE_TO_SERVER, reason, no_fix, rounds, "replace")
     return replace(found, published=(said,), not_priced=rest, unprotected=(open_,))
 
 
@@ -84,10 +84,10 @@ def _sgdmf(document: PricedDocument, options: Options, held: Options) -> Reading
     why = f"a rating may be in a batch of every pass, μ = {mu / theta:.4g} in all, read at δ = {at:g}: δ = {stated:g} would "
     why += "let that share of runs fail"
     claim = PublishedReading(epsilon, stated, "total", f"sgdmf.epsilon and sgdmf.delta = {stated:g}")
-    rows = [ReadingRow("rating", "replace", SEEN_BY_SERVER, costs.cost_of_gaussian(theta / mu), 1, at, why)]
+    rows = [ReadingRow("rating", "replace", PRICE_TO_SERVER, costs.cost_of_gaussian(theta / mu), 1, at, why)]
     if theta > 1:
         all_of = f"a user with at most theta = {theta:g} ratings, to which the data have to be cut; μ = {mu:.4g} in all"
-        rows.insert(0, ReadingRow("user", "replace", SEEN_BY_SERVER, costs.cost_of_gaussian(1 / mu), 1, at, all_of))
+        rows.insert(0, ReadingRow("user", "replace", PRICE_TO_SERVER, costs.cost_of_gaussian(1 / mu), 1, at, all_of))
     open_ = "a user with several ratings" if theta == 1 else f"a user with more than {theta:g} ratings"
     return Reading(tuple(rows), (claim,), (open_,), tuple(options.rest), (document.words["sgdmf order"],),
                    {"sgdmf.epsilon": epsilon / document.louder}, people=users)  # fmt: skip
@@ -113,7 +113,7 @@ def _vertical(document: PricedDocument, held: Options, rest: tuple[str, ...], me
     why = f"{words} in {features} features at ε = {spent:g} each; they add up"
     settings = {f"vertical.protect_args[0].{name}": value / document.louder for name, value in names.items()}
     claim = PublishedReading(sum(names.values()), 0.0, "per feature", f"protect_args {', '.join(names)}")
-    row = ReadingRow("record", "replace", SEEN_BY_SERVER, costs.cost_of_pure(spent), features, 0.0, why)
+    row = ReadingRow("record", "replace", PRICE_TO_SERVER, costs.cost_of_pure(spent), features, 0.0, why)
     return Reading((row,), (claim,), _VERTICAL, rest, settings=settings)
 
 
@@ -170,8 +170,8 @@ def read_fedgraph_cmu_federation(document: PricedDocument) -> Reading:
         why = f"one noised sum: std {std:.4g}, a client moves it by dp_clip_norm = {clip:g}"
         cost = costs.cost_of_gaussian(std / clip)
     rows = (
-        readings.row_in_clear("client", "zero-out", SEEN_BY_SERVER, clear, max(rounds, 1)),
-        ReadingRow("client", "zero-out", f"{SEEN_BY_WORLD}, of the feature sum alone", cost, 1, delta, why),
+        readings.row_in_clear("client", "zero-out", PRICE_TO_SERVER, clear, max(rounds, 1)),
+        ReadingRow("client", "zero-out", f"{PRICE_TO_WORLD}, of the feature sum alone", cost, 1, delta, why),
     )
     claim = f"dp_epsilon with dp_sensitivity {sensitivity:g}, by {mechanism}"
     unprotected = ("the model path: gradients or weights of all rounds",
@@ -200,7 +200,7 @@ def read_openfgl_federation(document: PricedDocument) -> Reading:
     if mechanism == "no_dp" or optimiser != "sgd" or epochs != 1:
         reason = f"optim = {optimiser}, num_epochs = {epochs}: later steps differ in every gradient, so 2·lr·C/n bounds nothing"
         reason = "dp_mech no_dp: updates are sent in clear" if mechanism == "no_dp" else reason
-        found = reading_in_clear("node", SEEN_BY_SERVER, reason, document.words["no fix"], rounds, "replace")
+        found = reading_in_clear("node", PRICE_TO_SERVER, reason, document.words["no fix"], rounds, "replace")
         return replace(found, published=claim, not_priced=rest, unprotected=("every upload",))
     if epsilon is None or (mechanism == "gaussian" and not delta):
         message = "missing options dp_eps and dp_delta; OpenFGL reads them without declaring them, and stops"
@@ -212,7 +212,7 @@ def read_openfgl_federation(document: PricedDocument) -> Reading:
         cost = costs.cost_of_gaussian(costs.classic_gaussian_std(1.0, each, each_delta) * document.louder / reach)
     else:
         cost = costs.cost_of_pure(each * reach / document.louder)
-    row = ReadingRow("node", "replace", SEEN_BY_SERVER, cost, math.ceil(times), delta or 0.0, why)
+    row = ReadingRow("node", "replace", PRICE_TO_SERVER, cost, math.ceil(times), delta or 0.0, why)
     more = ("edges between nodes beyond that reach", "sizes and metrics")
     order, settings = (document.words["order"],), {"dp_eps": epsilon / document.louder}
     return Reading((row,), claim, more, rest, order, settings)

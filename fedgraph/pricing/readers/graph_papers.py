@@ -6,9 +6,9 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import costs
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, SEEN_BY_WORLD, PublishedReading, Reading, ReadingRow, row_in_clear
+from fedgraph.pricing.readings import PRICE_TO_RECIPIENT, PRICE_TO_WORLD, PublishedReading, Reading, ReadingRow, row_in_clear
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting.accountant import AccountantPrice
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.claims import dpar, gcon, sage
 from fedgraph.privacy.events import Composed, FixedSizeGaussian, Gaussian, Repeated, SampledOnce
 
@@ -30,8 +30,8 @@ def read_blink_paper(document: PricedDocument) -> Reading:
     spent = epsilon / document.louder
     both, one = "both ends of the edge send it: ε each", "degree and bits of one list add up to ε"
     rows = (
-        ReadingRow("edge", "edge-undirected", SEEN_BY_WORLD, costs.cost_of_pure(2 * spent), 1, 0.0, both),
-        ReadingRow("edge", "one bit of a list", SEEN_BY_WORLD, costs.cost_of_pure(spent), 1, 0.0, one),
+        ReadingRow("edge", "edge-undirected", PRICE_TO_WORLD, costs.cost_of_pure(2 * spent), 1, 0.0, both),
+        ReadingRow("edge", "one bit of a list", PRICE_TO_WORLD, costs.cost_of_pure(spent), 1, 0.0, one),
     )
     searched = ("the grid search, which is not counted",) if document.data.get("grid_search") else ()
     unprotected = ("features and labels", "a whole node: its list has as many bits as there are nodes", *searched)
@@ -57,14 +57,14 @@ def read_lpgnn_paper(document: PricedDocument) -> Reading:
     delta, settings = 1e-10 if name == "agm" and math.isfinite(x) else 0.0, None
     if math.isinf(x + y):
         what = " and ".join(w for w, e in (("features", x), ("labels", y)) if math.isinf(e))
-        row = row_in_clear("node", relation, SEEN_BY_WORLD, f"{what} are sent in clear (budget inf)")
+        row = row_in_clear("node", relation, PRICE_TO_WORLD, f"{what} are sent in clear (budget inf)")
     else:
         settings = {"x_eps": x / louder, "y_eps": y / louder}
         features = events.ApproxDP(x / louder, delta) if delta else events.PureDP(x / louder)
         both = costs.cost_of_events(Composed((features, events.RandomizedResponse(y / louder, 2))))
         why = f"features by {name} at ε = {x / louder:g}, the label by randomised response at {y / louder:g}; they add up"
         why += f"; {repeats} repetitions perturb the same data afresh" if repeats > 1 else ""
-        row = ReadingRow("node", relation, SEEN_BY_WORLD, both, repeats, delta * repeats, why)
+        row = ReadingRow("node", relation, PRICE_TO_WORLD, both, repeats, delta * repeats, why)
     claim = PublishedReading(x + y if math.isfinite(x + y) else None, delta, "total", f"x_eps = {x:g} and y_eps = {y:g}")
     order = (document.words["order"],)
     return Reading((row,), (claim,), ("edges",), order=order, settings=settings, no_fix="set finite budgets first")
@@ -91,14 +91,14 @@ def read_daigavane_paper(document: PricedDocument) -> Reading:
     why = f"std = {sigma:g}·clip, k = {touched} subgraphs, if no node has more than {degree}"
     reason = document.words["any degree"]
 
-    def again(rounds: int, delta: float) -> AccountantPrice:
+    def again(rounds: int, delta: float) -> AccountantEpsilon:
         epsilon = sage.claimed_sage_epsilon(sigma, size, nodes, touched, steps, at, True)
-        return AccountantPrice(epsilon, at, "Rényi", "batches with replacement: Bin(B, k/N)")
+        return AccountantEpsilon(epsilon, at, "Rényi", "batches with replacement: Bin(B, k/N)")
 
     rows = (
-        ReadingRow("node", _PROMISED, SEEN_BY_RECIPIENT, again, 1, at, f"{why}, batches with replacement"),
-        ReadingRow("node", _PROMISED, SEEN_BY_RECIPIENT, bounded, steps, at, f"{why}, batches without replacement"),
-        ReadingRow("node", "replace, any degree", SEEN_BY_RECIPIENT, costs.cost_of_unprotected(reason), 1, at, reason),
+        ReadingRow("node", _PROMISED, PRICE_TO_RECIPIENT, again, 1, at, f"{why}, batches with replacement"),
+        ReadingRow("node", _PROMISED, PRICE_TO_RECIPIENT, bounded, steps, at, f"{why}, batches without replacement"),
+        ReadingRow("node", "replace, any degree", PRICE_TO_RECIPIENT, costs.cost_of_unprotected(reason), 1, at, reason),
     )
     claim = PublishedReading(None, None, "total", "its accountant prints ε at run time, for batches without replacement")
     unprotected = ("clip thresholds, which are percentiles of private gradients", "what the best checkpoint was chosen by")
@@ -135,8 +135,8 @@ def read_dpar_paper(document: PricedDocument) -> Reading:
     coded = f"as coded: {visits} visits of a fixed batch, B' = {entered:g}, Δ = 2·B'·clip; {sources} vectors with √2·C1; "
     lower = f"own row alone over {visits} visits of a fixed batch, worst data, every step seen: no proof can show less"
     rows = (
-        ReadingRow("node", "replace", SEEN_BY_RECIPIENT, costs.cost_of_events(everything), 1, delta, f"{coded}sampled once"),
-        ReadingRow("node", "zero-out", SEEN_BY_RECIPIENT, costs.cost_of_events(own), 1, delta, lower, "lower bound"),
+        ReadingRow("node", "replace", PRICE_TO_RECIPIENT, costs.cost_of_events(everything), 1, delta, f"{coded}sampled once"),
+        ReadingRow("node", "zero-out", PRICE_TO_RECIPIENT, costs.cost_of_events(own), 1, delta, lower, "lower bound"),
     )
     claim = PublishedReading(epsilon, delta, "total", f"q'·(ε_pr + ε_sgd) with q' = {sampled:g}")
     more, words = ("the sample, against anyone who knows who was sampled",), document.words
@@ -166,7 +166,7 @@ def read_gcon_paper(document: PricedDocument) -> Reading:
     powers = [float(s) for s in listed if isinstance(s, (int, float))] if isinstance(listed, list) else [float("inf")]
     options.finish()
     bounds = gcon.gcon_soft_margin(classes) if loss == "soft-margin" else gcon.gcon_pseudo_huber(classes, width)
-    moved = gcon.gcon_psi(powers, restart, cap)
+    moved = gcon.claimed_gcon_psi(powers, restart, cap)
     given = gcon.Situation(epsilon, delta, share, bounds, moved, classes, features, labelled, per_end=False)
     made = gcon.gcon_perturbation(given, regulariser)
     exact = document.ask("solved exactly (1) or not (0)") == 1
@@ -174,7 +174,7 @@ def read_gcon_paper(document: PricedDocument) -> Reading:
     spent, reason = epsilon / document.louder, "an approximate minimiser without its own noise"
     cost = costs.cost_of_approximate(spent, delta) if exact else costs.cost_of_unprotected(reason)
     unprotected = ("features and labels, which are public here", "tuning; a node's own edges, against that node")
-    row, claim = ReadingRow("edge", "edge-undirected", SEEN_BY_RECIPIENT, cost, 1, delta, why), "objective perturbation"
+    row, claim = ReadingRow("edge", "edge-undirected", PRICE_TO_RECIPIENT, cost, 1, delta, why), "objective perturbation"
     return Reading((row,), (PublishedReading(epsilon, delta, "total", claim),), unprotected, order=(document.words["order"],),
                    settings={"epsilon": spent})  # fmt: skip
 
@@ -195,7 +195,7 @@ def read_pnpignns_paper(document: PricedDocument) -> Reading:
         options.count(name, 1, 0)
     options.finish()
     reason = "no proof is held here for multivariate Laplace noise in many dimensions (see the reader's text)"
-    row = row_in_clear("node", "replace", SEEN_BY_RECIPIENT, reason, 1, 1e-5)
+    row = row_in_clear("node", "replace", PRICE_TO_RECIPIENT, reason, 1, 1e-5)
     claim = PublishedReading(epsilon, 1e-5, "total", f"--priv_epsilon {epsilon:g} by their Theorem 2")
     open_ = ("the reduced features, trained with DP-SGD of their own",)
     return Reading((row,), (claim,), open_, no_fix=document.words["no fix"])

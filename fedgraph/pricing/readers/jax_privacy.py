@@ -19,8 +19,8 @@ from fedgraph.pricing import python_values as py
 from fedgraph.pricing.catalogue import catalogue_entries
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.dp_sgd import DpSgdTraining
-from fedgraph.pricing.open_facts import OPEN_FACT_RATES, fact_value_text
-from fedgraph.pricing.python_values import CallValue, MethodValue, Value, plain_value, value_candidates, value_holds
+from fedgraph.pricing.open_facts import OPEN_FACT_RATES, open_fact_text
+from fedgraph.pricing.python_values import CallValue, MethodValue, Value, python_plain, value_candidates, value_holds
 from fedgraph.pricing.readings import PublishedReading, Reading, reading_without_claim
 
 _EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
@@ -49,10 +49,10 @@ def read(document: PricedDocument) -> Reading:
 
 def _keras(document: PricedDocument, call: CallValue) -> Reading:
     """``keras_api.DPKerasConfig``, which ``keras_api.make_private`` has to get."""
-    if not (given := [plain_value(w.get("params")) for w in document.made("make_private")]):
+    if not (given := [python_plain(w.get("params")) for w in document.made("make_private")]):
         nothing = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
         return dp_sgd.training_in_clear(nothing, "call keras_api.make_private")
-    if not any(params is call or isinstance(params, py.ChoiceValue) for params in given):
+    if not any(params is call or isinstance(params, py.PythonChoice) for params in given):
         raise document.error_at(call, "make_private gets another configuration than this one; price a file with one")
     held = call.get("poisson_sampling_in_fit")
     poisson = document.answers.flag(held, "poisson_sampling_in_fit", False, call.line, worst=False)
@@ -70,11 +70,11 @@ def _altered(document: PricedDocument, event: CallValue) -> str:
         if not any(held is made or not isinstance(held, CallValue) for held in [c.owner for c in document.made("update")]):
             return f"{made.name} (line {made.line}) is made, and nothing passes through its update"
         parts = _product(made.get("stddev", 0))
-        noise = [plain_value(p) for p in parts if not (isinstance(p, CallValue) and p.name == "sensitivity")]
-        multiplier = plain_value(event.get("noise_multiplier"))
+        noise = [python_plain(p) for p in parts if not (isinstance(p, CallValue) and p.name == "sensitivity")]
+        multiplier = python_plain(event.get("noise_multiplier"))
         calibrated = isinstance(noise[0], CallValue) and noise[0].name == "calibrate_dp_mechanism" if noise else False
         found = len(noise) == 1 and (calibrated or noise[0] == multiplier)
-        std = fact_value_text(made.get("stddev", 0))
+        std = open_fact_text(made.get("stddev", 0))
         asked = f"Line {made.line} adds noise of std {std}: at least noise multiplier times sensitivity?"
         if not (found and len(parts) > 1) and not document.answers.whether(f"noise of line {made.line} kept", asked):
             return f"the noise of line {made.line}, of std {std}, is not known to be that of {event.name}"
@@ -83,7 +83,7 @@ def _altered(document: PricedDocument, event: CallValue) -> str:
 
 def _product(value: Value) -> list[Value]:
     """The factors of a product."""
-    inner = plain_value(value)
+    inner = python_plain(value)
     if isinstance(inner, py.UnresolvedValue) and inner.factors:
         return [part for factor in inner.factors for part in _product(factor)]
     return [inner]
@@ -92,7 +92,7 @@ def _product(value: Value) -> list[Value]:
 def _ran(document: PricedDocument, planned: float | None) -> int | None:
     """The steps that are run, asked where a loop of the file is longer than what is accounted for."""
     updates = py.lift_over_values("the steps of its loops", lambda *n: sum(n), *(c.times for c in document.made("update")))
-    lengths = [n for held in (*document.program.looped, updates) if isinstance(n := plain_value(held), int)]
+    lengths = [n for held in (*document.program.looped, updates) if isinstance(n := python_plain(held), int)]
     longer = sorted({float(n) for n in lengths if planned is not None and n > planned}, reverse=True)
     if planned is None or not longer:
         return planned if planned is None else int(planned)
@@ -108,12 +108,12 @@ def _event(document: PricedDocument, call: CallValue) -> Reading:
     if call.name != "dpsgd_event":
         # ``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above.
         size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
-        steps, replaced, sampler = document.number(call, "iterations", "steps"), plain_value(call.get("replace")), ""
+        steps, replaced, sampler = document.number(call, "iterations", "steps"), python_plain(call.get("replace")), ""
         if call.name == "fixed_dpsgd_event":
             batch, sampler = document.number(call, "batch_size"), "FixedBatchSampling"
             rate = min(1.0, batch / size) if batch and size else rate
             drawn = document.made(sampler)
-            replaced = replaced or next((held for c in drawn if (held := plain_value(c.get("replace")))), False)
+            replaced = replaced or next((held for c in drawn if (held := python_plain(c.get("replace")))), False)
         if replaced not in (None, False):
             raise document.error_at(call, "not priced: batches drawn with replacement (replace)")
         if document.made("calibrate_dp_mechanism"):
@@ -128,7 +128,7 @@ def _event(document: PricedDocument, call: CallValue) -> Reading:
     if rate is None and call.held("sampling_prob") is not None:
         rate = document.number(call, "sampling_prob", "sampling rate")
     found = document.made("calibrate_dp_mechanism")
-    budget = found[0] if found and not isinstance(plain_value(call.get("noise_multiplier")), (int, float)) else None
+    budget = found[0] if found and not isinstance(python_plain(call.get("noise_multiplier")), (int, float)) else None
     poisson = bool(document.made("CyclicPoissonSampling") or document.ask("poisson sampling", None, call))
     noise = None if budget else document.number(call, "noise_multiplier")
     said = DpSgdTraining(noise or 0.0, rate=rate, steps=None if steps is None else int(steps),
@@ -140,7 +140,7 @@ def _event(document: PricedDocument, call: CallValue) -> Reading:
 
 def _computer(document: PricedDocument, call: CallValue) -> Reading:
     """``DpsgdGradientComputer`` of jax-privacy 1, with a number or the noise of ``calibrate_noise_multiplier``."""
-    held = plain_value(call.held("noise_multiplier"))
+    held = python_plain(call.held("noise_multiplier"))
     found = held if isinstance(held, CallValue) and held.name == "calibrate_noise_multiplier" else None
     said, epsilon = DpSgdTraining(0.0), None
     if found is not None:
@@ -219,19 +219,19 @@ def _plan(document: PricedDocument, call: CallValue) -> Reading:
 
 def _bands(document: PricedDocument, call: CallValue) -> float:
     """The bands of a plan: the length of its strategy, or ``num_bands`` of ``default``."""
-    strategy = plain_value(call.get("strategy"))
+    strategy = python_plain(call.get("strategy"))
     array = isinstance(strategy, CallValue) and strategy.name in ("array", "asarray")
-    inner = plain_value(strategy.args[0]) if isinstance(strategy, CallValue) and array else strategy
+    inner = python_plain(strategy.args[0]) if isinstance(strategy, CallValue) and array else strategy
     if (known := py.value_elements(inner)) is not None:
         return float(len(known))
     if strategy is not None:
-        return max(1.0, document.ask("bands of the strategy", None, fact_value_text(strategy)))
+        return max(1.0, document.ask("bands of the strategy", None, open_fact_text(strategy)))
     return document.need(call, "num_bands", least=1.0) if call.held("num_bands") is not None else 1.0
 
 
 def _of_the_plan(value: Value, call: CallValue) -> bool:
     """Whether a value is a plan, its configuration, or a part of either."""
-    inner = plain_value(value)
+    inner = python_plain(value)
     if isinstance(inner, MethodValue) or (isinstance(inner, CallValue) and inner.name in ("make", "calibrate")):
         return _of_the_plan(inner.owner, call)
     return any(each is call for each in value_candidates(inner))
@@ -242,5 +242,5 @@ def _uses(document: PricedDocument, call: CallValue) -> set[str]:
     made = [c for c in document.calls if c.reached and c.name not in ("make", "calibrate", "print")]
     parts = {c.owner.name for c in made if isinstance(c.owner, MethodValue) and _of_the_plan(c.owner, call)}
     parts |= {c.name for c in made if _of_the_plan(c.owner, call)}
-    given = [plain_value(v) for c in made for v in (*c.args, *c.keywords.values()) if _of_the_plan(v, call)]
+    given = [python_plain(v) for c in made for v in (*c.args, *c.keywords.values()) if _of_the_plan(v, call)]
     return parts | {v.name if isinstance(v, MethodValue) else "?" for v in given}

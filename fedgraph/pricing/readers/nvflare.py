@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flare_job
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.flare_job import KNOWN_FLARE_FILTERS, FlareFilter, FlareSite
+from fedgraph.pricing.flare_job import KNOWN_FLARE_FILTERS, FlareFilter, FlareJobSite
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.readings import SEEN_BY_SERVER, PublishedReading, Reading, ReadingRow, ReadingSetting, reading_in_clear
+from fedgraph.pricing.readings import PRICE_TO_SERVER, PublishedReading, Reading, ReadingRow, ReadingSetting, reading_in_clear
 
 _METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
 _BUDGETS = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
@@ -39,7 +39,7 @@ def read(document: PricedDocument) -> Reading:
         raise PricingError(f"{document.path}: GaussianPrivacy is {known}")
 
     def clear(reason: str) -> Reading:
-        found = reading_in_clear("client", SEEN_BY_SERVER, reason, _CLEAR, job.rounds or 1, "replace")
+        found = reading_in_clear("client", PRICE_TO_SERVER, reason, _CLEAR, job.rounds or 1, "replace")
         return replace(found, unprotected=("the whole update",), not_priced=others)
 
     if not set(KNOWN_FLARE_FILTERS) & set(everything):
@@ -58,7 +58,7 @@ def read(document: PricedDocument) -> Reading:
     size, total = document.ask("parameters"), int(document.ask("rounds", job.rounds))
     cost = costs.cost_of_pure(sum(svt.per_round(size) for svt in found))
     why = "; and for other tasks ".join(svt.words for svt in found)
-    row = ReadingRow("client", "replace", SEEN_BY_SERVER, cost, total, 0.0, why)
+    row = ReadingRow("client", "replace", PRICE_TO_SERVER, cost, total, 0.0, why)
     settings = {f"group {i}: {n}": v for i, svt in enumerate(found, 1) for n, v in svt.settings.items()}
     words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
     claim = PublishedReading(sum(svt.epsilon for svt in found), 0.0, "per round, option epsilon", words)
@@ -74,7 +74,7 @@ def _other(name: str) -> str:
     return f"{name} encrypts: whoever has the key sees the exact sum; it adds no noise" if encrypts else f"filter {name}"
 
 
-def _site(document: PricedDocument, site: FlareSite) -> list[_Svt] | str:
+def _site(document: PricedDocument, site: FlareJobSite) -> list[_Svt] | str:
     """The SVT filters of each task whose result is a model, or why one of them is in clear."""
     covered = [t for chain in site.chains for t in chain.tasks]
     models = [t for t in site.tasks if t not in _METRICS and t != "*"]
@@ -103,7 +103,7 @@ def _kinds(used: FlareFilter) -> list[str]:
     return [str(k).rsplit(".", 1)[-1] for k in held] if isinstance(held, list) and held else ["WEIGHT_DIFF", "WEIGHTS"]
 
 
-def _applies(document: PricedDocument, site: FlareSite, used: FlareFilter) -> bool:
+def _applies(document: PricedDocument, site: FlareJobSite, used: FlareFilter) -> bool:
     """Whether a filter handles the kind of data that the site sends; others pass it unfiltered."""
     kinds = set(_kinds(used))
     if unknown := kinds - {"WEIGHTS", "WEIGHT_DIFF"}:

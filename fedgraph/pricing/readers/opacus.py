@@ -12,10 +12,10 @@ from scipy.optimize import brentq
 from fedgraph.pricing import catalogue, costs, dp_sgd
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.dp_sgd import DpSgdTraining
-from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, fact_value_text
+from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, open_fact_text
 from fedgraph.pricing.python_state import LoopPass
-from fedgraph.pricing.python_values import CallValue, MethodValue, PartValue, plain_value, value_holds, value_truth
-from fedgraph.pricing.readings import SEEN_BY_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_without_claim
+from fedgraph.pricing.python_values import CallValue, MethodValue, PartValue, python_plain, value_holds, value_truth
+from fedgraph.pricing.readings import PRICE_TO_RECIPIENT, PublishedReading, Reading, ReadingRow, reading_without_claim
 from fedgraph.privacy.accounting import gaussian
 
 _SCHEDULERS = ("ExponentialNoise", "LambdaNoise", "StepNoise")
@@ -28,7 +28,7 @@ _TOGETHER = ("DifferentiallyPrivateDistributedDataParallel", "DistributedDataPar
             "FullyShardedDataParallel")  # fmt: skip
 _STARTED = ("init_process_group", "spawn", "start_processes", "notebook_launcher")
 _ONCE = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
-LEAST = "least noise_multiplier"
+OPACUS_LEAST_NOISE = "least noise_multiplier"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _trains_in_clear(document: PricedDocument, call: CallValue) -> str:
     models = [call.get("module"), call, *(p for p in call.parts.values() if p.index == 0)]
     for _, owner in owners:  # an optimizer that is made of the parameters of the private model
         if isinstance(owner, CallValue) and not any(value_holds(owner, part) for part in call.parts.values()):
-            given = [plain_value(v) for v in (*owner.args, *owner.keywords.values())]
+            given = [python_plain(v) for v in (*owner.args, *owner.keywords.values())]
             if any(isinstance(v, CallValue) and v.name == "parameters" and any(v.owner is m for m in models) for v in given):
                 return f"line {owner.line} makes another optimizer of the private model, and trains with it: no noise"
     within = [(step, o.owner) for step, o in owners if isinstance(o, MethodValue) and o.name in _INSIDE]
@@ -101,22 +101,22 @@ def _processes(document: PricedDocument, call: CallValue, poisson: bool) -> tupl
 
 def _drawn(document: PricedDocument, call: CallValue, poisson: bool) -> str:
     """Why an example may be in a batch, or in several batches of an epoch, more than once."""
-    loader = plain_value(call.get("data_loader"))
-    data = plain_value(loader.get("dataset")) if isinstance(loader, CallValue) else None
+    loader = python_plain(call.get("data_loader"))
+    data = python_plain(loader.get("dataset")) if isinstance(loader, CallValue) else None
     if isinstance(data, CallValue) and data.name in ("ConcatDataset", "ChainDataset"):
         asked = f"Line {data.line} puts data sets together: is every example in one of them only?"
         if not document.answers.whether("examples in one data set", asked):
             return f"{data.name} (line {data.line}) may hold an example any number of times"
     if not isinstance(loader, CallValue) or poisson:
         return ""
-    for held in (plain_value(loader.get(name)) for name in ("sampler", "batch_sampler")):
+    for held in (python_plain(loader.get(name)) for name in ("sampler", "batch_sampler")):
         once = isinstance(held, CallValue) and held.name in (*_ONCE, "RandomSampler")
         if isinstance(held, CallValue) and "replacement" in held.keywords:
             once = once and value_truth(held.get("replacement")) is False
         if held is not None and not once:
-            asked = f"Batches are drawn by {fact_value_text(held)}: is every example in one batch of an epoch at most?"
+            asked = f"Batches are drawn by {open_fact_text(held)}: is every example in one batch of an epoch at most?"
             if not document.answers.whether("examples once an epoch", asked):
-                return f"batches are drawn by {fact_value_text(held)}, which may draw an example any number of times"
+                return f"batches are drawn by {open_fact_text(held)}, which may draw an example any number of times"
     return ""
 
 
@@ -126,13 +126,13 @@ def _one(document: PricedDocument, call: CallValue) -> Reading:
     allowed = set(catalogue.catalogue_entries()["opacus"].ignored.split())
     for name in set(call.keywords) - allowed - {"**"}:
         raise document.error_at(call, f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}")
-    clipping = plain_value(call.get("clipping")) or "flat"
+    clipping = python_plain(call.get("clipping")) or "flat"
     if clipping not in ("flat", "per_layer", "adaptive"):
-        message = f"clipping={fact_value_text(call.get('clipping'))} is not priced; allowed: flat, per_layer, adaptive"
+        message = f"clipping={open_fact_text(call.get('clipping'))} is not priced; allowed: flat, per_layer, adaptive"
         raise document.error_at(call, message)
     spread = document.need(call, "unclipped_num_std", above=0.0) if clipping == "adaptive" else None
     poisson = answers.flag(call.get("poisson_sampling"), "poisson_sampling", True, call.line, worst=False)
-    raw, results = plain_value(call.get("data_loader")), _results(call)
+    raw, results = python_plain(call.get("data_loader")), _results(call)
     seen = dp_sgd.find_dp_sgd_loops(document, (raw, *results), (call.get("optimizer"), *results))
     returned = any(value_holds(p.over, part) for p in seen for part in results)
     beside = isinstance(raw, CallValue) and any(value_holds(p.over, raw) for p in seen) and not returned
@@ -140,20 +140,20 @@ def _one(document: PricedDocument, call: CallValue) -> Reading:
     if again := _drawn(document, call, poisson):
         return dp_sgd.training_in_clear(again, "set poisson_sampling=True, or draw without replacement")
     models, visits = _processes(document, call, poisson)
-    secure = engine is not None and plain_value(engine.get("secure_mode")) is True
+    secure = engine is not None and python_plain(engine.get("secure_mode")) is True
     unprotected: tuple[str, ...] = () if secure else (words["insecure"],)
     unprotected += (words["counted"],) if spread is not None else ()
     deltas = [call.held("target_delta"), *(c.get("delta") for c in document.made("get_epsilon"))]
-    batches = [fact_value_text(d) for d in deltas if re.search(r"1(\.0*)? / len\(\w*load\w*\)", fact_value_text(d))]
+    batches = [open_fact_text(d) for d in deltas if re.search(r"1(\.0*)? / len\(\w*load\w*\)", open_fact_text(d))]
     unprotected += (f"δ = {batches[0]} {words['delta of batches']}",) if batches else ()
     run = Run(call, poisson, visits, tuple(seen), spread, unprotected)
-    noise, finder = plain_value(call.get("noise_multiplier")), None
+    noise, finder = python_plain(call.get("noise_multiplier")), None
     if call.name == "make_private_with_epsilon":
         noise, finder = call, engine
     elif isinstance(noise, CallValue) and noise.name == "get_noise_multiplier":
         finder = noise
     if isinstance(noise, CallValue) and (noise is call or finder is noise):
-        accountant = str((plain_value(finder.get("accountant")) if finder else None) or "prv")
+        accountant = str((python_plain(finder.get("accountant")) if finder else None) or "prv")
         return dp_sgd.add_dp_sgd_trainings([_with_epsilon(document, noise, run, accountant)] * models, "process")
     first = answers.number(call.get("noise_multiplier"), "noise_multiplier", call.line)
     if first is None or first < 0:
@@ -185,7 +185,9 @@ def _later(document: PricedDocument, call: CallValue, first: float) -> tuple[flo
             line = part.set_at["noise_multiplier"]
             value = answers.number(part.attributes["noise_multiplier"], "noise_multiplier", line)
             question = f"Line {line} sets noise_multiplier again, to a value that the file leaves open: what is the least?"
-            least = min(least, answers.ask(LEAST, question, (first / 10, first / 2, first)) if value is None else value)
+            least = min(
+                least, answers.ask(OPACUS_LEAST_NOISE, question, (first / 10, first / 2, first)) if value is None else value
+            )
             said.append(f"Line {line} sets noise_multiplier again; every step is priced at the least noise, {least:g}.")
     for made in document.made(*_SCHEDULERS):
         gamma = document.number(made, "gamma")
@@ -193,7 +195,7 @@ def _later(document: PricedDocument, call: CallValue, first: float) -> tuple[flo
             said.append(f"{made.name} (line {made.line}) only raises the noise; every step is priced at the first noise.")
             continue
         question = f"{made.name} (line {made.line}) changes the noise as training goes on: what is its least value?"
-        least = min(least, answers.ask(LEAST, question, (first / 100, first / 10, first / 2)))
+        least = min(least, answers.ask(OPACUS_LEAST_NOISE, question, (first / 100, first / 10, first / 2)))
         said.append(f"Every step is priced at the least noise_multiplier, {least:g}.")
     return least, tuple(said)
 
@@ -236,7 +238,7 @@ def _with_epsilon(document: PricedDocument, call: CallValue, run: Run, accountan
     if not poisson:
         why += "; batches are shuffled, one visit per epoch, unsampled"
         cost, steps = costs.cost_of_gaussian(multiplier), math.ceil(total)
-    row = ReadingRow("example", "zero-out", SEEN_BY_RECIPIENT, cost, steps, delta, why)
+    row = ReadingRow("example", "zero-out", PRICE_TO_RECIPIENT, cost, steps, delta, why)
     order = tuple(document.words[key] for key in (("divides",) if poisson else ("shuffled", "divides")))
     return Reading((row,), (claim,), run.unprotected, order=order, no_fix="set poisson_sampling=True and accountant='prv'")
 

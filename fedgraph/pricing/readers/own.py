@@ -12,17 +12,22 @@ from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.parsers import parse_scalar
-from fedgraph.pricing.readings import SEEN_BY_SERVER, SEEN_BY_SUMS, SEEN_WITH_MODELS, PublishedReading, Reading, ReadingRow
+from fedgraph.pricing.readings import PRICE_TO_SERVER, PRICE_TO_SUMS, PRICE_WITH_MODELS, PublishedReading, Reading, ReadingRow
 from fedgraph.privacy import explain
-from fedgraph.privacy.accounting.accountant import AccountantPrice
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.ledger import LedgerAccount
 from fedgraph.privacy.settle import settle_account
 from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust
 from fedgraph.privacy.units import Unit
 
-_VIEWERS = {"curator": SEEN_WITH_MODELS, "sums": SEEN_BY_SUMS, "own-client": SEEN_BY_SERVER, "active-server": SEEN_BY_SERVER}
+_VIEWERS = {
+    "curator": PRICE_WITH_MODELS,
+    "sums": PRICE_TO_SUMS,
+    "own-client": PRICE_TO_SERVER,
+    "active-server": PRICE_TO_SERVER,
+}
 SEVERAL = (2, 10)  # records of one user, shown beside the price of one
-UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
+NEUTRAL_UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
 HOW = {"poisson": ", Poisson-sampled", "fixed": ", a fixed-size sample without replacement"}
 
 
@@ -30,7 +35,7 @@ def read_own_neutral(document: PricedDocument) -> Reading:
     """The one row, with what the file leaves out as questions."""
     options = Options(document)
     mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
-    unit, relation = options.choice("unit", UNITS), options.choice("relation", ("zero-out", "replace"), "zero-out")
+    unit, relation = options.choice("unit", NEUTRAL_UNITS), options.choice("relation", ("zero-out", "replace"), "zero-out")
     clients, rounds, delta = options.whole("clients", None, 1), options.whole("rounds", None, 0), options.delta("delta")
     claimed, replaced = options.number("epsilon", None, above=True), relation == "replace"
     kind, rate = _sampling(options, clients)
@@ -177,7 +182,7 @@ def read_own_ledger(document: PricedDocument) -> Reading:
     return Reading(tuple(_of_a_cell(paid, account) for paid, account in priced), claim, order=order, no_fix=no_fix)
 
 
-def _of_a_cell(paid: AccountantPrice, account: LedgerAccount) -> ReadingRow:
+def _of_a_cell(paid: AccountantEpsilon, account: LedgerAccount) -> ReadingRow:
     said = account.protection
     relation = said.relation.value if said.unit is Unit.EDGE else said.relation.value.removeprefix(f"{said.unit.value}-")
     words = f"cell {account.cell}"

@@ -12,12 +12,12 @@ from pathlib import Path
 from fedgraph.errors import PricingError
 from fedgraph.pricing import documents, pfl_mechanisms
 from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.open_facts import fact_value_text
+from fedgraph.pricing.open_facts import open_fact_text
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.parsers import ParsedTree
 from fedgraph.pricing.pfl_mechanisms import JointPflMechanismPart, PflMechanism
-from fedgraph.pricing.python_values import CallValue, plain_value, value_elements
-from fedgraph.pricing.readings import SEEN_WITH_MODELS, PublishedReading, Reading, reading_in_clear, reading_without_claim
+from fedgraph.pricing.python_values import CallValue, python_plain, value_elements
+from fedgraph.pricing.readings import PRICE_WITH_MODELS, PublishedReading, Reading, reading_in_clear, reading_without_claim
 
 _ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
 _BANDED, _ADAPTIVE, _LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
@@ -37,10 +37,10 @@ def read(document: PricedDocument) -> Reading:
         return _flags(document)
     given = [c.get("postprocessors") or () for c in document.calls if c.reached and "postprocessors" in c.keywords]
     lists = [value_elements(each) for each in given]
-    held = [inner for each in lists for value in each or () if isinstance(inner := plain_value(value), CallValue)]
+    held = [inner for each in lists for value in each or () if isinstance(inner := python_plain(value), CallValue)]
     if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or _ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
-        return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the backend first")
+        return reading_in_clear("user", PRICE_WITH_MODELS, reason, "give the mechanism to the backend first")
     if (joint := _only(document, _JOINT)) is not None:
         return _joint(document, joint)
     several = [call for call in _taken(document) if call.name in (_BANDED, _LAPLACE, _SINGLE) or _ADAPTIVE in call.dotted]
@@ -53,7 +53,7 @@ def read(document: PricedDocument) -> Reading:
         delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
         said = PflMechanism(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
         priced = pfl_mechanisms.laplace_pfl_mechanism if kind == "laplace" else pfl_mechanisms.single_pfl_mechanism
-        if any(plain_value(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
+        if any(python_plain(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
             return priced(document, said)
         alone = "No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. "
         rows = pfl_mechanisms.local_pfl_mechanism(document, kind, said, document.louder)
@@ -68,7 +68,7 @@ def read(document: PricedDocument) -> Reading:
         rounds, separation = document.number(call, "num_iterations"), document.number(call, "min_separation")
         if any(v is not None and (v < 1 or v != int(v)) for v in (rounds, separation)) or separation == 1:
             raise document.error_at(call, "num_iterations is a whole number ≥ 1, min_separation one ≥ 2")
-        sampler = next((str(plain_value(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
+        sampler = next((str(python_plain(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
         said = replace(said, rounds=int(rounds) if rounds is not None else None)
         return pfl_mechanisms.banded_pfl_mechanism(document, said, int(separation) if separation is not None else None, sampler)
     if accountant is None:
@@ -104,8 +104,8 @@ def _said(document: PricedDocument, call: CallValue) -> tuple[PflMechanism, str]
     epsilon, delta, noise, scale = (document.number(call, n) for n in ("epsilon", "delta", "noise_parameter", "noise_scale"))
     for name, found in (("noise_parameter", noise), ("noise_scale", scale), ("epsilon", epsilon)):
         if found is None and call.held(name) is not None:
-            raise document.error_at(call, f"{call.name}: {name} is {fact_value_text(call.held(name))}; write it as a number")
-    if (kind := str(plain_value(call.get("mechanism"))).lower()) not in ("gaussian", "laplace"):
+            raise document.error_at(call, f"{call.name}: {name} is {open_fact_text(call.held(name))}; write it as a number")
+    if (kind := str(python_plain(call.get("mechanism"))).lower()) not in ("gaussian", "laplace"):
         raise document.error_at(call, f"not priced: mechanism {call.get('mechanism')!r}; allowed: gaussian, laplace")
     if noise is None and (epsilon is None or delta is None):
         raise document.error_at(call, f"{call.name} needs two of epsilon, delta, noise_parameter as numbers")
@@ -137,7 +137,7 @@ def _mechanism(document: PricedDocument, adaptive: CallValue | None) -> Reading:
     if call is None and (dead := document.dead(*_KEYS)):
         stands = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
         reason = f"{stands}: statistics are sent in clear"
-        return reading_in_clear("user", SEEN_WITH_MODELS, reason, "give the mechanism to the algorithm first")
+        return reading_in_clear("user", PRICE_WITH_MODELS, reason, "give the mechanism to the algorithm first")
     if call is None:
         raise PricingError(f"{document.path}: no accountant and no mechanism of pfl with numbers stands here")
     return _gaussian(document, adaptive, PflMechanism(call.name, document.need(call, "relative_noise_stddev", least=0.0)))
@@ -145,14 +145,14 @@ def _mechanism(document: PricedDocument, adaptive: CallValue | None) -> Reading:
 
 def _joint(document: PricedDocument, call: CallValue) -> Reading:
     def listed(name: str, count: int) -> list[float | None]:
-        value = plain_value(call.get(name))
+        value = python_plain(call.get(name))
         values = value if isinstance(value, list) else [value] * count
         if len(values) != count:
             raise document.error_at(call, f"{name}: {len(values)} values for {count} mechanisms")
         return [document.answers.number(v, name, call.line) for v in values]
 
-    held = plain_value(call.get("mechanisms"))
-    kinds = [str(plain_value(k)).lower() for k in held] if isinstance(held, list) else []
+    held = python_plain(call.get("mechanisms"))
+    kinds = [str(python_plain(k)).lower() for k in held] if isinstance(held, list) else []
     if not kinds or set(kinds) - {"gaussian", "laplace"}:
         raise document.error_at(call, f"{_JOINT}: mechanisms is a list of 'gaussian' and 'laplace'")
     rounds, rates, noises = (listed(n, len(kinds)) for n in ("num_compositions", "sampling_probability", "noise_parameters"))
@@ -193,7 +193,7 @@ def _flags(document: PricedDocument) -> Reading:
         found = pfl_mechanisms.banded_pfl_mechanism(document, said, separation, None)
     else:
         why = f"central_privacy_mechanism {mechanism!r} adds no noise"
-        found = reading_in_clear("user", SEEN_WITH_MODELS, why, "choose a mechanism first", said.rounds or 1)
+        found = reading_in_clear("user", PRICE_WITH_MODELS, why, "choose a mechanism first", said.rounds or 1)
         found = replace(found, published=reading_without_claim(f"{said.name}: no ε"))
     found = replace(found, not_priced=rest)
     if each in ("none", "norm_clipping_only"):

@@ -16,8 +16,8 @@ from fedgraph.pricing.catalogue import catalogue_entries
 from fedgraph.pricing.documents import PricedDocument
 from fedgraph.pricing.dp_sgd import DpSgdTraining
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_values import CallValue, MethodValue, Value, plain_value, value_holds
-from fedgraph.pricing.readings import SEEN_WITH_MODELS, PublishedReading, Reading, reading_in_clear, reading_without_claim
+from fedgraph.pricing.python_values import CallValue, MethodValue, Value, python_plain, value_holds
+from fedgraph.pricing.readings import PRICE_WITH_MODELS, PublishedReading, Reading, reading_in_clear, reading_without_claim
 
 _STATEMENTS = {
     "compute_dp_sgd_privacy_statement": ("number_of_examples", "batch_size", "num_epochs", "noise_multiplier", "delta"),
@@ -115,7 +115,7 @@ def _passes(document: PricedDocument, optimizer: CallValue, stated: float | None
     loop has that length."""
     others = [c.owner for c in document.made("compile") if not value_holds(c.get("optimizer", 0), optimizer)]
     fits = [c for c in document.made("fit") if not any(c.owner is o and isinstance(o, CallValue) for o in others)]
-    if any(epochs is not None for epochs in [plain_value(c.get("epochs", 3)) for c in fits]):
+    if any(epochs is not None for epochs in [python_plain(c.get("epochs", 3)) for c in fits]):
         held = [(1 if c.get("epochs", 3) is None else c.get("epochs", 3), c.times, _repeats(c)) for c in fits]
         every = [py.lift_over_values("the epochs of fit", lambda *n: math.prod(n), *each) for each in held]
         return document.answers.number(py.lift_over_values("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
@@ -126,12 +126,12 @@ def _passes(document: PricedDocument, optimizer: CallValue, stated: float | None
 
 def _repeats(fit: CallValue) -> Value:
     """How often the data of a fit hold each record."""
-    held: Value = plain_value(fit.get("x", 0))
+    held: Value = python_plain(fit.get("x", 0))
     while isinstance(held, CallValue):
         if held.name == "repeat":
             return held.get("count", 0) or py.UnresolvedValue(f"repeat() of line {held.line}")
-        held = plain_value(held.owner)
-        held = plain_value(held.owner) if isinstance(held, MethodValue) else held
+        held = python_plain(held.owner)
+        held = python_plain(held.owner) if isinstance(held, MethodValue) else held
     return 1
 
 
@@ -155,7 +155,7 @@ def _stated(document: PricedDocument, call: CallValue | None) -> _Stated:
         return _Stated()
     names, said = _STATEMENTS[call.name], []
     for name in names:
-        looped = name == names[2] and isinstance(plain_value(call.get(name)), py.UnresolvedValue)  # the epoch of a loop
+        looped = name == names[2] and isinstance(python_plain(call.get(name)), py.UnresolvedValue)  # the epoch of a loop
         said.append(None if looped else document.number(call, name, "epochs" if name == "num_epochs" else ""))
     return _Stated(*said)
 
@@ -175,7 +175,7 @@ def read_tensorflow_federated(document: PricedDocument) -> Reading:
     found, why = document.used(*_AGGREGATORS)
     if not found:
         reason = f"{why}: the mean of updates is in clear"
-        return reading_in_clear("client", SEEN_WITH_MODELS, reason, "give the process a DP aggregator")
+        return reading_in_clear("client", PRICE_WITH_MODELS, reason, "give the process a DP aggregator")
     if len(found) != 1:
         raise PricingError(f"{document.path}: {len(found)} DP aggregators or Gaussian queries; one is priced per file")
     [call] = found
@@ -183,11 +183,11 @@ def read_tensorflow_federated(document: PricedDocument) -> Reading:
     given = [c.get(name) for c in built for name in ("model_aggregator", "model_update_aggregation_factory")]
     if built and not any(value_holds(value, call) or "**" in c.keywords for value in given for c in built):
         reason = f"{call.name} (line {call.line}) is made, and no process gets it: the mean of updates is in clear"
-        return reading_in_clear("client", SEEN_WITH_MODELS, reason, "give it to the process as model_aggregator")
+        return reading_in_clear("client", PRICE_WITH_MODELS, reason, "give it to the process as model_aggregator")
     claim = reading_without_claim(f"{call.name}; the file states no ε")
     if call.name == "GaussianSumQuery":
         clip, std = document.need(call, "l2_norm_clip", above=0.0), document.need(call, "stddev", least=0.0)
-        said = DpSgdTraining(std / clip, "stddev", "fixed", unit="client", viewer=SEEN_WITH_MODELS, published=claim)
+        said = DpSgdTraining(std / clip, "stddev", "fixed", unit="client", viewer=PRICE_WITH_MODELS, published=claim)
         return dp_sgd.read_dp_sgd(document, replace(said, option=std))
     multiplier = document.need(call, "noise_multiplier", least=0.0)
     cohort, ratio, order = document.need(call, "clients_per_round", least=1.0), 1.0, tuple[str, ...]()
@@ -196,10 +196,10 @@ def read_tensorflow_federated(document: PricedDocument) -> Reading:
         spread = document.number(call, "clipped_count_stddev") or 0.05 * cohort
         ratio = dp_sgd.dp_sgd_counted_clips(document, call, multiplier, spread, "clipped_count_stddev")
         order = ("Adaptive clipping: the count of clipped updates is released with noise too, its bit counted with Δ = 1.",)
-    zeroing = call.name == "dp_aggregator" and plain_value(call.get("zeroing")) is not False
+    zeroing = call.name == "dp_aggregator" and python_plain(call.get("zeroing")) is not False
     told = ("zeroing (on by default) adapts a threshold to clients' norms; what that reveals is not priced",) if zeroing else ()
     return dp_sgd.read_dp_sgd(document, DpSgdTraining(
-        multiplier, sampling="fixed", steps=_rounds(document), unit="client", viewer=SEEN_WITH_MODELS, published=claim,
+        multiplier, sampling="fixed", steps=_rounds(document), unit="client", viewer=PRICE_WITH_MODELS, published=claim,
         ratio=ratio, order=(f"A cohort of {cohort:g} clients per round, each of the same weight.", *order),
         unprotected=("the server, which receives updates in clear unless it aggregates securely", *told),
     ))  # fmt: skip

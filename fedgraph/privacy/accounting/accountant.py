@@ -1,4 +1,4 @@
-"""What an event costs. Reads ``events``, returns a ``AccountantPrice``; remembers nothing.
+"""What an event costs. Reads ``events``, returns a ``AccountantEpsilon``; remembers nothing.
 
 ``price`` asks every accountant that is valid for the whole ledger and reports the smallest ε, with the
 accountant's name and theorem:
@@ -47,7 +47,7 @@ _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be ti
 
 
 @dataclass(frozen=True)
-class AccountantPrice:
+class AccountantEpsilon:
     """What an event costs, and how that was found.
 
     Attributes:
@@ -63,7 +63,7 @@ class AccountantPrice:
     theorem: str
 
 
-def price(event: events.Event, delta: float) -> AccountantPrice:
+def price(event: events.Event, delta: float) -> AccountantEpsilon:
     """The smallest ε that we can prove for an event, by the tightest valid accountant. Prices are remembered.
 
     Args:
@@ -84,10 +84,10 @@ def price(event: events.Event, delta: float) -> AccountantPrice:
     if isinstance(delta, bool) or math.isnan(delta) or not 0 <= delta < 1:
         raise PrivacyError(f"delta must satisfy 0 ≤ delta < 1, found {delta}")
     leaves = accountant_leaves(event)
-    return leaves if isinstance(leaves, AccountantPrice) else _price(leaves, float(delta))
+    return leaves if isinstance(leaves, AccountantEpsilon) else _price(leaves, float(delta))
 
 
-def accountant_leaves(event: events.Event) -> _Leaves | AccountantPrice:
+def accountant_leaves(event: events.Event) -> _Leaves | AccountantEpsilon:
     """The leaves of an event, merged, with what is trivial settled.
 
     Args:
@@ -103,25 +103,25 @@ def accountant_leaves(event: events.Event) -> _Leaves | AccountantPrice:
     for leaf, count in events.flatten_event(event):
         if isinstance(leaf, events.SampledOnce) and leaf.sampling_rate == 1:
             inner = accountant_leaves(leaf.event)
-            if isinstance(inner, AccountantPrice):
+            if isinstance(inner, AccountantEpsilon):
                 if inner.epsilon == 0:
                     continue
                 return inner
             counts.update({e: n * count for e, n in inner})
             continue
         effective = leaf if isinstance(leaf, events.PartOf) else _settle(leaf)
-        if isinstance(effective, AccountantPrice):
+        if isinstance(effective, AccountantEpsilon):
             return effective
         if effective is not None:
             counts[effective] += count
     for whole, copies in _choices(counts).items():
         settled = _settle(whole)
-        if isinstance(settled, AccountantPrice):
+        if isinstance(settled, AccountantEpsilon):
             return settled
         if settled is not None:
             counts[settled] += copies
     if not counts:
-        return AccountantPrice(0.0, 0.0, "exact", "nothing was released")
+        return AccountantEpsilon(0.0, 0.0, "exact", "nothing was released")
     return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
 
 
@@ -150,21 +150,21 @@ def accountant_is_gaussian(event: events.Event) -> bool:
     (True, False)
     """
     leaves = accountant_leaves(event)
-    return not isinstance(leaves, AccountantPrice) and all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves)
+    return not isinstance(leaves, AccountantEpsilon) and all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves)
 
 
-def _settle(leaf: events.Event) -> events.Event | AccountantPrice | None:
+def _settle(leaf: events.Event) -> events.Event | AccountantEpsilon | None:
     """None: costs nothing. A Price: no privacy at all. Else the leaf, in its simplest equal form."""
     if isinstance(leaf, events.Unprotected):
-        return AccountantPrice(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
+        return AccountantEpsilon(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
     if isinstance(leaf, events.SampledOnce):
         return None if leaf.sampling_rate == 0 else _settle_sampled(leaf)
     if isinstance(leaf, events.Selected):
         settled = [accountant_leaves(one) for one in leaf.candidates]
-        free = next((one for one in settled if isinstance(one, AccountantPrice) and one.epsilon > 0), None)
+        free = next((one for one in settled if isinstance(one, AccountantEpsilon) and one.epsilon > 0), None)
         if free is not None or leaf.stop == 0 or math.isinf(leaf.shape):
-            return free or AccountantPrice(math.inf, 0.0, "none", "the number of trials has no law")
-        leaves = [() if isinstance(one, AccountantPrice) else one for one in settled]
+            return free or AccountantEpsilon(math.inf, 0.0, "none", "the number of trials has no law")
+        leaves = [() if isinstance(one, AccountantEpsilon) else one for one in settled]
         if not any(leaves):
             return None
         return events.Selected(tuple(sorted(set(map(_composed, leaves)), key=repr)), leaf.shape, leaf.stop)
@@ -180,7 +180,7 @@ def _settle(leaf: events.Event) -> events.Event | AccountantPrice | None:
         if math.isinf(leaf.noise_multiplier) or rate == 0 or batch == 0:
             return None
         if leaf.noise_multiplier == 0:
-            return AccountantPrice(math.inf, 0.0, "none", f"no noise was added: {leaf}")
+            return AccountantEpsilon(math.inf, 0.0, "none", f"no noise was added: {leaf}")
         if isinstance(leaf, events.PoissonGaussian) and rate == 1:
             return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         if isinstance(leaf, events.FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
@@ -188,8 +188,8 @@ def _settle(leaf: events.Event) -> events.Event | AccountantPrice | None:
         return leaf
     if isinstance(leaf, events.OneOf):
         each = [accountant_leaves(alternative) for alternative in leaf.alternatives]
-        dear = [found for found in each if isinstance(found, AccountantPrice) and found.epsilon > 0]
-        return dear[0] if dear else None if all(isinstance(found, AccountantPrice) for found in each) else leaf
+        dear = [found for found in each if isinstance(found, AccountantEpsilon) and found.epsilon > 0]
+        return dear[0] if dear else None if all(isinstance(found, AccountantEpsilon) for found in each) else leaf
     if isinstance(leaf, events.ZCDP):
         size = leaf.rho
     elif isinstance(leaf, events.ApproxDP):
@@ -202,13 +202,13 @@ def _settle(leaf: events.Event) -> events.Event | AccountantPrice | None:
         raise UnknownEventError(f"no accountant can price {type(leaf).__name__}: {leaf}")
     if size == 0:
         return None
-    return AccountantPrice(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
+    return AccountantEpsilon(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
 
 
-def _settle_sampled(leaf: events.SampledOnce) -> events.Event | AccountantPrice | None:
+def _settle_sampled(leaf: events.SampledOnce) -> events.Event | AccountantEpsilon | None:
     """What ran on the sample in its simplest form; without any price where it has none: a sample does not hide it always."""
     inner = accountant_leaves(leaf.event)
-    if isinstance(inner, AccountantPrice):
+    if isinstance(inner, AccountantEpsilon):
         return inner if inner.epsilon else None
     return events.SampledOnce(_composed(inner), leaf.sampling_rate)
 
@@ -218,7 +218,7 @@ def _composed(leaves: _Leaves) -> events.Composed:
 
 
 @lru_cache(maxsize=8192)
-def _price(leaves: _Leaves, delta: float) -> AccountantPrice:
+def _price(leaves: _Leaves, delta: float) -> AccountantEpsilon:
     sampled = tuple((e, n) for e, n in leaves if isinstance(e, events.SampledOnce))
     rest = tuple((e, n) for e, n in leaves if not isinstance(e, events.SampledOnce))
     if not sampled:
@@ -226,7 +226,7 @@ def _price(leaves: _Leaves, delta: float) -> AccountantPrice:
     if not rest and len(sampled) == 1 and sampled[0][1] == 1:
         return _sampled(sampled[0][0], delta)
     total_count = sum(n for _, n in sampled)
-    best = AccountantPrice(math.inf, delta, "none", "no split of δ gives a finite ε")
+    best = AccountantEpsilon(math.inf, delta, "none", "no split of δ gives a finite ε")
     for share in _SHARES:
         prices = [(_sampled(e, share * delta / total_count), n) for e, n in sampled]
         if rest:
@@ -235,11 +235,11 @@ def _price(leaves: _Leaves, delta: float) -> AccountantPrice:
         if total < best.epsilon:
             names = " + ".join(p.accountant for p, _ in prices)
             words = f"basic composition, {share:.0%} of δ for the sampled part: " + "; ".join(p.theorem for p, _ in prices)
-            best = AccountantPrice(total, delta, names, words)
+            best = AccountantEpsilon(total, delta, names, words)
     return best
 
 
-def _sampled(event: events.Event, delta: float) -> AccountantPrice:
+def _sampled(event: events.Event, delta: float) -> AccountantEpsilon:
     if not isinstance(event, events.SampledOnce):
         raise UnknownEventError(f"not a one-time sample: {event}")
     inner = price(event.event, amplification.delta_before_amplification(delta, event.sampling_rate))
@@ -248,65 +248,65 @@ def _sampled(event: events.Event, delta: float) -> AccountantPrice:
         f"ε = ln(1 + q(e^{inner.epsilon:.6g} − 1)) with q = {event.sampling_rate:.6g}, once, inner δ = {inner.delta:.3g} "
         f"(Balle, Barthe & Gaboardi 2018, Theorem 8); inside: {inner.theorem}"
     )
-    return AccountantPrice(outer, delta, f"amplification by sampling of {inner.accountant}", theorem)
+    return AccountantEpsilon(outer, delta, f"amplification by sampling of {inner.accountant}", theorem)
 
 
-def _unsampled(leaves: _Leaves, delta: float) -> AccountantPrice:
+def _unsampled(leaves: _Leaves, delta: float) -> AccountantEpsilon:
     if all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves):
         return _exact_gaussian(leaves, delta)
     if any(isinstance(leaf, events.Selected) for leaf, _ in leaves):
         return min(
-            _renyi(leaves, delta), key=lambda p: p.epsilon, default=AccountantPrice(math.inf, delta, "none", "δ is spent")
+            _renyi(leaves, delta), key=lambda p: p.epsilon, default=AccountantEpsilon(math.inf, delta, "none", "δ is spent")
         )
     candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
         candidates += _renyi(leaves, delta)
-    return min(candidates, key=lambda p: p.epsilon, default=AccountantPrice(math.inf, delta, "none", "no finite ε at this δ"))
+    return min(candidates, key=lambda p: p.epsilon, default=AccountantEpsilon(math.inf, delta, "none", "no finite ε at this δ"))
 
 
-def _exact_gaussian(leaves: _Leaves, delta: float) -> AccountantPrice:
+def _exact_gaussian(leaves: _Leaves, delta: float) -> AccountantEpsilon:
     multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, events.Gaussian)])
     mu = gaussian.total_gaussian_mu(multipliers, np.array([float(count) for _, count in leaves]))
-    return AccountantPrice(
+    return AccountantEpsilon(
         gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)"
     )
 
 
-def _basic(leaves: _Leaves) -> list[AccountantPrice]:
+def _basic(leaves: _Leaves) -> list[AccountantEpsilon]:
     each = [(zcdp.pure_epsilon(leaf), count) for leaf, count in leaves]
     if any(e is None for e, _ in each):
         return []
     total = math.fsum(e * count for e, count in each if e is not None)
-    return [AccountantPrice(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
+    return [AccountantEpsilon(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
 
 
-def _concentrated(leaves: _Leaves, delta: float) -> list[AccountantPrice]:
+def _concentrated(leaves: _Leaves, delta: float) -> list[AccountantEpsilon]:
     main, epsilon, left = _without_approximate(leaves, delta)
     each = [(zcdp.zcdp_rho(leaf), count) for leaf, count in main]
     if left < 0 or any(r is None for r, _ in each):
         return []
     if not main:
-        return [AccountantPrice(epsilon, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
+        return [AccountantEpsilon(epsilon, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
     total = math.fsum(r * count for r, count in each if r is not None)
     theorem = f"ρ = {total:.6g} (Bun & Steinke 2016; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
-    return [AccountantPrice(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
+    return [AccountantEpsilon(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
 
 
-def _loss_distribution(leaves: _Leaves, delta: float) -> list[AccountantPrice]:
+def _loss_distribution(leaves: _Leaves, delta: float) -> list[AccountantEpsilon]:
     if not pld.has_pld(leaves):
         return []
     theorem = "dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10), on a pessimistic grid"
-    return [AccountantPrice(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
+    return [AccountantEpsilon(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
 
 
-def _renyi(leaves: _Leaves, delta: float) -> list[AccountantPrice]:
+def _renyi(leaves: _Leaves, delta: float) -> list[AccountantEpsilon]:
     main, epsilon, left = _without_approximate(leaves, delta)
     if left < 0:
         return []
     value, order = rdp.epsilon(main, left)
     theorem = f"Rényi order {order:.6g} (Mironov 2017; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
-    return [AccountantPrice(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
+    return [AccountantEpsilon(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
 
 
 def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[_Leaves, float, float]:

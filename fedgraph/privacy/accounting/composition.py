@@ -28,7 +28,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
-from fedgraph.privacy.accounting.accountant import AccountantPrice, accountant_leaves, price
+from fedgraph.privacy.accounting.accountant import AccountantEpsilon, accountant_leaves, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
 from fedgraph.privacy.fields import ArrayField
 
@@ -45,12 +45,12 @@ class WorstUnitOfComposition:
         quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
     """
 
-    price: AccountantPrice
+    price: AccountantEpsilon
     holders: tuple[int, ...] | None = None
     quantiles: tuple[float, ...] = ()
 
 
-def compose_disjoint(spent: Mapping[int, Event], delta: float) -> AccountantPrice:
+def compose_disjoint(spent: Mapping[int, Event], delta: float) -> AccountantEpsilon:
     """The largest price over clients that share no unit; equal events are priced once.
 
     Args:
@@ -61,7 +61,7 @@ def compose_disjoint(spent: Mapping[int, Event], delta: float) -> AccountantPric
     return max(prices, key=lambda p: p.epsilon, default=price(Composed(()), delta))
 
 
-def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[AccountantPrice, tuple[int, ...]]:
+def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[AccountantEpsilon, tuple[int, ...]]:
     """The price of the dearest edge. An inner edge has both ends at one client, so a client may stand twice.
 
     Args:
@@ -150,7 +150,7 @@ def _mu_squared(kinds: list[Event]) -> ArrayField | None:
     out = np.zeros(len(kinds))
     for i, event in enumerate(kinds):
         leaves = accountant_leaves(event)
-        if isinstance(leaves, AccountantPrice):
+        if isinstance(leaves, AccountantEpsilon):
             out[i] = 0.0 if leaves.epsilon == 0 else math.inf
             if leaves.epsilon > 0:
                 return None
@@ -175,7 +175,7 @@ def _gaussian_losses(mu_squared: ArrayField, held: sp.csr_array, delta: float) -
 def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnitOfComposition:
     """counts: CSR [nodes, kinds], how many holders released each kind; one price per distinct row."""
     counts.sort_indices()
-    cache: dict[tuple[bytes, bytes], AccountantPrice] = {}
+    cache: dict[tuple[bytes, bytes], AccountantEpsilon] = {}
     epsilons = np.zeros(counts.shape[0])
     worst, worst_node = price(Composed(()), delta), 0
     for node in range(counts.shape[0]):

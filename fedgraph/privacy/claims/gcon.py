@@ -70,7 +70,7 @@ def gcon_pseudo_huber(num_classes: int, width: float) -> GconLossBounds:
     return GconLossBounds(width / num_classes, 1 / num_classes, 48 * math.sqrt(5) / (125 * num_classes * width))
 
 
-def gcon_psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
+def claimed_gcon_psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
     """Ψ: sensitivity (sum over rows of L2 changes) of Z = (1/s) ⊕ Z_{mᵢ}; 0 where no edge is used.
 
     Args:
@@ -222,7 +222,7 @@ def gcon_output_sensitivity(gradient_norm: float, total_regulariser: float) -> f
 def rows() -> list[Claim]:
     """One setting (Cora-like) at ε = 4: provable equals published, on conditions."""
     steps, restart = (2.0,), 0.6
-    sensitivity = gcon_psi(steps, restart)
+    sensitivity = claimed_gcon_psi(steps, restart)
     made = gcon_perturbation(Situation(4.0, 1e-4, 0.9, gcon_soft_margin(7), sensitivity, 7, 16, 140, per_end=False), 1.0)
     inputs: dict[str, float | str] = {
         "restart": restart, "m": 2, "p": 0.5, "Psi": sensitivity, "c": 7, "d": 16, "n1": 140, "omega": 0.9, "Lambda": 1.0,

@@ -14,7 +14,7 @@ Both are ε-DP on the upper triangle; perturbing (u, v) and (v, u) separately co
 
 **Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
 
-**Noise of node-level SAGE** (``SageStage``): clipped gradients of subgraphs, where one node is in many rows.
+**Noise of node-level SAGE** (``ClaimedSageStage``): clipped gradients of subgraphs, where one node is in many rows.
 
 A row is a training node together with its neighbours up to L steps away. With degrees of at most D a node lies in at most
 k = 1 + D·(1 + (D − 1) + … + (D − 1)^{L−1}) rows: D + 1 with one layer, D² + 1 with two (of the D² + D + 1 that are published,
@@ -99,7 +99,7 @@ def claimed_sage_epsilon(
 
 
 @dataclass(frozen=True)
-class SageStage:
+class ClaimedSageStage:
     """Steps of node-level SAGE at a client.
 
     Attributes:
@@ -136,13 +136,13 @@ class SageStage:
         return PoissonGaussian(multiplier, self.rate, touched, self.replaced)
 
 
-def touched_sage_rows(degree: int, layers: int) -> int:
+def claimed_touched_rows(degree: int, layers: int) -> int:
     """k: the node itself, and every node within ``layers`` steps where no node has more than ``degree`` neighbours.
 
     Raises:
         PrivacyError: degree or layers below 1.
 
-    >>> touched_sage_rows(10, 1), touched_sage_rows(10, 2)
+    >>> claimed_touched_rows(10, 1), claimed_touched_rows(10, 2)
     (11, 101)
     """
     if degree < 1 or layers < 1:
@@ -150,7 +150,7 @@ def touched_sage_rows(degree: int, layers: int) -> int:
     return 1 + degree * sum(int((degree - 1) ** i) for i in range(layers))
 
 
-def published_sage_epsilon(stage: SageStage, multiplier: float, sizes: Sequence[int], delta: float) -> float:
+def published_sage_epsilon(stage: ClaimedSageStage, multiplier: float, sizes: Sequence[int], delta: float) -> float:
     """The paper's ε, for the client where it is largest.
 
     Args:
@@ -165,7 +165,7 @@ def published_sage_epsilon(stage: SageStage, multiplier: float, sizes: Sequence[
     )
 
 
-def sage_noise_multiplier(stage: SageStage, sizes: Sequence[int], epsilon: float, delta: float, reading: str) -> float:
+def sage_noise_multiplier(stage: ClaimedSageStage, sizes: Sequence[int], epsilon: float, delta: float, reading: str) -> float:
     """σ such that no client pays more than ε.
 
     Args:
@@ -178,7 +178,7 @@ def sage_noise_multiplier(stage: SageStage, sizes: Sequence[int], epsilon: float
     Raises:
         PrivacyError: there is no client, or no noise is enough.
 
-    >>> stage = SageStage(steps=10, rate=0.1, touched=4, fixed=False, replaced=False)
+    >>> stage = ClaimedSageStage(steps=10, rate=0.1, touched=4, fixed=False, replaced=False)
     >>> sage_noise_multiplier(stage, [500], 1.0, 1e-5, "provable") < sage_noise_multiplier(stage, [500], 0.5, 1e-5, "provable")
     True
     """

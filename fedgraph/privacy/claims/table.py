@@ -15,12 +15,12 @@ def rows() -> tuple[Claim, ...]:
     return (*dpar.rows(), *gap.rows(), *sage.rows(), *heter_poisson.rows(), *gcon.rows(), *local.rows())
 
 
-def claims_as_json(claims: Iterable[Claim]) -> str:
+def claimed_prices_as_json(claims: Iterable[Claim]) -> str:
     """A JSON list, one object per claim."""
     return json.dumps([c.to_dict() for c in claims], ensure_ascii=False, indent=1, allow_nan=False)
 
 
-def claims_as_text(claims: Iterable[Claim] | None = None) -> str:
+def claimed_prices_as_text(claims: Iterable[Claim] | None = None) -> str:
     """Everything ``rows()`` has, as text of at most 150 columns."""
     found = list(claims) if claims is not None else rows()
     ours = [c for c in found if c.paper == dpar.PAPER]

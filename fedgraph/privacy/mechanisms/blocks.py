@@ -44,7 +44,7 @@ class PerBlock(NoiseMechanism):
         if value.ndim != 2 or value.shape[0] != sum(self.sizes):
             raise PrivacyError(f"PerBlock covers {sum(self.sizes)} rows, found a value of shape {value.shape}")
         return np.concatenate(
-            [part.apply(rows, rng) for part, rows in zip(self.parts, split_blocks(value, self.sizes), strict=True)]
+            [part.apply(rows, rng) for part, rows in zip(self.parts, split_noise_blocks(value, self.sizes), strict=True)]
         )
 
     @property
@@ -54,7 +54,7 @@ class PerBlock(NoiseMechanism):
         return f"{different[0]}{more}; each of {len(self.parts)} graphs on its own"
 
 
-def split_blocks(value: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+def split_noise_blocks(value: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
     """The blocks of ``value``, in order (views)."""
     return np.split(value, np.cumsum(sizes)[:-1])
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.mechanisms.blocks import PerBlock, split_blocks
+from fedgraph.privacy.mechanisms.blocks import PerBlock, split_noise_blocks
 from fedgraph.privacy.mechanisms.noise import (
     Disclose,
     GaussianNoise,
@@ -72,7 +72,7 @@ def block_likelihood_ratios(
     if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
         return [likelihood_ratio(mechanism, released, one, zero)]
     parts = mechanism.parts if isinstance(mechanism, PerBlock) else (mechanism,) * len(sizes)
-    blocks = zip(*(split_blocks(m, sizes) for m in (released, one, zero)), strict=True)
+    blocks = zip(*(split_noise_blocks(m, sizes) for m in (released, one, zero)), strict=True)
     return [likelihood_ratio(part, *three) for part, three in zip(parts, blocks, strict=True)]
 
 

@@ -43,7 +43,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import ChoicesField, CountField, PositiveField, require_finite, require_interval
+from fedgraph.privacy.fields import ChoicesField, CountField, PositiveField, require_event_interval, require_finite
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism, chance_of_bit
 
 _Integers = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ class SampledBits(NoiseMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_interval("SampledBits", self.low, self.high)
+        require_event_interval("SampledBits", self.low, self.high)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < 1:

@@ -26,7 +26,14 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import CheckedFields, ChoicesField, CountField, PositiveField, require_finite, require_interval
+from fedgraph.privacy.fields import (
+    CheckedFields,
+    ChoicesField,
+    CountField,
+    PositiveField,
+    require_event_interval,
+    require_finite,
+)
 from fedgraph.privacy.mechanisms.normals import standard_normals
 
 _LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
@@ -247,7 +254,7 @@ class MultiBitEncoder(NoiseMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_interval("MultiBitEncoder", self.low, self.high)
+        require_event_interval("MultiBitEncoder", self.low, self.high)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < 1:

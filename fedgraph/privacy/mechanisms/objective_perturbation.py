@@ -43,7 +43,7 @@ from fedgraph.privacy.sensitivity import SensitivityBound
 OBJECTIVE_OUTPUT_SHARE = 1e-3  # of ε and of δ, for the distance to the exact minimiser
 
 
-class ObjectiveProblem(Protocol):
+class PerturbedObjectiveProblem(Protocol):
     """A strongly convex objective over Θ [d, c], given the rows [n₁, d] and the linear term's noise [d, c]."""
 
     def minimise(self, rows: ArrayField, noise: ArrayField) -> ArrayField: ...
@@ -112,7 +112,7 @@ class ObjectivePerturbation(NoiseMechanism):
     rate: float
     gradient_norm: PositiveField
     output_std: float
-    problem: ObjectiveProblem
+    problem: PerturbedObjectiveProblem
     weight: PositiveField = 1.0
     noise_std: float = 0.0
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from matplotlib.axes import Axes
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import ClaimFacts
+from fedgraph.cells.task_facts import ClaimCellFacts
 from fedgraph.report import plots
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
@@ -34,17 +34,17 @@ def _verdict(entries: Sequence[CellEntry]) -> str:
 
 def _table(paper: str, entries: list[CellEntry]) -> SectionTable:
     """Inputs that all rows share stand once, below the table."""
-    every = [e.facts_as(ClaimFacts).inputs for e in entries]
+    every = [e.facts_as(ClaimCellFacts).inputs for e in entries]
     shared = {k: v for k, v in every[0].items() if all(i.get(k) == v for i in every)}
     columns: dict[str, Callable[[CellEntry], str]] = {
-        "mechanism": lambda e: e.facts_as(ClaimFacts).mechanism,
+        "mechanism": lambda e: e.facts_as(ClaimCellFacts).mechanism,
         "ε claimed": lambda e: phrase_number(e.epsilon),
-        "δ": lambda e: f"{e.facts_as(ClaimFacts).delta:.3g}",
+        "δ": lambda e: f"{e.facts_as(ClaimCellFacts).delta:.3g}",
         "ε published": lambda e: phrase_number(e.epsilon_published, 2),
         "ε provable": lambda e: phrase_upper_bound(e.epsilon_provable, 2),
         "ε at least": lambda e: phrase_number(_bound(e), 2),
         "why": lambda e: e.theorem,
-        "noise and inputs": lambda e: _listed({k: v for k, v in e.facts_as(ClaimFacts).inputs.items() if k not in shared}),
+        "noise and inputs": lambda e: _listed({k: v for k, v in e.facts_as(ClaimCellFacts).inputs.items() if k not in shared}),
     }
     note = f"For all rows: {_listed(shared)}. " if shared else ""
     return tabulate_section(paper, entries, columns, note + "—: no such number; ∞: nothing is guaranteed.")

@@ -5,7 +5,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from fedgraph.cells.task_facts import GraphClassificationFacts
+from fedgraph.cells.task_facts import GraphClassificationCellFacts
 from fedgraph.privacy.accounting import best_accuracy
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
@@ -25,7 +25,7 @@ _LOOKED_AT = read_phrases()["looked_at"]
 def build(records: SectionRecords, notice: str | None) -> Section:
     """Accuracies, privacy, published numbers, bounds; and the plain words for them."""
     rows = group_report_rows(records.entries)
-    facts = records.entries[0].facts_as(GraphClassificationFacts)
+    facts = records.entries[0].facts_as(GraphClassificationCellFacts)
     folds = phrase_average(len({e.seed for e in records.entries}), "fold")
     own = "kept by each client of its own, " if records.settings.get("held_out") == "clients" else ""
     sentences = [
@@ -35,7 +35,9 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         *_explained(rows),
         *(_printed_spreads(rows) if _judge(rows) == _SVM else []),
         *_unsolved(rows),
-        *base.describe_section_solver([e.facts_as(GraphClassificationFacts).solver for e in records.entries], records.settings),
+        *base.describe_section_solver(
+            [e.facts_as(GraphClassificationCellFacts).solver for e in records.entries], records.settings
+        ),
         *attack_bounds.explain_attack_bounds(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == _SVM else []  # published are accuracies of support vector machines
@@ -43,8 +45,8 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 
 
-def _facts(row: ReportRow) -> GraphClassificationFacts:
-    return row.head.facts_as(GraphClassificationFacts)
+def _facts(row: ReportRow) -> GraphClassificationCellFacts:
+    return row.head.facts_as(GraphClassificationCellFacts)
 
 
 def _explained(rows: Sequence[ReportRow]) -> list[str]:
@@ -81,7 +83,7 @@ def _printed_spreads(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def _unsolved(rows: Sequence[ReportRow]) -> list[str]:
-    counts = [asked for r in rows for e in r.entries if (asked := e.facts_as(GraphClassificationFacts).solver.asked)]
+    counts = [asked for r in rows for e in r.entries if (asked := e.facts_as(GraphClassificationCellFacts).solver.asked)]
     if not counts:
         return []
     solved, pairs = sum(c[0] for c in counts), sum(c[1] for c in counts)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import GraphClusteringFacts
+from fedgraph.cells.task_facts import GraphClusteringCellFacts
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
@@ -26,12 +26,12 @@ _HOW = {"gw": "GW", "fgw": "FGW", "mean": "distance of mean rows", "histogram": 
 def build(records: SectionRecords, notice: str | None) -> Section:
     """Scores, losses per path, and what the geometry looks like."""
     rows = group_report_rows(records.entries)
-    facts = records.entries[0].facts_as(GraphClusteringFacts)
+    facts = records.entries[0].facts_as(GraphClusteringCellFacts)
     seeds = phrase_count(len({e.seed for e in records.entries}), "seed")
     sentences = (
         fill_phrase("graph_clustering", "clients", facts=facts, seeds=seeds),
         fill_phrase("graph_clustering", "sizes"),
-        *base.describe_section_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries], records.settings),
+        *base.describe_section_solver([e.facts_as(GraphClusteringCellFacts).solver for e in records.entries], records.settings),
         *attack_bounds.explain_attack_bounds(rows, records.among),
     )
     return Section(sentences, (_table(rows), *_beside(records, rows)), _figures(records, rows, notice))
@@ -66,7 +66,7 @@ def _beside(records: SectionRecords, rows: Sequence[ReportRow]) -> list[SectionT
     if not isinstance(asked, Mapping) or asked.get("partition") != "ego":
         return []
     hops = f"{asked.get('hops', 1)}-hop"
-    facts = records.entries[0].facts_as(GraphClusteringFacts)
+    facts = records.entries[0].facts_as(GraphClusteringCellFacts)
     body: list[tuple[str, ...]] = []
     means = {"mean nodes": facts.mean_nodes, "mean edges": facts.mean_edges, "mean degree": facts.mean_degree}
     for (metric, ours), error in zip(means.items(), facts.standard_errors, strict=True):
@@ -96,8 +96,8 @@ def _beside(records: SectionRecords, rows: Sequence[ReportRow]) -> list[SectionT
     return [SectionTable("Beside the published numbers", header, tuple(body), note)] if body else []
 
 
-def _facts(row: ReportRow) -> GraphClusteringFacts:
-    return row.head.facts_as(GraphClusteringFacts)
+def _facts(row: ReportRow) -> GraphClusteringCellFacts:
+    return row.head.facts_as(GraphClusteringCellFacts)
 
 
 def _name(row: ReportRow) -> str:
@@ -127,7 +127,7 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
     caption = fill_phrase("graph_clustering", "figure")
     found = [*charts.draw_chart(f"{records.name}-scores", caption, panels, notice, height=3.6)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
-        by_geometry = entry.facts_as(GraphClusteringFacts).how == "gw"
+        by_geometry = entry.facts_as(GraphClusteringCellFacts).how == "gw"
         if "distances" in arrays and by_geometry and (math.isinf(entry.epsilon) or entry.epsilon == encoded[0].head.epsilon):
             tag = "" if entry.variant == "encoded" else "-" + re.sub("[^A-Za-z0-9]+", "-", entry.variant)
             how = "t-SNE" if records.settings.get("map") == "tsne" else "classical-MDS"

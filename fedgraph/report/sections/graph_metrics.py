@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.stats import spearmanr
 
-from fedgraph.cells.task_facts import GraphMetricsFacts
+from fedgraph.cells.task_facts import GraphMetricsCellFacts
 from fedgraph.report import plots
 from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
@@ -22,7 +22,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
     rows = group_report_rows(records.entries)
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
-    facts = rows[0].head.facts_as(GraphMetricsFacts)
+    facts = rows[0].head.facts_as(GraphMetricsCellFacts)
     sentences = [
         fill_phrase("graph_metrics", "collection", facts=facts, repeated=phrase_count(len(rows[0].entries), "repetition")),
         *_alike(rows, arrays),

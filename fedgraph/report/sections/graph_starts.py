@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from fedgraph.cells.task_facts import GraphStartsFacts
+from fedgraph.cells.task_facts import GraphStartsCellFacts
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_count, phrase_number, read_phrases
 from fedgraph.report.report_rows import ReportRow, group_report_rows
@@ -29,8 +29,8 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     return Section(tuple(sentences), (_table(rows),), _figures(records, rows, notice))
 
 
-def _facts(row: ReportRow) -> GraphStartsFacts:
-    return row.head.facts_as(GraphStartsFacts)
+def _facts(row: ReportRow) -> GraphStartsCellFacts:
+    return row.head.facts_as(GraphStartsCellFacts)
 
 
 def _standard_error(values: Sequence[float]) -> float:

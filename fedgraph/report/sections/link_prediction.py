@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import LinkPredictionFacts
+from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.privacy.units import Unit
 from fedgraph.report import charts, client_choices
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
 from fedgraph.report.scores import find_score_trust
 from fedgraph.report.sections.base import Section, SectionRecords, tabulate_section
-from fedgraph.report.sections.participation import build_participation_choices
+from fedgraph.report.sections.participation import section_participation_choices
 
 KINDS = ("link_prediction",)  # the tasks that this section speaks of
 _PROTECTED = {Unit.EDGE: "tie", Unit.NODE: "node with all its ties", Unit.ENTITY: "owner with all its records"}
@@ -23,7 +23,7 @@ _TITLES = {"auc": "AUC", "hits_at_20": "Hits@20", "hits_at_50": "Hits@50", "hits
 def build(records: SectionRecords, notice: str | None) -> Section:
     """What was asked, one table, AUC against ε; and where owners are compared, what each of them gains by joining."""
     rows = group_report_rows([e for e in records.entries if e.metrics])
-    facts = records.entries[0].facts_as(LinkPredictionFacts)
+    facts = records.entries[0].facts_as(LinkPredictionCellFacts)
     columns: dict[str, Callable[[ReportRow], str]] = {
         "method": _name,
         "trust": lambda r: r.head.world.trust.title,
@@ -55,7 +55,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     found = replace(client_choices.read_client_choices(own), unit=unit.value)
     beside = [client_choices.read_client_choices(own, metric) for metric in client_choices.OTHER_CHOICE_METRICS]
     told = fill_phrase("link_prediction", "owners", unit=_PROTECTED[unit])
-    more = build_participation_choices(own, found, (told,), (), [one for one in beside if one.values], notice)
+    more = section_participation_choices(own, found, (told,), (), [one for one in beside if one.values], notice)
     return replace(more, sentences=(sentence, told), tables=(table, *more.tables), figures=(*figures, *more.figures))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.audit import one_run, operating_points
-from fedgraph.cells.task_facts import NamedAttackFacts, NodeRiskFacts
+from fedgraph.cells.task_facts import NamedAttackCellFacts, NodeRiskCellFacts
 from fedgraph.report import plots
 from fedgraph.report.attack_bounds import ATTACK_BOUND_CONFIDENCE, locate_attack_bound, num_attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
@@ -25,10 +25,10 @@ class _AttackedRow:
     """One attack on one row. every: the verdict of each seed, as stored; at least one."""
 
     row: ReportRow
-    every: tuple[NamedAttackFacts, ...]
+    every: tuple[NamedAttackCellFacts, ...]
 
     @property
-    def one(self) -> NamedAttackFacts:
+    def one(self) -> NamedAttackCellFacts:
         """Of the first seed: what describes the attack holds for all."""
         return self.every[0]
 
@@ -72,7 +72,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
 
 
 def _of(row: ReportRow) -> list[_AttackedRow]:
-    found: dict[str, list[NamedAttackFacts]] = {}
+    found: dict[str, list[NamedAttackCellFacts]] = {}
     for entry in row.entries:
         for one in entry.facts.named.found if entry.facts.named else ():
             found.setdefault(one.attack, []).append(one)
@@ -144,7 +144,7 @@ def _mean(values: Sequence[float | None]) -> str:
 
 def _descriptions(told: Sequence[_AttackedRow]) -> SectionTable:
     """Once for each attack: who can do it, what is told from what, what the attacker must know, who described it."""
-    columns: dict[str, Callable[[NamedAttackFacts], str]] = {
+    columns: dict[str, Callable[[NamedAttackCellFacts], str]] = {
         "attack": lambda one: one.attack,
         "viewer": lambda one: one.viewer if one.answers == "viewer" else "others, who see answers",
         "told": lambda one: one.what,
@@ -164,7 +164,7 @@ def _advantage(records: SectionRecords, told: Sequence[_AttackedRow], notice: st
 
     def paint(axes: list[Axes]) -> None:
         grid = np.geomspace(min([0.05, *finite]), most, 200)
-        limits = [operating_points.most_advantage(e, delta) for e in grid]
+        limits = [operating_points.most_audited_advantage(e, delta) for e in grid]
         axes[0].plot(grid, limits, color="#4c566a", lw=1.4, label="most that ε allows")
         for place, name in enumerate(names):
             own = [t for t in shown if t.one.attack == name]
@@ -187,8 +187,8 @@ def _advantage(records: SectionRecords, told: Sequence[_AttackedRow], notice: st
     return plots.draw_plot(f"{records.name}-advantage", fill_phrase(_PART, "advantage"), 1, paint, notice, 4.6)
 
 
-def _risk_table(risks: Sequence[tuple[ReportRow, NodeRiskFacts]]) -> SectionTable:
-    columns: dict[str, Callable[[tuple[ReportRow, NodeRiskFacts]], str]] = {
+def _risk_table(risks: Sequence[tuple[ReportRow, NodeRiskCellFacts]]) -> SectionTable:
+    columns: dict[str, Callable[[tuple[ReportRow, NodeRiskCellFacts]], str]] = {
         "row": lambda one: _name(one[0]),
         "trust": lambda one: one[0].head.world.words,
         "ε provable": lambda one: phrase_upper_bound(one[0].provable, 2),
@@ -216,7 +216,7 @@ def _groups(groups: Sequence[Sequence[float]]) -> str:
 
 
 def _risk_figure(
-    records: SectionRecords, risks: Sequence[tuple[ReportRow, NodeRiskFacts]], notice: str | None
+    records: SectionRecords, risks: Sequence[tuple[ReportRow, NodeRiskCellFacts]], notice: str | None
 ) -> plots.PlotFigure:
     shown = risks[:8]
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import NodeClassificationFacts
+from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
@@ -28,7 +28,7 @@ _ASKED = read_phrases()["asked_nodes"]
 def build(records: SectionRecords, notice: str | None) -> Section:
     """Table of accuracies, and one panel per learner."""
     rows = group_report_rows(records.entries)
-    every = [e.facts_as(NodeClassificationFacts) for e in records.entries]
+    every = [e.facts_as(NodeClassificationCellFacts) for e in records.entries]
     facts = next((f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not WorldKind.WHOLE), every[0])
     seeds = len({e.seed for e in records.entries})
     protocol, known = facts.protocol, facts.public
@@ -205,7 +205,7 @@ def _curves(name: str, entries: Sequence[CellEntry], notice: str | None) -> tupl
     return charts.draw_chart(f"{name}-curves", fill_phrase(_PART, "curves"), panels, notice, shared=True)
 
 
-def _describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
+def _describe_traffic(facts: Sequence[NodeClassificationCellFacts]) -> list[str]:
     """What travelled between clients and server, who answered, and how long that takes. Nothing for cells without messages."""
     sent = [(f.sent, f.rounds) for f in facts if f.sent is not None and f.sent.up]
     if not sent:

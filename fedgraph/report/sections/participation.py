@@ -38,10 +38,10 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     ranked = []
     if found.metric == client_choices.CHOICE_RECALL:
         ranked = [_everybody(client_choices.read_client_choices(records, client_choices.CHOICE_PRECISION))]
-    return build_participation_choices(records, found, tuple(sentences), ranked, (), notice)
+    return section_participation_choices(records, found, tuple(sentences), ranked, (), notice)
 
 
-def build_participation_choices(
+def section_participation_choices(
     records: SectionRecords,
     found: ClientChoices,
     sentences: tuple[str, ...],
@@ -59,7 +59,7 @@ def build_participation_choices(
 def _first(found: ClientChoices, label: str) -> tuple[str, ...]:
     told = []
     for epsilon in (e for e in found.epsilons if math.isfinite(e)):
-        gains = {c: g for c in found.clients if (g := owner_letters.measure_owner_gain(found, c, epsilon)) is not None}
+        gains = {c: g for c in found.clients if (g := owner_letters.owner_letter_gain(found, c, epsilon)) is not None}
         better = sorted((c for c, g in gains.items() if g > 0), key=lambda c: -gains[c])
         worse = sorted((c for c, g in gains.items() if g < 0), key=lambda c: gains[c])
         if not gains:

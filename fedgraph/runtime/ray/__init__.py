@@ -25,7 +25,7 @@ from ray.util.placement_group import remove_placement_group
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
 from fedgraph.runtime.base import Runtime, RuntimeDealing, RuntimeDone, RuntimeFunction, RuntimeKind, RuntimeTask
-from fedgraph.runtime.counts import CountPath, RuntimeCount
+from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath
 from fedgraph.runtime.ray import cluster, places
 from fedgraph.runtime.ray.actors import ActorAbout, Client
 from fedgraph.runtime.ray.curator import Curator, CuratorConductor, make_curator_call
@@ -136,18 +136,20 @@ class RayRuntime(CuratorConductor, Runtime):
             lanes.fill()  # first, so that nobody waits while the caller looks at the values
             yield from done
 
-    def spent(self, path: CountPath, epsilon: float) -> None:
+    def spent(self, path: RuntimeCountPath, epsilon: float) -> None:
         self._meters.set_epsilon(path, epsilon)
 
-    def counted(self) -> dict[CountPath, RuntimeCount]:
+    def counted(self) -> dict[RuntimeCountPath, RuntimeCount]:
         return self._counts()[0]
 
-    def _counts(self) -> tuple[dict[CountPath, RuntimeCount], dict[str, RuntimeCount]]:
+    def _counts(self) -> tuple[dict[RuntimeCountPath, RuntimeCount], dict[str, RuntimeCount]]:
         """Of every training and of every task, as the server that lives now has led them."""
         for server in self._seats["server"].known() if self._seats["server"].living() else ():
             asked: ray.ObjectRef = server.counts.remote()
             try:
-                found: tuple[dict[CountPath, RuntimeCount], dict[str, RuntimeCount]] = ray.get(asked, timeout=_SECONDS_TO_COUNT)
+                found: tuple[dict[RuntimeCountPath, RuntimeCount], dict[str, RuntimeCount]] = ray.get(
+                    asked, timeout=_SECONDS_TO_COUNT
+                )
                 return found
             except RayError:  # it has just died
                 continue

@@ -21,7 +21,7 @@ from fedgraph.runtime.base import (
     require_same_shared_value,
     split_into_runtime_blocks,
 )
-from fedgraph.runtime.counts import CountPath
+from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.ray.actors import Actor, ActorStart, SharedWithActors
 from fedgraph.runtime.ray.places import Places
 from fedgraph.runtime.ray.seats import AskedOfSeat, Seat, Seats
@@ -111,7 +111,11 @@ class CuratorConductor(RuntimeParties):
         """Before the server is asked for what these kinds of actors do; the driver has seen to it."""
 
     def federate(
-        self, function: RuntimeFunction, *args: object, path: CountPath, on_round: OnRuntimeRound = lambda done, total: None
+        self,
+        function: RuntimeFunction,
+        *args: object,
+        path: RuntimeCountPath,
+        on_round: OnRuntimeRound = lambda done, total: None,
     ) -> Any:
         self._prepare("server", "client")
         return self._answer(self._asked(lambda server: server.train, function, path, *args))

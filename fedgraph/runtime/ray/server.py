@@ -18,7 +18,7 @@ from ray.actor import ActorHandle
 from ray.util.metrics import Counter, Gauge
 
 from fedgraph.runtime.base import RuntimeClients, RuntimeFunction, RuntimeValue, split_into_runtime_blocks
-from fedgraph.runtime.counts import CountPath, CountTally, RuntimeCount
+from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath, RuntimeCountTally
 from fedgraph.runtime.ray.actors import Actor, ActorStart, SharedWithActors
 from fedgraph.runtime.ray.doors import TimedDoorAnswer
 from fedgraph.runtime.ray.places import Places
@@ -42,18 +42,18 @@ class ServerMeters:
         self._counters = {name: Counter(f"fedgraph_{name}", said, _TAGS) for name, said in _COUNTED.items()}
         self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell, where it has one", _TAGS)
 
-    def add(self, path: CountPath, count: RuntimeCount) -> None:
+    def add(self, path: RuntimeCountPath, count: RuntimeCount) -> None:
         """One more part of what the training ``path`` cost, as the server knows it."""
         for name, counter in self._counters.items():
             if (value := vars(count)[name]) > 0:
                 counter.inc(value, _tags(path))
 
-    def set_epsilon(self, path: CountPath, epsilon: float) -> None:
+    def set_epsilon(self, path: RuntimeCountPath, epsilon: float) -> None:
         """The cell ``path`` is finished, as the driver knows it."""
         self._epsilon.set(epsilon, _tags(path))
 
 
-def _tags(path: CountPath) -> dict[str, str]:
+def _tags(path: RuntimeCountPath) -> dict[str, str]:
     """Ray takes ASCII alone; labels may be anything."""
     return {
         k: v.encode("ascii", "backslashreplace").decode() for k, v in zip(_TAGS, (path[0], "/".join(path[1:])), strict=True)
@@ -83,7 +83,7 @@ class Server(Actor):
         self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(places.num):
             self._idle.put(slot)
-        self._tally, self._meters = CountTally(), ServerMeters()
+        self._tally, self._meters = RuntimeCountTally(), ServerMeters()
         self._computes = threading.Lock()
 
     @ray.method(concurrency_group="life")
@@ -95,7 +95,7 @@ class Server(Actor):
             ray.wait(heard, num_returns=len(heard), timeout=_SECONDS_TO_HEAR)
 
     @ray.method(concurrency_group="trainings")
-    def train(self, function: RuntimeFunction, path: CountPath, *args: object) -> Any:
+    def train(self, function: RuntimeFunction, path: RuntimeCountPath, *args: object) -> Any:
         """``function(clients, *args)``: all rounds of one training (``federation.rounds._advance_rounds``)."""
         leads = _Leads(self._clients, self._tally, path, self._computes, self._meters)
         with self._tally.training(path), leads.computing():
@@ -131,7 +131,7 @@ class Server(Actor):
         self._held.pop(key, None)
 
     @ray.method(concurrency_group="life")
-    def counts(self) -> tuple[dict[CountPath, RuntimeCount], dict[str, RuntimeCount]]:
+    def counts(self) -> tuple[dict[RuntimeCountPath, RuntimeCount], dict[str, RuntimeCount]]:
         """What every training cost, and every task."""
         return self._tally.counts(), self._tally.tasks()
 
@@ -139,7 +139,9 @@ class Server(Actor):
 class _Leads(RuntimeClients):
     """One training at the server. It computes only while it has ``lock``, and gives it away while it waits for clients."""
 
-    def __init__(self, seats: Seats, tally: CountTally, path: CountPath, lock: threading.Lock, meters: ServerMeters) -> None:
+    def __init__(
+        self, seats: Seats, tally: RuntimeCountTally, path: RuntimeCountPath, lock: threading.Lock, meters: ServerMeters
+    ) -> None:
         self._seats = seats
         self._tally = tally
         self._path = path

@@ -13,11 +13,11 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.cells.cell import Cell, CellContext, CellOutcome
-from fedgraph.cells.task_facts import SettingChoiceFacts, TaskFacts
+from fedgraph.cells.task_facts import SettingChoiceCellFacts, TaskFacts
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.federation.messages import Masks
+from fedgraph.federation.messages import SecureMasks
 from fedgraph.federation.round_attendance import Attendance
 from fedgraph.methods.base import Budget, Plan, PublicFacts, column_ranks, method_kinds
 from fedgraph.partition import base
@@ -34,7 +34,7 @@ from fedgraph.worlds.world import world_of_trust
 _Facts = TypeVar("_Facts", bound=TaskFacts)
 
 
-def look_up_training_promises(made: Plan, partition: Partition) -> Guarantee:
+def look_up_task_promises(made: Plan, partition: Partition) -> Guarantee:
     """The plan's guarantee with every promise beside what the data are.
 
     Degrees are those of each client's graph as it is given, before any cut.
@@ -84,11 +84,11 @@ class _Settled:
 
 def settle_cell_training(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
     """The price of what was released, every promise looked up in ``partition``."""
-    guarantee = look_up_training_promises(made, partition)
+    guarantee = look_up_task_promises(made, partition)
     return _Settled(made, outcome, guarantee, settle(guarantee, outcome.releases))
 
 
-def price_without_training(
+def price_task_untrained(
     cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: TaskFacts, *, from_sizes: bool
 ) -> CellOutcome:
     """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
@@ -106,7 +106,7 @@ class TrainedCell(_Settled):
     """
 
     world: DealtWorld
-    choice: SettingChoiceFacts | None = None
+    choice: SettingChoiceCellFacts | None = None
 
     def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
         """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
@@ -123,12 +123,12 @@ class TrainedCell(_Settled):
         return protocols.protocol_question(self.world.setting, self.plan, lambda: self.settled.epsilon)
 
 
-def training_partition_key(partition: SettingsSpec) -> Hashable:
+def task_partition_key(partition: SettingsSpec) -> Hashable:
     """Names the rule by which nodes are dealt: equal settings of a partition have equal keys."""
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal_training_clients(held: Graph, partition: SettingsSpec, cell: Cell, context: CellContext) -> Partition:
+def deal_task_clients(held: Graph, partition: SettingsSpec, cell: Cell, context: CellContext) -> Partition:
     """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
     offers, settings = base.chosen_partition(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, cell.seed))
@@ -137,7 +137,7 @@ def deal_training_clients(held: Graph, partition: SettingsSpec, cell: Cell, cont
     return found
 
 
-def require_training_answers(
+def require_task_answers(
     setting: protocols.ProtocolSetting, method: method_kinds.ClassifierMethod, cell: Cell, protocol: str
 ) -> None:
     """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
@@ -189,7 +189,7 @@ def train_cell(
     who: Sequence[str | int] = (),
     *,
     attendance: Attendance | None = None,
-    masks: Masks | None = None,
+    masks: SecureMasks | None = None,
     keep: frozenset[int] = frozenset(),
 ) -> TrainedCell:
     """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.

@@ -13,7 +13,7 @@ _FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0
 _NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
 
 
-def measurable_probabilities(scores: np.ndarray) -> np.ndarray:
+def task_probabilities(scores: np.ndarray) -> np.ndarray:
     """float64 [n, c], rows that sum to 1: ``scores`` themselves where they already are that, otherwise their softmax.
 
     A score that is not a number counts as the lowest of its row.
@@ -57,7 +57,7 @@ def _calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
     return float(sum(gaps) / truth.size)
 
 
-def warn_few_measured(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
+def warn_task_measured_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
     """A sentence where a test set is too small for its accuracy to mean anything: two standard errors of a half.
     truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` where each is a whole one."""
     number = int((truth >= 0).sum())
@@ -77,7 +77,7 @@ def measure_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     scores, truth = scores[known], truth[known]
     if not np.isfinite(scores).all():
         raise RuntimeFailure("learning diverged: scores of test nodes are NaN or infinite; try a smaller learning_rate")
-    chances = measurable_probabilities(scores)
+    chances = task_probabilities(scores)
     found = measure_named_classes(scores.argmax(axis=1), truth)
     ranked = [c for c in np.unique(truth) if (truth != c).any()]
     if ranked:
@@ -110,7 +110,7 @@ def measure_alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive
     the class.
     """
     known = truth >= 0
-    chances, right = measurable_probabilities(scores[known])[:, positive], truth[known] == positive
+    chances, right = task_probabilities(scores[known])[:, positive], truth[known] == positive
     if not right.any():
         return {}
     count = max(1, round(share * right.size))

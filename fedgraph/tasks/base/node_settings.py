@@ -14,7 +14,7 @@ from fedgraph.cells.cell import Cell
 from fedgraph.documents.settings import PerDatasetSetting, SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation.round_attendance import Participation
-from fedgraph.methods.base import Budget, CalibrationFact
+from fedgraph.methods.base import Budget, PublicCalibrationFact
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks.base import grid
 from fedgraph.tasks.base.task_offers import TaskRowSelect, check_task_row_keys
@@ -84,7 +84,7 @@ class Params(grid.Grid):
         """
         given = self.delta.get(cell.dataset, "1/n_train") if isinstance(self.delta, dict) else self.delta
         delta = 1.0 / num_train if isinstance(given, str) else given
-        reading: CalibrationFact = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
+        reading: PublicCalibrationFact = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
         return Budget(cell.epsilon, delta, reading)
 
     def setting(self, graph: Graph, seed: int, rng: np.random.Generator) -> protocols.ProtocolSetting:
@@ -97,7 +97,7 @@ class Params(grid.Grid):
         Raises:
             DataError: No test node has a label, or the split cannot be made.
         """
-        whole = protocols.keep_largest_component(graph) if self.component == "largest" else graph
+        whole = protocols.keep_world_component(graph) if self.component == "largest" else graph
         sizes = protocols.ProtocolSizes(self.train_per_class, self.validation_per_class, seed)
         found = protocols.make_protocol_setting(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
         if not (found.truth >= 0).any():
@@ -116,7 +116,7 @@ class Params(grid.Grid):
         """
         held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
         if self.component == "largest":
-            held = protocols.keep_largest_component(held)
+            held = protocols.keep_world_component(held)
         labelled = int((held.labels >= 0).sum())
         nobody = np.full(held.num_nodes, -1, dtype=np.int64)
         if not labelled:

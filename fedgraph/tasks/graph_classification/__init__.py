@@ -19,14 +19,14 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import canary_graphs
-from fedgraph.cells.task_facts import GraphClassificationFacts
+from fedgraph.cells.task_facts import GraphClassificationCellFacts
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import NO_DERIVED_FACTS, Budget, Plan, PublicFactsPart, SizeFacts, method_kinds
+from fedgraph.methods.base import NO_PUBLIC_DERIVED_FACTS, Budget, Plan, PublicFactsPart, PublicSizeFacts, method_kinds
 from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.partition import base
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
@@ -58,7 +58,7 @@ def refuses(params: Params, name: str) -> str | None:
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
     collection = _collection(params, context)
-    collections.require_collection_classes(collection, params.folds)
+    collections.require_task_classes(collection, params.folds)
     smallest = min(g.num_nodes for g in collection.graphs)
     rows = (*raw.LEAKING_DISTANCES, *(b for b in params.baselines if b != raw.FUSED or _has_features(context)))
     found: list[Cell] = []
@@ -68,21 +68,21 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
             first = rows_of_model[0]
             if not graph_epsilon_in_clear(first.epsilon):
                 exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
-                found += [_cell(context, raw.CONSTANT_EMBEDDING_DISTANCES, r, smallest, seed) for r in exposing]
+                found += [_cell(context, raw.TASK_CONSTANT_DISTANCES, r, smallest, seed) for r in exposing]
             found += [_cell(context, params.methods[r.index]["method"], r, smallest, seed) for r in rows_of_model]
     return found
 
 
-def _rows(params: Params, context: CellContext) -> list[tuple[graph_settings.CodedGraphRow, ...]]:
+def _rows(params: Params, context: CellContext) -> list[tuple[graph_settings.GraphTaskRow, ...]]:
     budgets = params.epsilons_of.get(context.dataset, params.epsilons)
-    return list(graph_settings.list_coded_graph_rows(params.methods, budgets, params.encoders))
+    return list(graph_settings.list_graph_task_rows(params.methods, budgets, params.encoders))
 
 
-def _row(params: Params, cell: Cell, context: CellContext) -> graph_settings.CodedGraphRow:
+def _row(params: Params, cell: Cell, context: CellContext) -> graph_settings.GraphTaskRow:
     return next(r for r in cell.among(_rows(params, context)) if r.variant == cell.variant)
 
 
-def _cell(context: CellContext, method: str, row: graph_settings.CodedGraphRow, smallest: int, seed: int) -> Cell:
+def _cell(context: CellContext, method: str, row: graph_settings.GraphTaskRow, smallest: int, seed: int) -> Cell:
     value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
     reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
     return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, value, reading, seed, row.index)
@@ -95,7 +95,7 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
 
 def _planned(
     params: Params, cell: Cell, context: CellContext
-) -> tuple[Plan[Any, EmbedderMethodMade], collections.DealtCollection, ClassifySplit]:
+) -> tuple[Plan[Any, EmbedderMethodMade], collections.TaskCollection, ClassifySplit]:
     collection = _collection(params, context)
     row, entry = _row(params, cell, context), cell.among(params.methods)
     spec = without_task_row_keys(entry, ROW)
@@ -104,9 +104,9 @@ def _planned(
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     features, classes = collection.graphs[0].num_features, dealt.partition.subgraphs[0].graph.num_classes
     own = tuple(map(sum, dealt.sizes))
-    sizes = SizeFacts(sum(own), features, classes, clients=own, graphs=dealt.sizes)
+    sizes = PublicSizeFacts(sum(own), features, classes, clients=own, graphs=dealt.sizes)
     nothing = PublicFactsPart("nothing")
-    facts = collections.public_collection_facts(sizes, dealt.partition, None, nothing, NO_DERIVED_FACTS)
+    facts = collections.public_collection_facts(sizes, dealt.partition, None, nothing, NO_PUBLIC_DERIVED_FACTS)
     module = method_kinds.load_embedder_method(entry["method"])
     attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
     spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
@@ -126,7 +126,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         distances, asked = raw.measure_graph_distances(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
         return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
-    return (_constant if cell.method == raw.CONSTANT_EMBEDDING_DISTANCES else _released)(params, cell, context)
+    return (_constant if cell.method == raw.TASK_CONSTANT_DISTANCES else _released)(params, cell, context)
 
 
 def _constant(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
@@ -146,7 +146,7 @@ def _constant_distances(
     def spaces() -> list[MetricSpace]:
         sizes = [g.num_nodes for g in _collection(params, context).graphs]
         rng = seeds.seeded_generator(context.root, *key, "constant")
-        return raw.constant_distance_spaces(sizes, made.made.encoding, params.metric, rng)
+        return raw.task_constant_spaces(sizes, made.made.encoding, params.metric, rng)
 
     return solve_graph_pairs_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
 
@@ -166,7 +166,7 @@ def _released(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     if own.get(COMPARE, True):
         embeddings = graph_models.order_classified_graphs(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if graph_epsilon_in_clear(cell.epsilon) else "uniform"
-        spaces = raw.embedded_distance_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
+        spaces = raw.task_embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = _options(params, context, params.alpha if FUSED in own else None)
         distances, asked = solve_asked_graph_pairs(spaces, options, context, split, params.only_nearest)
         drawn = seeds.seeded_generator(context.root, *cell.path, "verify")
@@ -194,23 +194,23 @@ def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndar
     return dict(context.runtime.on_server(judge_classified_graphs, distances, labels_of, split, rng, params))
 
 
-def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationFacts) -> CellOutcome:
-    public = cell.method in (raw.SIZE, raw.CONSTANT_EMBEDDING_DISTANCES)
+def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationCellFacts) -> CellOutcome:
+    public = cell.method in (raw.SIZE, raw.TASK_CONSTANT_DISTANCES)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
-    return cell_training.price_without_training(cell, protection, params.delta, metrics, facts, from_sizes=public)
+    return cell_training.price_task_untrained(cell, protection, params.delta, metrics, facts, from_sizes=public)
 
 
 def _facts(
-    params: Params, context: CellContext, dealt: collections.DealtCollection, split: ClassifySplit
-) -> GraphClassificationFacts:
+    params: Params, context: CellContext, dealt: collections.TaskCollection, split: ClassifySplit
+) -> GraphClassificationCellFacts:
     facts = graph_models.classified_graph_facts(_collection(params, context), dealt, split)
     return facts if params.only_nearest is None else replace(facts, classifier=f"k-NN, k = {params.neighbours[0]}")
 
 
 def _dealt(
     params: Params, seed: int, context: CellContext, on_nodes: bool = False
-) -> tuple[ClassifySplit, collections.DealtCollection]:
-    def make() -> tuple[ClassifySplit, collections.DealtCollection]:
+) -> tuple[ClassifySplit, collections.TaskCollection]:
+    def make() -> tuple[ClassifySplit, collections.TaskCollection]:
         collection = _collection(params, context)
         offers, settings = base.chosen_partition(params.partition)
         if offers.deal is None:
@@ -219,11 +219,11 @@ def _dealt(
         shares = offers.deal(collection, settings, rng)
         how = (params.folds, params.validation, context.root, context.dataset, seed)
         if params.held_out == "clients":
-            split = collections.split_collection_by_clients(shares, *how)
+            split = collections.split_task_by_clients(shares, *how)
         else:
-            split = collections.split_collection_by_folds(collection.labels, *how)
-        kinds = collections.collection_node_kinds(collection)[0] if on_nodes else None
-        return split, collections.deal_collection(collection, shares, split.train, kinds)
+            split = collections.split_task_by_folds(collection.labels, *how)
+        kinds = collections.task_node_kinds(collection)[0] if on_nodes else None
+        return split, collections.deal_task_collection(collection, shares, split.train, kinds)
 
     return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
 

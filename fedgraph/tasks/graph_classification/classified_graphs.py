@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.cells.task_facts import GraphClassificationFacts
+from fedgraph.cells.task_facts import GraphClassificationCellFacts
 from fedgraph.comparison import classify
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.methods.base import Plan, State, method_kinds
@@ -21,14 +21,14 @@ from fedgraph.types import GraphCollection
 
 
 def order_classified_graphs(
-    received: list[np.ndarray | None], dealt: collections.DealtCollection, width: int
+    received: list[np.ndarray | None], dealt: collections.TaskCollection, width: int
 ) -> list[np.ndarray]:
     """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
     found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
     at = 0
     for rows, sizes in zip(received, dealt.sizes, strict=True):
         rows = np.full((sum(sizes), width), 0.5) if rows is None else rows
-        for part in blocks.split_blocks(rows, sizes):
+        for part in blocks.split_noise_blocks(rows, sizes):
             found[int(dealt.order[at])] = part
             at += 1
     return found
@@ -37,7 +37,7 @@ def order_classified_graphs(
 def measure_classified_graphs(
     made: Plan[Any, EmbedderMethodMade],
     state: State[EmbedderMethodMemory],
-    dealt: collections.DealtCollection,
+    dealt: collections.TaskCollection,
     collection: GraphCollection,
     split: ClassifySplit,
     tuned: bool,
@@ -64,7 +64,7 @@ def measure_classified_graphs(
     return found
 
 
-def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt: collections.DealtCollection) -> np.ndarray:
+def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt: collections.TaskCollection) -> np.ndarray:
     method = method_kinds.load_embedder_method(made.method)
     clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
     named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]
@@ -74,23 +74,23 @@ def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt:
 
 
 def classified_graph_facts(
-    collection: GraphCollection, dealt: collections.DealtCollection, split: ClassifySplit
-) -> GraphClassificationFacts:
+    collection: GraphCollection, dealt: collections.TaskCollection, split: ClassifySplit
+) -> GraphClassificationCellFacts:
     """What the tables show beside every row: the clients, the graphs, and the sizes of the split."""
     sizes = np.array([g.num_nodes for g in collection.graphs])
     parts, dealt_to = (int(split.train.size), int(split.validation.size), int(split.test.size)), dealt.partition
-    facts = GraphClassificationFacts(clients=dealt_to.num_clients, partition=dealt_to.description, cut_edges=0, folds=parts)
+    facts = GraphClassificationCellFacts(clients=dealt_to.num_clients, partition=dealt_to.description, cut_edges=0, folds=parts)
     facts = replace(facts, graphs=int(sizes.size), tested=parts[2], mean_nodes=float(sizes.mean()), smallest=int(sizes.min()))
     least, most = np.unique(collection.labels, return_counts=True)[1].min(), np.bincount(collection.labels).max()
     return replace(facts, least_class=int(least), majority=float(most / sizes.size))
 
 
 def bound_classified_graphs(
-    facts: GraphClassificationFacts,
+    facts: GraphClassificationCellFacts,
     made: Plan[Any, EmbedderMethodMade],
-    dealt: collections.DealtCollection,
+    dealt: collections.TaskCollection,
     collection: GraphCollection,
-) -> GraphClassificationFacts:
+) -> GraphClassificationCellFacts:
     """The facts with the ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
     if collection.num_classes != 2 or not made.made.graph_epsilons:
         return facts

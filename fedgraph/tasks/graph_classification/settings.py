@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from fedgraph.attacks.base import canary_graphs
-from fedgraph.comparison.classify import ClassifyKernelHandling
+from fedgraph.comparison.classify import IndefiniteKernelHandling
 from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
 from fedgraph.documents.settings import PerDatasetSetting, SettingNotes, SettingsSpec
 from fedgraph.tasks.base.graphs.graph_settings import (
@@ -60,7 +60,7 @@ class Params(GraphSolverSettings):
     tuned_on_test: bool = Field(
         False, description="also accuracies with C, γ and the round picked on the test graphs: no result, what that would print"
     )
-    handling: ClassifyKernelHandling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
+    handling: IndefiniteKernelHandling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
     max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
     max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], PerDatasetSetting] = Field(
         {}, description="max_graphs on single data sets, by name"

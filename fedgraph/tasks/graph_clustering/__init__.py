@@ -19,16 +19,16 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import canary_graphs
-from fedgraph.cells.task_facts import GraphClusteringFacts
+from fedgraph.cells.task_facts import GraphClusteringCellFacts
 from fedgraph.comparison import cluster
 from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.federation import rounds
-from fedgraph.methods.base import NO_DERIVED_FACTS, Budget, Plan, PublicFactsPart, SizeFacts, method_kinds
+from fedgraph.methods.base import NO_PUBLIC_DERIVED_FACTS, Budget, Plan, PublicFactsPart, PublicSizeFacts, method_kinds
 from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, NestedTaskPlugin, TaskOffers, cell_training, nest_task_methods
 from fedgraph.tasks.base.graphs import graph_collections, graph_distances
-from fedgraph.tasks.base.graphs.graph_distances import CONSTANT_EMBEDDING_DISTANCES, DEGREES, SIZE
+from fedgraph.tasks.base.graphs.graph_distances import DEGREES, SIZE, TASK_CONSTANT_DISTANCES
 from fedgraph.tasks.base.graphs.graph_settings import graph_epsilon_in_clear
 from fedgraph.tasks.base.task_offers import without_task_row_keys
 from fedgraph.tasks.graph_clustering import compared_clients, held_graphs
@@ -59,7 +59,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (SIZE, DEGREES):
             found.append(Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed))
-        found += [_cell(params, context, CONSTANT_EMBEDDING_DISTANCES, r, seed) for r in encoded[:1]]
+        found += [_cell(params, context, TASK_CONSTANT_DISTANCES, r, seed) for r in encoded[:1]]
         found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
     return found
 
@@ -87,9 +87,9 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
     partition = held_graphs.deal_held_graphs(params, cell.seed, context)
     own = tuple(s.graph.num_nodes for s in partition.subgraphs)
     graphs, holdings = (tuple((n,) for n in own), None) if together else ((), partition.holdings(graph.num_nodes))
-    sizes = SizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, clients=own, graphs=graphs)
-    public = PublicFactsPart("test-graph", held_graphs.draw_unheld_public_graph(params, cell.seed, context))
-    derived = replace(NO_DERIVED_FACTS, component_from_edges=graph.nodes_from_edges)
+    sizes = PublicSizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, clients=own, graphs=graphs)
+    public = PublicFactsPart("test-graph", held_graphs.draw_task_public_graph(params, cell.seed, context))
+    derived = replace(NO_PUBLIC_DERIVED_FACTS, component_from_edges=graph.nodes_from_edges)
     derived = replace(derived, columns_from_rows=graph.columns_from_rows, features_from_edges=graph.features_from_edges)
     facts = graph_collections.public_collection_facts(sizes, partition, holdings, public, derived)
     entry = cell.among(params.methods)
@@ -119,9 +119,9 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     assert made is not None
     sizes = [s.graph.num_nodes for s in partition.subgraphs]
     how_many = ClientClustering(k, params.num_init, params.max_iterations, params.verify)
-    if cell.method == CONSTANT_EMBEDDING_DISTANCES:
+    if cell.method == TASK_CONSTANT_DISTANCES:
         rng = seeds.seeded_generator(context.root, *cell.path, "constant")
-        spaces = graph_distances.constant_distance_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
+        spaces = graph_distances.task_constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
         found = compared_clients.compare_client_spaces(spaces, params.options(None, sizes), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
@@ -136,7 +136,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         weights = params.weights if np.isinf(cell.epsilon) else "uniform"
         graphs = [s.graph for s in partition.subgraphs]
         fused, alpha = ("embedding", params.alpha) if row.how == "fgw" else (None, None)
-        spaces = graph_distances.embedded_distance_spaces(received, params.metric, graphs, fused, weights)
+        spaces = graph_distances.task_embedded_spaces(received, params.metric, graphs, fused, weights)
         options = params.options(alpha, sizes)
         found = compared_clients.compare_client_spaces(spaces, options, how_many, cell, context)
 
@@ -192,16 +192,16 @@ def _unreleased(
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
     metrics = _scores(params, cell, context, truth, found)
     delta = 1.0 / held_graphs.find_held_graph(params, context).num_nodes
-    return cell_training.price_without_training(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
+    return cell_training.price_task_untrained(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
-def _facts(partition: Partition, found: ComparedClients) -> GraphClusteringFacts:
+def _facts(partition: Partition, found: ComparedClients) -> GraphClusteringCellFacts:
     counts = np.array([(s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs], dtype=np.float64)
     counts = np.column_stack([counts, 2 * counts[:, 1] / np.maximum(counts[:, 0], 1.0)])
     errors = counts.std(axis=0, ddof=1) / math.sqrt(len(counts)) if len(counts) > 1 else np.zeros(3)
     nodes, edges, degree = (float(column.mean()) for column in counts.T)
     sure = (float(errors[0]), float(errors[1]), float(errors[2]))
-    facts = GraphClusteringFacts(mean_nodes=nodes, mean_edges=edges, mean_degree=degree, standard_errors=sure)
+    facts = GraphClusteringCellFacts(mean_nodes=nodes, mean_edges=edges, mean_degree=degree, standard_errors=sure)
     facts = replace(facts, clients=partition.num_clients, partition=partition.description, solver=found.facts)
     return replace(facts, cut_edges=partition.num_cut_edges)
 
@@ -210,7 +210,7 @@ def _artefacts(
     params: Params, cell: Cell, context: CellContext, found: ComparedClients, truth: np.ndarray
 ) -> dict[str, np.ndarray]:
     if params.map == "mds":
-        places = cluster.map_clusters_by_mds(found.distances)
+        places = cluster.map_distances_by_mds(found.distances)
     else:
         places = cluster.map_clusters_by_tsne(found.distances, seeds.seeded_generator(context.root, *cell.path, "map"))
     distances = found.distances.astype(np.float32)

@@ -18,9 +18,9 @@ from scipy.spatial.distance import cdist
 from fedgraph import seeds
 from fedgraph.comparison import agreement, classify, cluster, gromov
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.solver_facts import SolverBarycentres, SolverFacts, SolverMinima
+from fedgraph.comparison.solver_facts import GromovBarycentreFacts, SolverFacts, SolverMinima
 from fedgraph.tasks.base import Cell, CellContext
-from fedgraph.tasks.base.graphs.graph_distances import scale_distances_by_median
+from fedgraph.tasks.base.graphs.graph_distances import scale_task_distances
 from fedgraph.tasks.base.graphs.graph_pairs import solve_all_graph_pairs, verify_graph_pairs
 from fedgraph.tasks.base.graphs.graph_settings import KICKS, RESTARTS
 
@@ -116,18 +116,18 @@ def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions)
     if pair.size < 2:
         return {}
     plan = gromov.solve_gromov_couplings(made, pair[None, :], options)[1][0]
-    one, two = (cluster.map_clusters_by_mds(made[i].distances).astype(np.float32) for i in pair)
+    one, two = (cluster.map_distances_by_mds(made[i].distances).astype(np.float32) for i in pair)
     return {"matched": pair.astype(np.int64), "coupling": plan.astype(np.float32), "places_one": one, "places_two": two}
 
 
-def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> SolverBarycentres | None:
+def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> GromovBarycentreFacts | None:
     clusters = [np.flatnonzero(labels == label)[:_MOST_MEMBERS] for label in np.unique(labels)]
     members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
     both = [agreement.measure_barycentre_agreement(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
     if not both:
         return None
     ours, theirs = (float(np.mean([values[which] for values in both])) for which in (0, 1))
-    return SolverBarycentres(len(both), ours, theirs)
+    return GromovBarycentreFacts(len(both), ours, theirs)
 
 
 def _kmeans(
@@ -167,7 +167,7 @@ def classify_compared_clients(distances: np.ndarray, truth: np.ndarray, rng: np.
     kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= _FOLDS)
     if kept.size < 2 * _FOLDS or np.unique(truth[kept]).size < 2:
         return {}
-    scaled, labels = scale_distances_by_median(np.maximum(distances[np.ix_(kept, kept)], 0.0)), truth[kept]
+    scaled, labels = scale_task_distances(np.maximum(distances[np.ix_(kept, kept)], 0.0)), truth[kept]
     from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
 
     model = StratifiedKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))

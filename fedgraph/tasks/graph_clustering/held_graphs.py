@@ -41,7 +41,7 @@ def find_held_graph(params: Params, context: CellContext) -> Graph:
 
         def together() -> Graph:
             nothing = np.full(sum(g.num_nodes for g in held.graphs), -1, dtype=np.int64)
-            return collections.unite_collection(held.name, held.graphs, nothing, held.num_classes)
+            return collections.unite_task_collection(held.name, held.graphs, nothing, held.num_classes)
 
         return context.cached(("together", context.label, context.dataset), together)
     graph = context.data
@@ -96,7 +96,7 @@ def _without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
     return partition.with_graphs(lambda s: replace(s.graph, labels=np.where(np.isin(s.nodes, nodes), -1, s.graph.labels)))
 
 
-def draw_unheld_public_graph(params: Params, seed: int, context: CellContext) -> Graph | None:
+def draw_task_public_graph(params: Params, seed: int, context: CellContext) -> Graph | None:
     """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
     if not params.public_share:
         return None

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
-from fedgraph.cells.task_facts import LinkPredictionFacts
+from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods.base import Budget, Plan, method_kinds
@@ -116,7 +116,7 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
     made = _plan(params, cell, world)
-    return made, cell_training.look_up_training_promises(made, world.partition)
+    return made, cell_training.look_up_task_promises(made, world.partition)
 
 
 def train(
@@ -169,8 +169,8 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     return together.as_outcome(cell, {}, replace(facts, clients=len(names), results=results))
 
 
-def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> LinkPredictionFacts:
-    return replace(done.facts(LinkPredictionFacts, _GIVEN), tested=tested, negatives=params.negatives)
+def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> LinkPredictionCellFacts:
+    return replace(done.facts(LinkPredictionCellFacts, _GIVEN), tested=tested, negatives=params.negatives)
 
 
 def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
@@ -221,7 +221,7 @@ def _split(params: Params, seed: int, context: CellContext) -> tuple[protocols.P
 
 
 def _split_key(params: Params, seed: int, context: CellContext) -> Hashable:
-    dealt = cell_training.training_partition_key(params.partition) if params.owners else None
+    dealt = cell_training.task_partition_key(params.partition) if params.owners else None
     return ("links", context.dataset, params.test_share, seed, dealt)
 
 
@@ -234,7 +234,7 @@ def _setting(held: Graph) -> protocols.ProtocolSetting:
 
 def _dealt_key(params: Params, cell: Cell) -> tuple[Hashable, ...]:
     """Two cells with the same key share out the same edges."""
-    dealt = cell_training.training_partition_key(params.partition)
+    dealt = cell_training.task_partition_key(params.partition)
     return (cell.dataset, params.test_share, dealt, params.owners, params.cut_edges, cell.seed)
 
 
@@ -250,7 +250,7 @@ def _federation(params: Params, cell: Cell, context: CellContext) -> DealtFedera
         if params.owners:
             source = owned_links.deal_owned_links(_graph(context), params.partition, context)[1]
             return deal_federation(setting, setting.held.owner_names, source, params.cut_edges)
-        found = cell_training.deal_training_clients(setting.held, params.partition, cell, context)
+        found = cell_training.deal_task_clients(setting.held, params.partition, cell, context)
         if params.cut_edges != "dropped":
             found = base.partition_with_cut_edges(setting.held, found)
         return DealtFederation((), setting, found)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.cells.task_facts import ClientResultFacts, pack_answer_facts
+from fedgraph.cells.task_facts import ClientResultCellFacts, pack_cell_answers
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
@@ -79,7 +79,7 @@ def measure_owned_links(
     scores: _Scores,
     prices: Sequence[float],
     toward: str,
-) -> tuple[ClientResultFacts, ...]:
+) -> tuple[ClientResultCellFacts, ...]:
     """One of everybody, whose numbers are means over all hidden ties that were asked, and one for each owner."""
     participation = {WorldKind.ALONE: "alone", WorldKind.TOGETHER: "federated", WorldKind.WHOLE: "curator"}[world.kind]
     found = []
@@ -88,12 +88,12 @@ def measure_owned_links(
         if tested:
             told = scores(client, np.concatenate([question.hidden, question.against]))
             metrics = links.measure_link_scores(told[:tested], told[tested:])
-            right = pack_answer_facts(links.rank_link_scores(told[:tested], told[tested:]))
+            right = pack_cell_answers(links.rank_link_scores(told[:tested], told[tested:]))
         size = int(federation.partition.subgraphs[client].nodes.size)
         name, price = federation.names[client], prices[client]
-        found.append(ClientResultFacts(participation, name, size, tested, metrics, price, toward, right=right))
+        found.append(ClientResultCellFacts(participation, name, size, tested, metrics, price, toward, right=right))
     tested, asked = sum(one.tested for one in found), [one for one in found if one.tested]
     names = asked[0].metrics if asked else ()
     means = {name: sum(one.tested * one.metrics[name] for one in asked) / tested for name in names}
     nodes = sum(one.nodes for one in found)
-    return (ClientResultFacts(participation, CLIENT_RECORD_OF_ALL, nodes, tested, means, max(prices), toward), *found)
+    return (ClientResultCellFacts(participation, CLIENT_RECORD_OF_ALL, nodes, tested, means, max(prices), toward), *found)

@@ -19,7 +19,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
-from fedgraph.cells.task_facts import NodeClassificationFacts, pack_answer_facts
+from fedgraph.cells.task_facts import NodeClassificationCellFacts, pack_cell_answers
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.partition import base
@@ -81,15 +81,15 @@ def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
     world = _dealt_world(params, cell, context)
     setting = world.setting
     method, settings = _method(params, cell)
-    cell_training.require_training_answers(setting, method, cell, params.protocol)
+    cell_training.require_task_answers(setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
         missing_neighbours.refuse_missing_neighbours(setting, cell.method)
     known = world.clear_facts if grid.grid_row_never_private(cell.among(params.methods)) else world.facts
-    facts = attendance.add_attendance_rule(params.federation, known, cell, method)
+    facts = attendance.add_task_attendance(params.federation, known, cell, method)
     budget = params.budget(cell, setting.num_train)
     made = cell_training.plan_cell_training(method, settings, facts, budget, setting)
-    made = attendance.require_possible_attendance(params.federation, attendance.note_attendance_sampling(made), cell, context)
-    return attendance.mask_attendance_sums(params.federation, made, budget, method)
+    made = attendance.require_task_attendance(params.federation, attendance.note_task_sampling(made), cell, context)
+    return attendance.mask_task_attendance(params.federation, made, budget, method)
 
 
 def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.ChosenSettings | None:
@@ -112,7 +112,7 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
     made = plan(params, cell, context)
-    return made, cell_training.look_up_training_promises(made, _partition(params, cell, context))
+    return made, cell_training.look_up_task_promises(made, _partition(params, cell, context))
 
 
 def train(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
@@ -155,13 +155,13 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.attendance_facts(params.federation, who, trained, partition.num_clients, cell, context)
     metrics |= measured.metrics | told.metrics | attendance.attendance_metrics(went)
-    facts = done.facts(NodeClassificationFacts, params.protocol)
-    right = pack_answer_facts((answers.argmax(axis=1) == setting.truth)[known])
+    facts = done.facts(NodeClassificationCellFacts, params.protocol)
+    right = pack_cell_answers((answers.argmax(axis=1) == setting.truth)[known])
     facts = replace(facts, one=one, train_nodes=setting.num_train, split=params.split, tested=int(known.sum()), right=right)
     curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
     facts = replace(facts, least_class=_least_class(context), curve=curve, sent=went, choice=done.choice)
     facts = replace(facts, attack=measured.attack, named=told.facts)
-    notes = [*measures.warn_few_measured(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
+    notes = [*measures.warn_task_measured_few(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [chosen_settings.describe_chosen_settings(done.choice, settled.epsilon)] if done.choice else []
     notes += [*made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
@@ -225,7 +225,7 @@ def _unscaled(params: Params, cell: Cell, context: CellContext) -> protocols.Pro
 
 def _partition_key(params: Params, cell: Cell) -> Hashable:
     """Who holds which node: clients that are trusted differently hold the same."""
-    dealt = None if cell.world.kind is WorldKind.WHOLE else cell_training.training_partition_key(params.partition)
+    dealt = None if cell.world.kind is WorldKind.WHOLE else cell_training.task_partition_key(params.partition)
     shared = params.cut_edges if _shares_cut_edges(params, cell) else None
     nobody = method_kinds.load_method(cell.method).OFFERS.trusts_nobody
     return (cell.dataset, node_classification_split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
@@ -248,7 +248,7 @@ def _partition(params: Params, cell: Cell, context: CellContext) -> Partition:
         return context.cached(key, lambda: partition_of_one(held, "one curator"))
 
     def make() -> Partition:
-        found = cell_training.deal_training_clients(held, params.partition, cell, context)
+        found = cell_training.deal_task_clients(held, params.partition, cell, context)
         told = base.partition_with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
         return missing_neighbours.generate_missing_neighbours(told, held.features) if params.cut_edges == "generated" else told
 

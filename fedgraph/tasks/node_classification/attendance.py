@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.cells.task_facts import PartialRoundsFacts, SentBytesFacts
+from fedgraph.cells.task_facts import PartialRoundsCellFacts, SentBytesCellFacts
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.federation.messages import Masks
+from fedgraph.federation.messages import SecureMasks
 from fedgraph.federation.round_attendance import (
     ROUND_ATTENDANCE_LINKS,
     Attendance,
@@ -20,7 +20,7 @@ from fedgraph.federation.round_attendance import (
 )
 from fedgraph.federation.rounds import RoundsOutcome
 from fedgraph.federation.secure import masked_plan as secure_plan
-from fedgraph.methods.base import AttendanceFacts, Budget, Plan, PublicFacts, method_kinds
+from fedgraph.methods.base import Budget, Plan, PublicAttendanceFacts, PublicFacts, method_kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks.base import Cell, CellContext
 
@@ -36,7 +36,7 @@ _ONE_BY_ONE = (
 )
 
 
-def add_attendance_rule(settings: Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method) -> PublicFacts:
+def add_task_attendance(settings: Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method) -> PublicFacts:
     """Public facts with how many answers a round has. ``ScenarioError`` where the method needs every client."""
     hidden = settings.secure_aggregation == "masks" and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     if hidden and method.OFFERS.num_sent is None:
@@ -65,17 +65,17 @@ def add_attendance_rule(settings: Participation, facts: PublicFacts, cell: Cell,
             f"{least} answer here; ask for a larger share, or write federation.least: 2 or more"
         )
     late = settings.mode == "asynchronous"
-    return replace(facts, attendance=AttendanceFacts(repr(settings), least, late))
+    return replace(facts, attendance=PublicAttendanceFacts(repr(settings), least, late))
 
 
-def note_attendance_sampling(made: Plan) -> Plan:
+def note_task_sampling(made: Plan) -> Plan:
     """The plan with a sentence on what sampling does not buy, where not every client answers."""
     if made.facts.attendance.asynchronous:
         return replace(made, notes=(*made.notes, _ONE_BY_ONE))
     return replace(made, notes=(*made.notes, _NO_AMPLIFICATION)) if made.facts.attendance.words else made
 
 
-def mask_attendance_sums(settings: Participation, made: Plan, budget: Budget, method: method_kinds.Method) -> Plan:
+def mask_task_attendance(settings: Participation, made: Plan, budget: Budget, method: method_kinds.Method) -> Plan:
     """The plan whose sums are carried out with masks, where they are asked for; ``ScenarioError`` where they cannot be."""
     num_sent = method.OFFERS.num_sent
     if num_sent is None or attendance_masks(settings, made) is None:
@@ -91,11 +91,11 @@ def mask_attendance_sums(settings: Participation, made: Plan, budget: Budget, me
         raise ScenarioError(f"federation: {error}") from error
 
 
-def attendance_masks(settings: Participation, made: Plan) -> Masks | None:
+def attendance_masks(settings: Participation, made: Plan) -> SecureMasks | None:
     """How the sums of the plan are hidden; None where that is simulated, or where the viewer does not see sums alone."""
     if settings.secure_aggregation != "masks" or made.guarantee.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return None
-    return Masks(made.facts.colluders, made.facts.cohort, settings.drop_out)
+    return SecureMasks(made.facts.colluders, made.facts.cohort, settings.drop_out)
 
 
 def draw_task_attendance(settings: Participation, made: Plan, cell: Cell, context: CellContext) -> Attendance | None:
@@ -121,7 +121,7 @@ def draw_task_attendance(settings: Participation, made: Plan, cell: Cell, contex
     return draw_round_attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path)
 
 
-def require_possible_attendance(settings: Participation, made: Plan, cell: Cell, context: CellContext) -> Plan:
+def require_task_attendance(settings: Participation, made: Plan, cell: Cell, context: CellContext) -> Plan:
     """The plan as it is; ``ScenarioError`` where none of its rounds will have its answers, so that nothing would be trained."""
     if not made.facts.attendance.words or settings.mode == "asynchronous":
         return made
@@ -135,7 +135,7 @@ def require_possible_attendance(settings: Participation, made: Plan, cell: Cell,
     return made
 
 
-def attendance_metrics(sent: SentBytesFacts | None) -> dict[str, float]:
+def attendance_metrics(sent: SentBytesCellFacts | None) -> dict[str, float]:
     """The same numbers as rows of the results: bytes per client and round, seconds of all rounds."""
     if sent is None or not sent.up:
         return {}
@@ -148,7 +148,7 @@ def attendance_metrics(sent: SentBytesFacts | None) -> dict[str, float]:
 
 def attendance_facts(
     settings: Participation, who: Attendance | None, trained: RoundsOutcome, num_clients: int, cell: Cell, context: CellContext
-) -> SentBytesFacts | None:
+) -> SentBytesCellFacts | None:
     """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
     if num_clients == 1:
         return None
@@ -157,13 +157,13 @@ def attendance_facts(
         times = draw_round_attendance(settings, num_clients, len(trained.sizes), 1, context.root, (cell.dataset, cell.seed))
     went = round_attendance_traffic(trained.sizes, times.computed if times is not None else None)
     links = {name: link.words for name, link in ROUND_ATTENDANCE_LINKS.items()}
-    return SentBytesFacts(went.down, went.up, went.seconds, links, None if who is None else _partial(settings, who))
+    return SentBytesCellFacts(went.down, went.up, went.seconds, links, None if who is None else _partial(settings, who))
 
 
-def _partial(settings: Participation, who: Attendance) -> PartialRoundsFacts:
+def _partial(settings: Participation, who: Attendance) -> PartialRoundsCellFacts:
     written = settings.model_dump(mode="json", exclude_defaults=True)
     counted = (int(who.asked), int(who.answered.sum()), int(who.aborted))
     if who.versions is None:
-        return PartialRoundsFacts(written, *counted)
+        return PartialRoundsCellFacts(written, *counted)
     stale = (np.arange(len(who.versions))[:, None] - who.versions)[who.answered]
-    return PartialRoundsFacts(written, *counted, float(stale.mean()), int(stale.max()), int(who.answered.sum(axis=0).max()))
+    return PartialRoundsCellFacts(written, *counted, float(stale.mean()), int(stale.max()), int(who.answered.sum(axis=0).max()))

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from fedgraph import seeds
-from fedgraph.cells.task_facts import SettingChoiceFacts
+from fedgraph.cells.task_facts import SettingChoiceCellFacts
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import MethodReads, Plan, PlanSchedule, PlanSums, method_kinds
@@ -212,7 +212,7 @@ class ChosenSettings:
         outcome = replace(best.outcome, releases=lines)
         choices, judges = self.select.choices, self.judges.rows.size
         share = score.value.item() / judges
-        choice = SettingChoiceFacts(choices[which], share, judges, priced.epsilon, len(choices), self.select.among)
+        choice = SettingChoiceCellFacts(choices[which], share, judges, priced.epsilon, len(choices), self.select.among)
         plan = replace(best.plan, epsilon_published=None)
         settled = settle(guarantee, lines)
         return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, settled=settled, choice=choice)
@@ -244,7 +244,7 @@ def _require_priced(plans: list[Plan]) -> NoiseMechanism:
     return Disclose("a score that reads what is released and public")
 
 
-def describe_chosen_settings(choice: SettingChoiceFacts, epsilon: float) -> str:
+def describe_chosen_settings(choice: SettingChoiceCellFacts, epsilon: float) -> str:
     """For the report. epsilon: of all of it."""
     return (
         f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({choice.among:g} on average, "

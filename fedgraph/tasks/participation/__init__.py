@@ -206,7 +206,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
     records = found.records_of_all("alone", scores, prices, together.plan.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = seeds.seeded_generator(context.root, "personal", *cell.path)
-        records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.RECORD_TOWARD_NOBODY, rng)
+        records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.CLIENT_RECORD_TOWARD_NOBODY, rng)
     return clients.finish_client_records(cell, together, records, {}, params.protocol, method, len(federation.names))
 
 
@@ -224,7 +224,7 @@ def _holding(params: Params, cell: Cell, context: CellContext, client: int = 0) 
 def _planned(params: Params, cell: Cell, federation: DealtFederation, world: DealtWorld) -> Plan:
     spec = cell.among(params.methods)
     method = method_kinds.load_classifier_method(cell.method)
-    cell_training.require_training_answers(world.setting, method, cell, params.protocol)
+    cell_training.require_task_answers(world.setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
         missing_neighbours.refuse_missing_neighbours(world.setting, cell.method)
     if "personalised" in params.participations and params.personalised in ("weights", "both") and method.OFFERS.tuned is None:
@@ -248,7 +248,7 @@ def _planned(params: Params, cell: Cell, federation: DealtFederation, world: Dea
 def _key(params: Params, seed: int, context: CellContext) -> Hashable:
     """Two cells with the same key ask the same federation."""
     split = node_classification.node_classification_split_key(params)
-    dealt = cell_training.training_partition_key(params.partition)
+    dealt = cell_training.task_partition_key(params.partition)
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedgraph import plugins, seeds
-from fedgraph.cells.task_facts import ClientResultFacts, ParticipationFacts, pack_answer_facts
+from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts, pack_cell_answers
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import own_models
@@ -15,7 +15,7 @@ from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
 from fedgraph.privacy.settle import settle_per_client
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, measures
-from fedgraph.tasks.base.cell_training import TrainedCell, training_partition_key
+from fedgraph.tasks.base.cell_training import TrainedCell, task_partition_key
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtFederation
@@ -23,7 +23,7 @@ from fedgraph.worlds.world import WorldKind
 
 CLIENT_RECORD_OF_ALL = "all"  # the name of the record that is about everybody's nodes
 _WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
-RECORD_TOWARD_NOBODY = "nobody: the model and its answers stay with the client that made them"
+CLIENT_RECORD_TOWARD_NOBODY = "nobody: the model and its answers stay with the client that made them"
 RECORD_TOWARD_OTHERS = (
     "the server and the other clients; whoever sees the head, the weights or their answers is not kept from anything"
 )
@@ -75,7 +75,7 @@ def deal_recorded_clients(graph: Graph, partition: SettingsSpec, context: CellCo
             raise DataError(f"{graph.name}: {called}; allowed: any other name")
         return replace(graph, owner=owner, owner_names=names), found
 
-    return context.cached(("owned", context.dataset, training_partition_key(partition)), make)
+    return context.cached(("owned", context.dataset, task_partition_key(partition)), make)
 
 
 def price_recorded_clients(done: TrainedCell, federation: DealtFederation) -> list[float]:
@@ -123,7 +123,7 @@ class ClientRecords:
         found["majority_share"] = float(np.bincount(truth[known]).max() / known.sum())
         return found if self.alerts is None else found | measures.measure_alerts(scores, truth, self.alerts, self.positive)
 
-    def records(self, scores: np.ndarray, done: TrainedCell) -> list[ClientResultFacts]:
+    def records(self, scores: np.ndarray, done: TrainedCell) -> list[ClientResultCellFacts]:
         """The records of one training of many clients.
 
         Args:
@@ -143,7 +143,7 @@ class ClientRecords:
 
     def records_of_all(
         self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
-    ) -> list[ClientResultFacts]:
+    ) -> list[ClientResultCellFacts]:
         """One record of everybody, and one per client. scores: of all asked nodes. prices: ε of each client's dearest unit."""
         truth = self.federation.setting.truth
         nodes = sum(self.nodes(k) for k in range(len(self.federation.names)))
@@ -161,25 +161,25 @@ class ClientRecords:
         prices: Sequence[float],
         toward: str,
         rng: np.random.Generator,
-    ) -> list[ClientResultFacts]:
+    ) -> list[ClientResultCellFacts]:
         """Each client's own head on ``scores``, fitted to its own labelled nodes. answers: client → of the model it has."""
         federation, asked = self.federation, self.federation.setting.asked
         after = np.zeros(scores.shape)
         for client, share in enumerate(federation.partition.subgraphs):
             rows, own = federation.asked_of(client), self.scaled(client, share.graph)
             if federation.same:
-                mine = own_models.prepare_own_model_inputs(own, measures.measurable_probabilities(scores[share.nodes]))
+                mine = own_models.prepare_own_model_inputs(own, measures.task_probabilities(scores[share.nodes]))
                 after[rows] = own_models.fit_own_model_head(mine, own.labels, rng).scores(mine)
             elif rows.size:
                 mine, labels = _as_asked(own, rows.size, answers(client), rng)
                 asking = self.scaled(client, asked.induced(rows))
-                then = own_models.prepare_own_model_inputs(asking, measures.measurable_probabilities(scores[rows]))
+                then = own_models.prepare_own_model_inputs(asking, measures.task_probabilities(scores[rows]))
                 after[rows] = own_models.fit_own_model_head(mine, labels, rng).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
     def tuned(
         self, method: method_kinds.ClassifierMethod, done: TrainedCell, rng: np.random.Generator
-    ) -> list[ClientResultFacts]:
+    ) -> list[ClientResultCellFacts]:
         """The records of clients that go on from the shared weights on their own labelled nodes, in clear.
 
         Args:
@@ -213,14 +213,14 @@ class ClientRecords:
 
     def _record(
         self, participation: str, client: str, nodes: int, scores: np.ndarray, truth: np.ndarray, epsilon: float, toward: str
-    ) -> ClientResultFacts:
+    ) -> ClientResultCellFacts:
         known = truth >= 0
-        tested, right = int(known.sum()), pack_answer_facts((scores.argmax(axis=1) == truth)[known])
+        tested, right = int(known.sum()), pack_cell_answers((scores.argmax(axis=1) == truth)[known])
         measured: dict[str, float] = {}
         if tested:
             measured = (self.pooled if client == CLIENT_RECORD_OF_ALL else self.briefly)(scores, truth)
         sought = 0 if self.alerts is None else int((truth == self.positive).sum())
-        return ClientResultFacts(participation, client, nodes, tested, measured, epsilon, toward, sought, right)
+        return ClientResultCellFacts(participation, client, nodes, tested, measured, epsilon, toward, sought, right)
 
 
 def _as_asked(
@@ -232,7 +232,7 @@ def _as_asked(
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
-    blind = [measures.measurable_probabilities(answers(protocols.graph_without_labels(p))) for p in parts]
+    blind = [measures.task_probabilities(answers(protocols.graph_without_labels(p))) for p in parts]
     seen = [own_models.prepare_own_model_inputs(p, said) for p, said in zip(parts, blind, strict=True)]
     return own_models.stack_own_model_inputs(seen), np.concatenate([p.labels for p in parts])
 
@@ -240,7 +240,7 @@ def _as_asked(
 def finish_client_records(
     cell: Cell,
     done: TrainedCell,
-    records: list[ClientResultFacts],
+    records: list[ClientResultCellFacts],
     metrics: dict[str, float],
     protocol: str,
     method: method_kinds.ClassifierMethod,
@@ -259,6 +259,6 @@ def finish_client_records(
     broken, setting = done.settled.broken_words, done.world.setting
     said = method.OFFERS.says(done.plan, done.outcome.state) if method.OFFERS.says and clients is None else ()
     notes = ((f"The promise is broken: {broken}",) if broken else ()) + done.plan.notes + done.outcome.notes + said
-    facts, tested = done.facts(ParticipationFacts, protocol), int((setting.truth >= 0).sum())
+    facts, tested = done.facts(ParticipationCellFacts, protocol), int((setting.truth >= 0).sum())
     facts = replace(facts, results=tuple(records), clients=clients or facts.clients)
     return done.as_outcome(cell, metrics, replace(facts, train_nodes=setting.num_train, tested=tested), notes=notes)

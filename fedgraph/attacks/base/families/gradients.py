@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.audit.bench import BenchCase, BenchClaim
-from fedgraph.audit.families.sums import RING_OF_SUMS, hub_of_sums, noisy_sum_worlds
+from fedgraph.audit.families.sums import RING_OF_SUMS, audited_sums_hub, noisy_sum_worlds
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.layouts import Layout
@@ -20,7 +20,7 @@ from fedgraph.learning.neighbour_limits import limit_neighbour_weights
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.neighbour_sums import log_neighbour_cap
+from fedgraph.privacy.neighbour_sums import priced_log_cap
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 2.0, 1e-3
@@ -30,7 +30,7 @@ _RUNS = 10_000
 
 def cases() -> Iterator[BenchCase]:
     """The kernel under the log cap, and what it would do without a projection, or without the clip."""
-    cap = log_neighbour_cap(RING_OF_SUMS + 1)
+    cap = priced_log_cap(RING_OF_SUMS + 1)
     multiplier = calibrate_gaussian(1, EPSILON, DELTA)
     std = multiplier * neighbour_sums.neighbour_gradient_sensitivity(cap, _CLIP, _BOUND, _SCALE)
 
@@ -45,8 +45,8 @@ def cases() -> Iterator[BenchCase]:
 def _sum(there: bool) -> np.ndarray:
     labels, layout = np.zeros(RING_OF_SUMS + 1, dtype=np.int64), Layout((2, 2))
     labels[-1] = 0 if there else -1
-    factors = log_neighbour_cap(RING_OF_SUMS + 1).factors
-    weights = [limit_neighbour_weights(hub_of_sums(there), factors) for there in (True, False)]
+    factors = priced_log_cap(RING_OF_SUMS + 1).factors
+    weights = [limit_neighbour_weights(audited_sums_hub(there), factors) for there in (True, False)]
     features = [sp.csr_array(np.append(np.ones(RING_OF_SUMS), own)[:, None]) for own in (1.0, 0.0)]
     both = [neighbour_rows.make_neighbour_rows(f, w, _SCALE) for f, w in zip(features, weights, strict=True)]
     middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it

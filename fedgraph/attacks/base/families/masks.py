@@ -17,7 +17,7 @@ from fedgraph.attacks.base.families import streams
 from fedgraph.audit import lower_bound
 from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.federation import client as one_client
-from fedgraph.federation.messages import Job, Masks, cut_message_blocks
+from fedgraph.federation.messages import ClientJob, SecureMasks, cut_message_blocks
 from fedgraph.federation.round_attendance import Attendance
 from fedgraph.federation.secure import keys, masked_round, unmasking
 from fedgraph.federation.secure import masking as masked
@@ -71,7 +71,9 @@ def cases() -> Iterator[BenchCase]:
         share, _ = plan_gradient_std(multiplier, STEPS, now.facts)
         noise = DiscreteGaussianShare(1 / STEPS, _BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
         price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
-        job = replace(now.job(streams.draw_stream_root(rng), noise, price), attendance=attendance, masks=Masks(1, LEAST))
+        job = replace(
+            now.job(streams.attacked_stream_root(rng), noise, price), attendance=attendance, masks=SecureMasks(1, LEAST)
+        )
         with streams.break_streams(*breaks):
             first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(streams.ROUNDS))
             return _read(job, first, second) / STEPS
@@ -102,7 +104,7 @@ def _breaks() -> dict[str, streams.StreamBreak]:
     }
 
 
-def _held_by_the_server(job: Job, here: streams.StreamSituation, present: bool, round_: int) -> _Round:
+def _held_by_the_server(job: ClientJob, here: streams.StreamSituation, present: bool, round_: int) -> _Round:
     every, now = range(len(cut_message_blocks(_ASKED))), masked_round.find_masked_round(job, round_)
     assert now is not None
     board = masked.advertise_masking_keys(every, job, round_)
@@ -115,7 +117,7 @@ def _held_by_the_server(job: Job, here: streams.StreamSituation, present: bool, 
     return _Round(now, board, letters, answers, hidden, _signed(opened))
 
 
-def _read(job: Job, first: _Round, second: _Round) -> np.ndarray:
+def _read(job: ClientJob, first: _Round, second: _Round) -> np.ndarray:
     """float64 [runs], in steps: client 0's own message where some of its secrets open it, else the sum."""
     message, least = first.hidden[0], first.now.threshold
     candidates = [(b"", b"")]  # as if nothing hid it
@@ -141,7 +143,7 @@ def _read(job: Job, first: _Round, second: _Round) -> np.ndarray:
     return _signed(np.sum(list(first.hidden.values()), axis=0))
 
 
-def _opened_letters(job: Job, first: _Round) -> list[tuple[int, int, int]]:
+def _opened_letters(job: ClientJob, first: _Round) -> list[tuple[int, int, int]]:
     """(place, share of the mask key, share of the seed) of client 0, from its letters, with a letter key of public seed 0."""
     own = keys.private_key(seeds.seeded_generator(0, *job.stream, "letters", 0, job.fingerprint).bytes(32))
     if keys.public_key(own) != first.board[0][1]:

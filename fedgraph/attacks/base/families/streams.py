@@ -25,7 +25,7 @@ from fedgraph import seeds
 from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.federation import client as one_client
-from fedgraph.federation.messages import Job, cut_message_blocks
+from fedgraph.federation.messages import ClientJob, cut_message_blocks
 from fedgraph.methods import base
 from fedgraph.methods.base import Plan, PlanStreams, method_kinds, plan_block_path, plan_client_path, plan_gradient_std
 from fedgraph.methods.base.plan import PLAN_PUBLIC_COINS
@@ -64,11 +64,11 @@ class StreamSituation:
     def facts(self) -> base.PublicFacts:
         """What a plan may be made from."""
         sizes, nothing = (self.entries,) * self.clients, base.PublicFactsPart("nothing")
-        members = base.MembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped")
+        members = base.PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped")
         facts = base.PublicFacts(
-            base.SizeFacts(sum(sizes), 1, 2, sizes), self.viewer, members, nothing, base.NO_DERIVED_FACTS, 1
+            base.PublicSizeFacts(sum(sizes), 1, 2, sizes), self.viewer, members, nothing, base.NO_PUBLIC_DERIVED_FACTS, 1
         )
-        return replace(facts, attendance=base.AttendanceFacts(least_answers=self.least))
+        return replace(facts, attendance=base.PublicAttendanceFacts(least_answers=self.least))
 
     def partition(self, present: bool) -> Partition:
         """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
@@ -80,14 +80,16 @@ class StreamSituation:
             held.append(Subgraph(client, graph, np.arange(self.entries) + client * self.entries))
         return Partition(tuple(held), True, 0, "echo", from_edges=False, from_labels=False)
 
-    def job(self, root: int, mechanism: NoiseMechanism, event: Event, additive: bool = False, fingerprint: str = "plan") -> Job:
+    def job(
+        self, root: int, mechanism: NoiseMechanism, event: Event, additive: bool = False, fingerprint: str = "plan"
+    ) -> ClientJob:
         """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
         release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
-        guarantee = base.guarantee_from_facts(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
+        guarantee = base.guarantee_from_public_facts(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
         schedule = base.PlanSchedule(ROUNDS, (release,), min_clients=1)
         plan = Plan("echo", None, self.facts, guarantee, schedule, None, sums=base.PlanSums(additive=additive))
-        return Job(f"echo {next(_numbers)}", root, ("echo",), plan, fingerprint)
+        return ClientJob(f"echo {next(_numbers)}", root, ("echo",), plan, fingerprint)
 
 
 def _prepare(plan: Plan[None, None], subgraph: Subgraph) -> np.ndarray:
@@ -115,7 +117,7 @@ def break_streams(*breaks: StreamBreak) -> Iterator[None]:
         yield
 
 
-def draw_stream_root(rng: np.random.Generator) -> seeds.SecretSeed:
+def attacked_stream_root(rng: np.random.Generator) -> seeds.SecretSeed:
     """As ``seed: secret`` draws one, of the bench's own randomness, so that a run of the bench repeats."""
     return seeds.SecretSeed(rng.bytes(32))
 
@@ -138,7 +140,7 @@ def _messages() -> Iterator[BenchCase]:
 
     @bench_sampler
     def release(runs: int, rng: np.random.Generator, present: bool, *breaks: StreamBreak) -> np.ndarray:
-        root, here = draw_stream_root(rng), StreamSituation(2, Viewer.SERVER, runs)
+        root, here = attacked_stream_root(rng), StreamSituation(2, Viewer.SERVER, runs)
         held, gone = here.partition(present), here.partition(False)
         price = Gaussian(multiplier / math.sqrt(runs))
 
@@ -189,10 +191,10 @@ def _blocks() -> Iterator[BenchCase]:
         here = StreamSituation(clients, Viewer.SERVER_SECURE_AGGREGATION, runs)
         held, every = here.partition(present), range(len(cut_message_blocks(clients)))
         share, _ = plan_gradient_std(multiplier, 1.0, here.facts)
-        root, price = draw_stream_root(rng), Gaussian(multiplier / math.sqrt(runs))
+        root, price = attacked_stream_root(rng), Gaussian(multiplier / math.sqrt(runs))
 
         def total(of: int, round_: int, known: bool = False) -> np.ndarray:
-            job: Job = here.job(of, GaussianNoise(share), price, additive=True)
+            job: ClientJob = here.job(of, GaussianNoise(share), price, additive=True)
             subgraphs = (here.partition(False) if known else held).subgraphs
             found = one_client.run_client_blocks(every, subgraphs, job, STREAM_MODEL, round_)
             return np.sum([block.released[SUM].value for block in found], axis=0)

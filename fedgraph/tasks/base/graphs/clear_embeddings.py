@@ -69,7 +69,7 @@ class ClearEmbedder:
 
 def _train(graphs: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
     labels = np.concatenate([g.labels for g in graphs])
-    union = collections.unite_collection(graphs[0].name, graphs, labels, graphs[0].num_classes)
+    union = collections.unite_task_collection(graphs[0].name, graphs, labels, graphs[0].num_classes)
     sizes = (union.num_features, how.hidden, how.layers, union.num_classes)
     net = shared_gnn.make_shared_gnn(how.model, *sizes, "none", norm="none")
     given = shared_gnn.prepare_shared_gnn_inputs(net, union, tuple(g.num_nodes for g in graphs))
@@ -105,7 +105,7 @@ class ClearSampleSettings(Settings):
         assert data is not None
         if isinstance(data, GraphCollection):
             data = collections.prepare_collection(data, None, self.max_degree, 0)
-            kinds, classes = collections.collection_node_kinds(data)
+            kinds, classes = collections.task_node_kinds(data)
             for index in rng.permutation(len(data.graphs)):
                 if len(found) < count and self.min_nodes <= data.graphs[index].num_nodes <= self.max_nodes:
                     found.append(replace(data.graphs[index], labels=kinds[index], num_classes=classes))

@@ -10,7 +10,7 @@ from fedgraph import seeds
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import DerivedFacts, MembershipFacts, PublicFacts, PublicFactsPart, SizeFacts
+from fedgraph.methods.base import PublicDerivedFacts, PublicFacts, PublicFactsPart, PublicMembershipFacts, PublicSizeFacts
 from fedgraph.methods.base.column_ranks import fixed_column_ranks
 from fedgraph.partition.base import PartitionShares
 from fedgraph.privacy.units import Viewer
@@ -29,7 +29,7 @@ def prepare_collection(
 
     degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
     Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed_column_ranks``).
-    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``collection_node_kinds``).
+    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``task_node_kinds``).
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.seeded_generator(root, "subset", collection.name)
@@ -44,7 +44,7 @@ def prepare_collection(
     if collection.graphs[0].num_features == 0:
         return tu.tu_degree_features(collection, max_degree)
     if not attributes:
-        kinds = collection_node_kinds(collection)[1]
+        kinds = task_node_kinds(collection)[1]
         narrow = [replace(g, features=sp.csr_array(g.features.tocsc()[:, -kinds:].tocsr())) for g in collection.graphs]
         collection = replace(collection, graphs=tuple(narrow))
     if degrees:
@@ -55,7 +55,7 @@ def prepare_collection(
     return collection
 
 
-def require_collection_classes(collection: GraphCollection, num_folds: int) -> None:
+def require_task_classes(collection: GraphCollection, num_folds: int) -> None:
     """``ScenarioError`` where some class cannot both train and test, or there are fewer graphs than folds."""
     counts = np.bincount(collection.labels, minlength=collection.num_classes)
     names = collection.classes or tuple(map(str, range(collection.num_classes)))
@@ -70,7 +70,7 @@ def require_collection_classes(collection: GraphCollection, num_folds: int) -> N
         raise ScenarioError(f"{collection.name}: folds is {num_folds}; allowed: {allowed}")
 
 
-def split_collection_by_folds(
+def split_task_by_folds(
     labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int
 ) -> ClassifySplit:
     """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
@@ -87,7 +87,7 @@ def split_collection_by_folds(
     return ClassifySplit(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
 
 
-def split_collection_by_clients(
+def split_task_by_clients(
     shares: PartitionShares, num_folds: int, validation: float, root: int, name: str, seed: int
 ) -> ClassifySplit:
     """Every client keeps about 1/``num_folds`` of its own graphs to test and a share ``validation`` to choose, at random (Jin &
@@ -110,7 +110,7 @@ def split_collection_by_clients(
 
 
 @dataclass(frozen=True, eq=False)
-class DealtCollection:
+class TaskCollection:
     """A collection that was dealt to clients.
 
     Attributes:
@@ -124,7 +124,7 @@ class DealtCollection:
     sizes: tuple[tuple[int, ...], ...]
 
 
-def collection_node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
+def task_node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
     """(per graph, int64 [n] the kind of each node; how many kinds there are): the categorical part of the features.
 
     That is the longest run of columns at the end of which every row has exactly one 1 and zeros otherwise: atoms of MUTAG,
@@ -139,9 +139,9 @@ def collection_node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray
     raise ScenarioError(f"{collection.name} has no node labels to train on; write 'pooling: mean' to train on graph labels")
 
 
-def deal_collection(
+def deal_task_collection(
     collection: GraphCollection, shares: PartitionShares, train: np.ndarray, kinds: tuple[np.ndarray, ...] | None = None
-) -> DealtCollection:
+) -> TaskCollection:
     """Labels of graphs outside ``train`` are hidden (−1). Every node carries its graph's label, or its own kind where given."""
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
     shown[train] = collection.labels[train]
@@ -156,22 +156,26 @@ def deal_collection(
             given = [kinds[i] if i in seen else np.full(kinds[i].size, -1, dtype=np.int64) for i in members.tolist()]
             labels = np.concatenate(given)
         nodes = np.arange(first, first + sum(own), dtype=np.int64)
-        subgraphs.append(Subgraph(client, unite_collection(collection.name, graphs, labels, classes), nodes))
+        subgraphs.append(Subgraph(client, unite_task_collection(collection.name, graphs, labels, classes), nodes))
         sizes.append(own)
         first += sum(own)
     partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
-    return DealtCollection(partition, np.concatenate(shares.members), tuple(sizes))
+    return TaskCollection(partition, np.concatenate(shares.members), tuple(sizes))
 
 
 def public_collection_facts(
-    sizes: SizeFacts, partition: Partition, holdings: sp.csr_array | None, public: PublicFactsPart, derived: DerivedFacts
+    sizes: PublicSizeFacts,
+    partition: Partition,
+    holdings: sp.csr_array | None,
+    public: PublicFactsPart,
+    derived: PublicDerivedFacts,
 ) -> PublicFacts:
     """What is public of small graphs that a server compares, which sees each message; edges between clients are dropped."""
-    membership = MembershipFacts(partition.from_edges, partition.from_labels, holdings, cut_edges="dropped")
+    membership = PublicMembershipFacts(partition.from_edges, partition.from_labels, holdings, cut_edges="dropped")
     return PublicFacts(sizes, Viewer.SERVER, membership, public, derived, colluders=1)
 
 
-def unite_collection(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
+def unite_task_collection(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
     """The graphs beside each other as one, without an edge between them. labels: int64, of all nodes."""
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))

@@ -20,13 +20,13 @@ from fedgraph.types import Graph, GraphCollection
 
 SIZE, DEGREES = "graph size", "size and degrees"
 _SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
-CONSTANT_EMBEDDING_DISTANCES = "constant embedding"
+TASK_CONSTANT_DISTANCES = "constant embedding"
 LEAKING_DISTANCES = (SIZE, DEGREES)
 
 
 def _size_distances(sizes: np.ndarray) -> np.ndarray:
     """(n − n')², in units of its median over pairs that differ."""
-    return scale_distances_by_median(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
+    return scale_task_distances(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
 
 
 def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
@@ -41,10 +41,10 @@ def measure_degree_distances(graphs: Sequence[Graph]) -> np.ndarray:
     """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
     rows = _degree_rows(graphs)
     squares = np.square(rows).sum(axis=1)
-    return scale_distances_by_median(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
+    return scale_task_distances(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
 
 
-def scale_distances_by_median(distances: np.ndarray) -> np.ndarray:
+def scale_task_distances(distances: np.ndarray) -> np.ndarray:
     """Divided by the median of the positive entries, so that one grid of γ fits every baseline."""
     positive = distances[distances > 0]
     return distances / float(np.median(positive)) if positive.size else distances
@@ -103,7 +103,7 @@ def measure_graph_distances(
     return context.cached(key, made[row]), SolverFacts()
 
 
-def embedded_distance_spaces(
+def task_embedded_spaces(
     embeddings: Sequence[np.ndarray],
     metric: SpaceMetric,
     graphs: Sequence[Graph],
@@ -121,7 +121,7 @@ def embedded_distance_spaces(
     return made
 
 
-def constant_distance_spaces(
+def task_constant_spaces(
     sizes: Sequence[int], encoding: Any, metric: SpaceMetric, rng: np.random.Generator
 ) -> list[MetricSpace]:
     """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""

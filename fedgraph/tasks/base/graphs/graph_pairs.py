@@ -18,7 +18,7 @@ from fedgraph.comparison import agreement, gromov
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov_bounds import solve_within_gromov_bounds
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.solver_facts import SolverAgreement, SolverFacts, SolverPairs
+from fedgraph.comparison.solver_facts import GromovPairFacts, SolverAgreement, SolverFacts
 from fedgraph.learning.layers.torch_matrices import torch_device
 from fedgraph.tasks.base import CellContext, CellPairs
 
@@ -100,14 +100,14 @@ class _Table:
         if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
             self.flush()
 
-    def close(self) -> SolverPairs:
+    def close(self) -> GromovPairFacts:
         """Write what is left as one table; where it is, how many pairs the cell asked for and how many of them converged.
 
         What others asked for is in the table, too, and counts there: when they did must not change this cell's record.
         """
         self.flush()
         file = self.disk.close(self.name) if self.disk and self._asked.any() else None
-        return SolverPairs(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
+        return GromovPairFacts(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
 
     def flush(self) -> None:
         """Write what came in since the last time."""

@@ -96,7 +96,7 @@ def _written(epsilon: float | str) -> float | str:
 
 
 @dataclass(frozen=True)
-class CodedGraphRow:
+class GraphTaskRow:
     """One model at one budget through one encoder.
 
     Attributes:
@@ -122,14 +122,14 @@ class CodedGraphRow:
         return f"{self.label}/{self.encoder}/{self.rule}"
 
 
-def list_coded_graph_rows(
+def list_graph_task_rows(
     methods: Sequence[SettingsSpec], epsilons: Sequence[float | str], encoders: Sequence[str]
-) -> Iterator[tuple[CodedGraphRow, ...]]:
+) -> Iterator[tuple[GraphTaskRow, ...]]:
     """The rows of every model, in order. epsilons: the task's, for a model that names none."""
     for index, method in enumerate(methods):
         budgets = [read_graph_epsilon(e) for e in method.get(_OWN, epsilons)]
         yield tuple(
-            CodedGraphRow(index, _label(method), encoder, value)
+            GraphTaskRow(index, _label(method), encoder, value)
             for value in budgets
             for encoder in (["none"] if graph_epsilon_in_clear(value) else encoders)
         )
