@@ -16,6 +16,8 @@ the Gaussian noise here, Δ = 1, by Rényi accounting. The released code draws s
 another relation.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -10,6 +10,8 @@ has more than D neighbours. By default the sums are bounded for every graph (log
 neighbours and puts a group norm behind each base, in whose place sums have unit length here.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 

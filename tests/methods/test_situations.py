@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
+from fedgraph.learning.optimisers import descents
 from fedgraph.methods.base import Budget, MethodReads, Plan, PlanStreams, State, method_kinds
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, Released
@@ -509,8 +510,8 @@ def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, mo
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     drawn: list[float] = []
 
-    def keep(name: str) -> None:
-        honest = getattr(method, name, None)
+    def keep(room: Any, name: str) -> None:
+        honest = getattr(room, name, None)
         if honest is None:
             return
 
@@ -520,10 +521,11 @@ def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, mo
             assert name != "draw_fixed_descent_mask" or mask.sum() == given[1]
             return mask
 
-        monkeypatch.setattr(method, name, kept)
+        monkeypatch.setattr(room, name, kept)
 
     for name in ("draw_poisson_descent_mask", "draw_fixed_descent_mask", "_mentioned"):
-        keep(name)
+        keep(method, name)
+        keep(descents, name)  # a method may reach it through its module
     checked = 0
     for release in plan.schedule.releases:
         leaf = next(flatten_event(release.event))[0]

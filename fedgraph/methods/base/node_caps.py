@@ -7,6 +7,8 @@ promised   as published: neighbourhoods are cut to D by public coins, √D is cl
            neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -5,6 +5,8 @@ in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + n
 says of the coins: a canary by itself is read by its exact likelihood ratio; what canaries have along one another is taken off.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

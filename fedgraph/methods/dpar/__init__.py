@@ -18,6 +18,8 @@ the only relation that such a sample amplifies (Balle et al. 2018, Theorem 9), a
 node.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from dataclasses import dataclass, field
 from typing import TypeAlias

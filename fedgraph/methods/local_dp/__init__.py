@@ -17,6 +17,8 @@ so a node may pay more; under every other training the budget is the unit's, for
 released code disagree on is in ``privacy.claims``.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
