@@ -115,7 +115,7 @@ class AskedAgain(SerialClients):
         found = super().ask(*call)
         said = pickle.dumps(found)
         assert pickle.dumps(super().ask(*call)) == said, f"{function.__name__}, asked again"
-        if function is not federated_client.forget_federation_client:
+        if function is not federated_client.forget_round_client:
             if self.before is not None:
                 earlier, answer = self.before
                 assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"

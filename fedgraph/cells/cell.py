@@ -139,7 +139,7 @@ class CellOutcome:
     timed: bool = True
 
 
-class CellPairs(Protocol):
+class CellPairKeeper(Protocol):
     """Where solved pairs are kept while a run goes on and after it; what each method does stands in ``store.CellPairStore``."""
 
     def reachable(self) -> bool: ...
@@ -180,7 +180,7 @@ class CellContext:
     prefixes: RoundPrefixes = field(default_factory=_no_prefixes)
     cache: dict[Hashable, object] = field(default_factory=dict)
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
-    pairs: CellPairs | None = None
+    pairs: CellPairKeeper | None = None
 
     def on_round(self, done: int, total: int) -> None:
         """Told by the federated loop."""

@@ -32,7 +32,7 @@ from fedgraph.types import Subgraph
 _workspaces: dict[str, dict[Hashable, Any]] = {}
 # Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
 _digests: dict[str, dict[Hashable, Any]] = {}
-_KEEP = 64  # jobs, where those that ended never said so: ``forget_federation_client`` ends one
+_KEEP = 64  # jobs, where those that ended never said so: ``forget_round_client`` ends one
 _Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
 _Model: TypeAlias = dict[str, np.ndarray] | StaleAttendance
 
@@ -73,7 +73,7 @@ def run_stale_clients(
     return run_client_blocks(blocks, held, job, stale, round_)
 
 
-def forget_federation_client(blocks: Sequence[int], job: ClientJob) -> None:
+def forget_round_client(blocks: Sequence[int], job: ClientJob) -> None:
     """After the last round: forget what was kept for the clients of the job."""
     for by_job in (_workspaces, _digests):
         by_job.pop(job.key, None)

@@ -199,7 +199,7 @@ def _advance_rounds(
             kept.append((round_ + 1, state))
         many = receipt.messages
         clients.count(round_ + 1, rounds.stop, many, many * receipt.up, many * receipt.down)
-    clients.ask(client.forget_federation_client, num_blocks, handle)
+    clients.ask(client.forget_round_client, num_blocks, handle)
     return _Advanced(state, tuple(receipts), tuple(kept))
 
 

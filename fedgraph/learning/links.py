@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import seed_torch, torch_device
+from fedgraph.learning.layers.torch_matrices import seed_learner, torch_device
 from fedgraph.learning.neighbour_limits import hash_neighbour_limit_keys
 from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.types import Graph, Subgraph
@@ -374,7 +374,7 @@ def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
 
     layer = SAGEConv if model == "sage" else GCNConv
     with torch.random.fork_rng(devices=[]):
-        seed_torch(int(rng.integers(2**31)))
+        seed_learner(int(rng.integers(2**31)))
         layers = [(layer(x.shape[1], UNITS), "x, edges -> x"), torch.nn.ReLU(), (layer(UNITS, UNITS), "x, edges -> x")]
         network = Sequential("x, edges", layers).to(torch_device())
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE, weight_decay=5e-4)

@@ -184,12 +184,12 @@ def quoted_epsilon(epsilon: float | None) -> str:
     return f"{up:.4g}" if up < 1e4 else f"{up:.3e}".replace("e+0", "e").replace("e+", "e")
 
 
-def quotes_as_html(quotes: Sequence[Quote]) -> str:
+def price_quotes_as_html(quotes: Sequence[Quote]) -> str:
     """One page for several quotes. It holds no script and no link, and is readable in the dark and on a phone."""
     return render_quotes("page.html", True, quotes=quotes)
 
 
-def quote_as_text(quote: Quote) -> str:
+def price_quote_as_text(quote: Quote) -> str:
     """One quote for a terminal.
 
     Args:
@@ -221,7 +221,7 @@ def quoted_claim(said: PublishedReading) -> str:
     return "no ε" if said.epsilon is None else f"ε = {quoted_epsilon(said.epsilon)}"
 
 
-def quotes_as_sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
+def price_quotes_as_sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
     """Quotes as SARIF 2.1.0, one result for each, at the call or the option that its price hangs on.
 
     Args:

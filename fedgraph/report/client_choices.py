@@ -85,7 +85,7 @@ EVERY_CHOICE = (*_KEPT, CURATOR_CHOICE, *ADAPTED_CHOICES, *_LEFT_OUT_CHOICES)  #
 SINGLE_CLIENT_CHOICES = (*ADAPTED_CHOICES, *_LEFT_OUT_CHOICES, CURATOR_CHOICE)  # in that of a table of clients
 CHOICE_RECALL, CHOICE_PRECISION = "recall_at_alerts", "average_precision_positive"
 CHOICE_ACCURACY, CHOICE_AUC = "accuracy", "auc"
-CHOICE_METRICS = {
+CLIENT_CHOICE_METRICS = {
     CHOICE_RECALL: "share found among the alerts",
     CHOICE_PRECISION: "average precision",
     CHOICE_ACCURACY: "test accuracy",
@@ -103,7 +103,7 @@ class ClientChoices:
     """What every choice gave every client.
 
     Attributes:
-        metric: What is compared, one of ``CHOICE_METRICS`` or ``OTHER_CHOICE_METRICS``.
+        metric: What is compared, one of ``CLIENT_CHOICE_METRICS`` or ``OTHER_CHOICE_METRICS``.
         clients: Name → how many nodes it holds.
         learners: Methods with their variants, in the order of the run.
         epsilons: The ε that were asked for, least first.
@@ -258,10 +258,10 @@ class _Asked:
 
 
 def read_client_choices(records: SectionRecords, metric: str | None = None) -> ClientChoices:
-    """Every record of every cell. metric: what is compared (default: the first of ``CHOICE_METRICS`` that was measured)."""
+    """Every record of every cell. metric: what is compared (default: the first of ``CLIENT_CHOICE_METRICS`` that was measured)."""
     entries = records.entries
     every = [r for e in entries for r in e.facts.results]
-    metric = metric or next((m for m in CHOICE_METRICS if any(m in r.metrics for r in every)), CHOICE_ACCURACY)
+    metric = metric or next((m for m in CLIENT_CHOICE_METRICS if any(m in r.metrics for r in every)), CHOICE_ACCURACY)
     clients: dict[str, int] = {}
     for entry in entries:
         for record in entry.facts.results:

@@ -93,7 +93,7 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     files = {out / f"privacy_sheet_{stem}.html": made.html}
     if made.record is not None:
         # texts of several lines are literal blocks, and no line is folded: the registry refuses folded text
-        text = yaml.dump(made.record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
+        text = _as_yaml(made.record)
         head = fill_phrase("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
         files[out / f"deployment_{stem}.yaml"] = head + text
     for file, content in files.items():
@@ -252,6 +252,10 @@ def _record(row: ReportRow, told: _Told) -> _Told:
     deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": _round_up(row.provable), "delta": row.head.delta or 0.0}
     slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
     return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
+
+
+def _as_yaml(record: _Told) -> str:
+    return str(yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9))
 
 
 class _Dumper(yaml.SafeDumper):

@@ -26,7 +26,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fedgraph.cells.cell import Cell, CellContext, CellOutcome, CellPairs
+from fedgraph.cells.cell import Cell, CellContext, CellOutcome, CellPairKeeper
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
 from fedgraph.runtime import process
@@ -89,7 +89,7 @@ class _Order:
     seeds: int
     cell: Cell
     whole: bool = True
-    pairs: CellPairs | None = None
+    pairs: CellPairKeeper | None = None
 
 
 @dataclass(eq=False)

@@ -37,12 +37,12 @@ def test_the_page_is_self_contained_and_shows_every_row(tmp_path: Path, capsys: 
 def test_what_a_file_says_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "<b>.yaml"
     path.write_text("mechanism: gaussian\nunit: client\nnoise_multiplier: 1\nrounds: 1\ndelta: 1e-5\n", encoding="utf-8")
-    assert "<b>.yaml" not in quotes.quotes_as_html([pricing.price(path)])
+    assert "<b>.yaml" not in quotes.price_quotes_as_html([pricing.price(path)])
 
 
 def test_lines_fit_a_terminal() -> None:
     for file in ("blink.sh", "gap_edp.sh", "flower_local/pyproject.toml"):
-        assert max(len(line) for line in quotes.quote_as_text(pricing.price(FILES / file)).splitlines()) <= 120
+        assert max(len(line) for line in quotes.price_quote_as_text(pricing.price(FILES / file)).splitlines()) <= 120
 
 
 def test_where_the_total_is_open_the_theorem_beside_the_rounds_is_said_to_price_one(tmp_path: Path) -> None:
@@ -50,13 +50,13 @@ def test_where_the_total_is_open_the_theorem_beside_the_rounds_is_said_to_price_
         pricing.price(FILES / "openfgl.sh"),
         pricing.price(FILES / "openfgl.sh", given={"nodes that a node reaches": 10}),
     )
-    text, page = quotes.quote_as_text(open_), quotes.quotes_as_html([open_])
+    text, page = quotes.price_quote_as_text(open_), quotes.price_quotes_as_html([open_])
     assert "one of 100 rounds, δ = 1e-05; μ = √Σ(Δ₂/s)² = 17.4921" in " ".join(text.split())
     assert "one of 100 rounds, δ" in page
-    assert "one of" not in quotes.quote_as_text(closed)
+    assert "one of" not in quotes.price_quote_as_text(closed)
     described = tmp_path / "one.yaml"
     described.write_text("mechanism: gaussian\nunit: client\nclip: 1\nnoise_std: 1\nrounds: 1\ndelta: 1e-5\n", encoding="utf-8")
-    assert "1 round, δ" in quotes.quotes_as_html([pricing.price(described)])
+    assert "1 round, δ" in quotes.price_quotes_as_html([pricing.price(described)])
 
 
 def test_a_batch_share_of_federatedscope_is_taken_as_the_one_that_protects_least() -> None:
@@ -68,7 +68,7 @@ def test_a_batch_share_of_federatedscope_is_taken_as_the_one_that_protects_least
 
 
 def test_columns_stand_below_each_other_where_a_relation_is_long() -> None:
-    lines = quotes.quote_as_text(pricing.price(FILES / "gap_edp.sh")).splitlines()
+    lines = quotes.price_quote_as_text(pricing.price(FILES / "gap_edp.sh")).splitlines()
     header = next(line for line in lines if "per round" in line and "relation" in line)
     for line in lines:
         if "edge-undirected" in line or "edge-directed" in line:

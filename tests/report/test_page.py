@@ -204,7 +204,7 @@ def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() ->
     methods = [{"method": "m", "split": s, "label": f"split {s}"} for s in (0.1, 0.2, 0.3, 0.5)]
     entries = [cell("m", 0.5 + s["split"], variant=s["label"]) for s in methods]
     part = record("t", entries, methods=methods)
-    assert [v.thing for v in sweeps._varied_within(part)] == ["split"]
+    assert list(sweeps._varied_within(part)) == ["split"]
     (figure,), _ = sweeps.draw_sweep(sweeps.group_sweeps([part])[0], None)
     assert figure.spec is not None
     assert figure.spec["panels"][0]["xlabel"] == "split"
@@ -235,7 +235,7 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
 
 def test_two_values_are_no_axis() -> None:
     methods = [{"method": "m", "hops": n, "label": f"{n}"} for n in (1, 2)]
-    assert sweeps._varied_within(record("t", [cell("m", 0.5, variant=s["label"]) for s in methods], methods=methods)) == ()
+    assert sweeps._varied_within(record("t", [cell("m", 0.5, variant=s["label"]) for s in methods], methods=methods)) == {}
 
 
 def test_a_table_of_short_columns_stays_a_table_and_a_wide_one_becomes_cards() -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from matplotlib.axes import Axes
@@ -125,8 +126,13 @@ def test_published_numbers_are_found_and_compared() -> None:
     assert printed_numbers.find_printed_number("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "edge") is None, (
         "DPAR's table is at node level"
     )
-    assert printed_numbers._in_standard_errors(0.9, 0.02, 4, 0.88) == pytest.approx(2.0)
-    assert printed_numbers._in_standard_errors(0.9, 0.0, 1, 0.88) is None
+    told = {}
+    for count, spread in ((4, 0.02), (4, 0.0), (1, 0.02)):
+        row = Mock(
+            mean=Mock(return_value=0.9263), deviation=Mock(return_value=spread), values=Mock(return_value=[0.9263] * count)
+        )
+        told[count, spread] = printed_numbers.compare_printed_number(row, "accuracy", printed)
+    assert told == {(4, 0.02): ("+0.020", "+2.0"), (4, 0.0): ("+0.020", "—"), (1, 0.02): ("+0.020", "—")}
 
 
 def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import seed_torch, sum_matrix_rows_to_one, torch_device, unit_matrix_rows
+from fedgraph.learning.layers.torch_matrices import seed_learner, sum_matrix_rows_to_one, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def prepare_fitting_inputs(graph: Graph, rows: FittingScaling = "unit", labels: 
 def build_for_fitting(make: Callable[[], _Built], seed: int) -> _Built:
     """What ``make`` makes, with the initial parameters of ``seed``; torch's global stream is left as it was."""
     with torch.random.fork_rng(), torch.device(torch_device()):
-        seed_torch(seed)
+        seed_learner(seed)
         return make()
 
 
@@ -165,7 +165,7 @@ def continue_fitting(
     firsts, seconds = (_parts(network, moments) for moments in before.moments) if how.adam else (learnt, learnt)
     with torch.random.fork_rng():
         for step in range(how.first + 1, how.first + how.count + 1):
-            seed_torch(seed_of(step))
+            seed_learner(seed_of(step))
             loss = torch.nn.functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():

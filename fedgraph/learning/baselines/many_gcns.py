@@ -30,7 +30,7 @@ from fedgraph.learning.baselines.fitting import FittingProgress, FittingSteps, t
 from fedgraph.learning.baselines.many_gcns_kernels import move_without_gradient_kernel, train_many_gcns_kernel
 from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import seed_torch, to_torch_matrix, torch_device, unit_matrix_rows
+from fedgraph.learning.layers.torch_matrices import seed_learner, to_torch_matrix, torch_device, unit_matrix_rows
 from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.types import Graph
 
@@ -227,7 +227,7 @@ def _masks(
             own = slice((starts[i] - starts[some.start]) * shape.hidden, (starts[i + 1] - starts[some.start]) * shape.hidden)
             ones = torch.ones(int(starts[i + 1] - starts[i]), shape.hidden)
             for step in range(how.count):
-                seed_torch(int(seeds[i, step]))
+                seed_learner(int(seeds[i, step]))
                 if shape.input_dropout:
                     share = shape.input_dropout
                     kept = (torch.rand(entries.stop - entries.start) >= share).numpy() / (1 - share)

@@ -17,7 +17,7 @@ def torch_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def seed_torch(seed: int) -> None:
+def seed_learner(seed: int) -> None:
     """As ``torch.manual_seed`` for the learner's device. That one also leaves a note, with the stack that called it, for every
     kind of device that was never used, and they are never deleted: 2 ms and some memory for each step of a long training.
     """

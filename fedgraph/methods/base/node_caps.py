@@ -117,10 +117,10 @@ class NodeCaps:
         if client is not None and self.limit is not None:
             require_neighbour_limit(adjacency, self.limit, ids)
         largest = max(self.proven, key=lambda cap: cap.num_nodes)
-        return cap_edge_weights(adjacency, largest if client is None else self.proven[client])
+        return cap_node_edge_weights(adjacency, largest if client is None else self.proven[client])
 
 
-def cap_edge_weights(adjacency: sp.csr_array, cap: PricedDegreeCap) -> sp.csr_array:
+def cap_node_edge_weights(adjacency: sp.csr_array, cap: PricedDegreeCap) -> sp.csr_array:
     """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
     return limit_neighbour_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))

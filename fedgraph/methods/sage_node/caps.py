@@ -19,7 +19,7 @@ from fedgraph.learning.layers import graphsage
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.neighbour_limits import limit_neighbours, require_neighbour_limit
 from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.methods.base.node_caps import NODE_CAP_COIN, cap_edge_weights
+from fedgraph.methods.base.node_caps import NODE_CAP_COIN, cap_node_edge_weights
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.claims.sage import ClaimedSageStage, claimed_sage_subgraphs, claimed_touched_rows
 from fedgraph.privacy.neighbour_sums import PricedDegreeCap
@@ -91,7 +91,7 @@ class SageNodeCaps:
     def neighbourhoods(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool) -> sp.csr_array:
         """What rows aggregate over: weights, or the graph, cut where it is cut. held: a client's own graph."""
         if self.cap is not None:
-            return cap_edge_weights(adjacency, self.cap)
+            return cap_node_edge_weights(adjacency, self.cap)
         if self.cut is not None:
             return limit_neighbours(adjacency, self.cut, ids, NODE_CAP_COIN)
         if held and self.limit is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, client_choices, owner_letters
-from fedgraph.report.client_choices import ALONE_CHOICE, CHOICE_METRICS, CURATOR_CHOICE, ClientChoice, ClientChoices
+from fedgraph.report.client_choices import ALONE_CHOICE, CLIENT_CHOICE_METRICS, CURATOR_CHOICE, ClientChoice, ClientChoices
 from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_first, phrase_number, phrase_upper_bound
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
@@ -29,7 +29,13 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     counts = {"clients": len(sizes), "nodes": sum(sizes), "least": min(sizes), "most": max(sizes)}
     sentences = [
         fill_phrase(
-            _PART, "hold", **counts, facts=facts, what=CHOICE_METRICS[found.metric] + alerts, seeds=seeds, delta=found.delta
+            _PART,
+            "hold",
+            **counts,
+            facts=facts,
+            what=CLIENT_CHOICE_METRICS[found.metric] + alerts,
+            seeds=seeds,
+            delta=found.delta,
         ),
         *_same_people(records, len(found.clients)),
         *_majority(found),
@@ -145,11 +151,11 @@ def _everybody(found: ClientChoices) -> SectionTable:
     header = ("learner", "choice", *(f"ε = {phrase_number(e)}" for e in found.epsilons), "protects from")
     adapted = any(choice.own.value for choice in found.present(client_choices.EVERY_CHOICE))
     note = fill_phrase(_PART, "everybody") + (f" {fill_phrase(_PART, 'own')}" if adapted else "")
-    return SectionTable(f"Each choice, {CHOICE_METRICS[found.metric]}", header, tuple(body), note)
+    return SectionTable(f"Each choice, {CLIENT_CHOICE_METRICS[found.metric]}", header, tuple(body), note)
 
 
 def _clients(found: ClientChoices, epsilon: float) -> SectionTable:
-    title = f"Each client at ε = {phrase_number(epsilon)}, {CHOICE_METRICS[found.metric]}"
+    title = f"Each client at ε = {phrase_number(epsilon)}, {CLIENT_CHOICE_METRICS[found.metric]}"
     picked = found.best(epsilon, (*client_choices.JOINED_CHOICES, CURATOR_CHOICE))
     if picked is None:
         return SectionTable(title, (), ())
@@ -176,7 +182,9 @@ def _text(value: float | None, form: str = ".3f") -> str:
 def _figure(name: str, found: ClientChoices, notice: str | None) -> tuple[PlotFigure, ...]:
     if len(found.epsilons) < 2:
         return ()
-    panels = [charts.ChartPanel(one, CHOICE_METRICS[found.metric], tuple(_lines(found, one)), ()) for one in found.learners]
+    panels = [
+        charts.ChartPanel(one, CLIENT_CHOICE_METRICS[found.metric], tuple(_lines(found, one)), ()) for one in found.learners
+    ]
     caption = "Each choice against ε, over everybody's test nodes."
     return charts.draw_chart(f"{name}-choices", caption, panels, notice, shared=True)
 

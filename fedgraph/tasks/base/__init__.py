@@ -16,7 +16,7 @@ a killed run resumes at the first cell that is missing.
 from fedgraph.cells.cell import Cell as Cell
 from fedgraph.cells.cell import CellContext as CellContext
 from fedgraph.cells.cell import CellOutcome as CellOutcome
-from fedgraph.cells.cell import CellPairs as CellPairs
+from fedgraph.cells.cell import CellPairKeeper as CellPairKeeper
 from fedgraph.cells.cell import require_distinct_cells as require_distinct_cells
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin as NestedTaskPlugin
 from fedgraph.tasks.base.task_offers import TaskModels as TaskModels

@@ -20,7 +20,7 @@ from fedgraph.comparison.gromov_bounds import solve_within_gromov_bounds
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import GromovPairFacts, SolverAgreement, SolverFacts
 from fedgraph.learning.layers.torch_matrices import torch_device
-from fedgraph.tasks.base import CellContext, CellPairs
+from fedgraph.tasks.base import CellContext, CellPairKeeper
 
 _PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
 _PAIRS_TO_VERIFY = 10  # in one call
@@ -79,7 +79,7 @@ class _Table:
     """
 
     name: str
-    disk: CellPairs | None
+    disk: CellPairKeeper | None
     solved: _Solved
 
     def __post_init__(self) -> None:
