@@ -58,7 +58,7 @@ SEEDED = {
 
 # What draws from torch's one generator, which it seeds first and leaves as it was.
 OF_TORCH = {
-    "learning/layers/torch_matrices.py seed_torch",
+    "learning/layers/torch_matrices.py seed_learner",
     "learning/links.py fit_link_encoder",
     "learning/baselines/fitting.py build_for_fitting",
     "learning/baselines/fitting.py continue_fitting",
@@ -75,7 +75,7 @@ OF_NUMPY = {
     "default_rng",
 }  # all else of numpy.random has one state for all
 DRAWS = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli", "multinomial", "normal", "manual_seed",
-         "seed", "random", "seed_torch"}  # fmt: skip
+         "seed", "random", "seed_learner"}  # fmt: skip
 
 
 def in_functions(tree: ast.AST, name: str = "") -> Iterator[tuple[ast.AST, str]]:
@@ -125,7 +125,7 @@ def sources(path: Path, root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             nothing = not given or all(isinstance(one, ast.Constant) and one.value is None for one in given)
             yield where, "unseeded" if nothing else "seeded", ast.unparse(node)
-        if last in DRAWS and (module.partition(".")[0] == "torch" or last == "seed_torch"):
+        if last in DRAWS and (module.partition(".")[0] == "torch" or last == "seed_learner"):
             yield where, "torch", ast.unparse(node)
 
 

@@ -21,7 +21,7 @@ all of it. It is also the dispute about GAP: there a node's own embedding is rel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -143,12 +143,12 @@ def _multiplier(params: Params, sizes: set[tuple[float, int]], units: int, budge
     if budget.calibrated_by == "published":
         how = (params.sampling_rate, params.mentions, units, params.steps, budget.delta)
         return calibrate.calibrate_published(lambda m: published.epsilon(m, *how), budget.epsilon)
+    return max(_provable_multiplier(params, rate, others, budget.epsilon, budget.delta) for rate, others in sizes)
 
-    def steps(multiplier: float, rate: float, others: int) -> Event:
-        return Repeated(_event(params, multiplier, rate, others), params.steps)
 
-    at = (budget.epsilon, budget.delta)
-    return max(calibrate.calibrate_noise(partial(steps, rate=p, others=m), *at) for p, m in sizes)
+@lru_cache(maxsize=256)  # every seed and every client of one size asks for the same
+def _provable_multiplier(params: Params, rate: float, others: int, epsilon: float, delta: float) -> float:
+    return calibrate.calibrate_noise(lambda m: Repeated(_event(params, m, rate, others), params.steps), epsilon, delta)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:

@@ -258,7 +258,7 @@ class _Asked:
 
 
 def read_client_choices(records: SectionRecords, metric: str | None = None) -> ClientChoices:
-    """Every record of every cell. metric: what is compared (default: the first of ``CLIENT_CHOICE_METRICS`` that was measured)."""
+    """Every record of every cell. metric: what is compared; None: the first of ``CLIENT_CHOICE_METRICS`` that was measured."""
     entries = records.entries
     every = [r for e in entries for r in e.facts.results]
     metric = metric or next((m for m in CLIENT_CHOICE_METRICS if any(m in r.metrics for r in every)), CHOICE_ACCURACY)
