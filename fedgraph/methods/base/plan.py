@@ -86,7 +86,9 @@ class PlanStreams:
     """A client's random streams for one round; noise and training never share one.
 
     The fingerprint of the plan enters the name of every stream but the public coins. So runs with other settings never add the
-    same noise twice (their difference would show the data), nor draw the same secret sample or batches.
+    same noise twice (their difference would show the data), nor draw the same secret sample or batches. It does not hold which
+    public data are used, nor who holds which node at equal sizes: two runs that differ in these alone need ``seed: secret``, or
+    two written seeds. Cells of one run have other paths.
 
     Attributes:
         root: the secret or the number from which all streams of the run follow.
