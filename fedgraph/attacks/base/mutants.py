@@ -99,10 +99,8 @@ def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.rand
     two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
     parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
     dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
-    sizes, holdings = (
-        base.PublicSizeFacts(two.num_nodes, two.num_features, 2, (_NODES,) * clients),
-        dealt.holdings(two.num_nodes),
-    )
+    sizes = base.PublicSizeFacts(two.num_nodes, two.num_features, 2, (_NODES,) * clients)
+    holdings = dealt.holdings(two.num_nodes)
     members = base.PublicMembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges="dropped")
     nothing = base.PublicFactsPart("nothing")
     facts = PublicFacts(sizes, Viewer.SERVER, members, nothing, base.NO_PUBLIC_DERIVED_FACTS, colluders=1)

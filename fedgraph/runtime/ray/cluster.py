@@ -38,16 +38,14 @@ def connect_cluster(workers: int | None) -> None:
     os.environ.setdefault("RAY_max_direct_call_object_size", str(_INLINE_BYTES))  # read by every process that starts here
     address = os.environ.get("RAY_ADDRESS", "")
     cpus = os.cpu_count() or 1
-    if not address and not os.environ.get(_DASHBOARD):
-        for name in _QUIET:  # statistics that nobody reads
-            os.environ.setdefault(f"RAY_{name}", "0")
     if address:
         _require_answer(address)
     elif (workers or 1) > (most := max(_LEAST_ROOM, _WORKERS_PER_CPU * cpus)):
         raise RuntimeFailure(f"runtime.workers is {workers}; allowed here: at most {most}, since this machine has {cpus} CPUs")
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        _init(address, max(workers or 0, cpus))
+        with _without_statistics(unless=bool(address or os.environ.get(_DASHBOARD))):
+            _init(address, max(workers or 0, cpus))
     except Exception as error:  # where a machine is too busy to start Ray in time, Ray raises a bare one
         where = f"RAY_ADDRESS={address}" if address else "a local Ray"
         token = "; if it asks for a token, set RAY_AUTH_MODE=token" if address and not os.environ.get("RAY_AUTH_MODE") else ""
@@ -58,6 +56,18 @@ def connect_cluster(workers: int | None) -> None:
         if threading.current_thread() is threading.main_thread():
             for number, handler in handlers.items():  # Ray puts its own in place, which dump the stack of a C++ library
                 signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _without_statistics(*, unless: bool) -> Iterator[None]:
+    """Processes of Ray that start inside write none of the statistics ``_QUIET``; a later Ray of this process may."""
+    added = [] if unless else [name for each in _QUIET if (name := f"RAY_{each}") not in os.environ]
+    os.environ.update(dict.fromkeys(added, "0"))
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
 
 
 def list_cluster_nodes() -> list[PlaceNode]:
