@@ -12,7 +12,6 @@ from fedgraph.data.base import splits
 from fedgraph.methods.base import (
     NO_PUBLIC_DERIVED_FACTS,
     ClearFacts,
-    PublicAttendanceFacts,
     PublicCutEdgeFacts,
     PublicFacts,
     PublicFactsPart,
@@ -23,7 +22,6 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
 NO_NODES = np.zeros(0, dtype=np.int64)
-EVERYBODY = PublicAttendanceFacts()
 
 
 class Sides(NamedTuple):
@@ -56,7 +54,7 @@ def public_facts(
     columns_from_rows: bool = False,
     features_from_edges: bool = False,
     colluders: int = 1,
-    attendance: PublicAttendanceFacts = EVERYBODY,
+    answering: int | None = None,
 ) -> PublicFacts:
     """The records of ``methods.base.public_facts`` from loose values: nothing is derived, and membership is given."""
     return PublicFacts(
@@ -66,7 +64,7 @@ def public_facts(
         PublicFactsPart(public_name, public_graph, public_attributes, asking),
         replace(NO_PUBLIC_DERIVED_FACTS, columns_from_rows=columns_from_rows, features_from_edges=features_from_edges),
         colluders,
-        attendance,
+        answering,
     )
 
 

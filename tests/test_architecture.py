@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "partition": {"types", "seeds", "errors", "plugins", "documents"},
     "comparison": {"types", "seeds", "errors", "compiled"},
     "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "documents"},
-    "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "documents", "compiled"},  # streams of masks
+    "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "documents"},
     "runtime": {"types", "errors"},
     "audit": {"privacy", "learning", "types", "errors", "seeds", "printing"},
     "cells": {"comparison", "federation", "privacy", "runtime", "types", "errors", "worlds"},

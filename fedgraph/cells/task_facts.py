@@ -157,29 +157,6 @@ class NamedAttacksCellFacts:
 
 
 @dataclass(frozen=True)
-class PartialRoundsCellFacts:
-    """Who answered where not every client answers in every round.
-
-    Attributes:
-        settings: The scenario's ``federation``, without its defaults.
-        asked: Requests over all rounds.
-        answered: Answers over all rounds.
-        aborted: Rounds with too few answers.
-        mean_staleness: Of a server that steps whenever enough updates are there; None elsewhere, as the next two.
-        most_stale: The largest number of steps by which an update came late.
-        most_updates: The most updates of one client.
-    """
-
-    settings: Mapping[str, str | int | float | bool | None]
-    asked: int
-    answered: int
-    aborted: int
-    mean_staleness: float | None = None
-    most_stale: int | None = None
-    most_updates: int | None = None
-
-
-@dataclass(frozen=True)
 class SentBytesCellFacts:
     """What travelled between one client and the server.
 
@@ -188,14 +165,14 @@ class SentBytesCellFacts:
         up: Bytes from one client in one round, the largest.
         seconds: Link → seconds of all rounds on it.
         links: Link → what it is, in words.
-        partial: Who answered; None where everybody answers.
+        answering: How many clients answer in each round; None where all do.
     """
 
     down: int
     up: int
     seconds: Mapping[str, float]
     links: Mapping[str, str]
-    partial: PartialRoundsCellFacts | None = None
+    answering: int | None = None
 
 
 @dataclass(frozen=True)

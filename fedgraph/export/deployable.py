@@ -101,8 +101,6 @@ def require_deployable_plan(plan: Plan) -> None:
     facts, guarantee = plan.facts, plan.guarantee
     if facts.viewer not in _FEDERATED:
         why = f"its viewer is {facts.viewer.value}: one party computes it, so nobody is a client; export a row of trust: sums"
-    elif facts.attendance.asynchronous:
-        why = "clients answer when they are done, so nobody knows in advance which rounds they answer"
     elif guarantee.sampled_once is not None or guarantee.holdings is not None or guarantee.per_end:
         why = "its price counts a secret sample, nodes of several clients or single ends of edges, which no project carries out"
     elif not plan.schedule.releases:

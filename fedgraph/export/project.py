@@ -26,7 +26,6 @@ from fedgraph.errors import ScenarioError
 from fedgraph.export import deployable, site
 from fedgraph.export.deployable import DEPLOYABLE_PATH, DeployableManifest
 from fedgraph.export.site import Site
-from fedgraph.federation.round_attendance import Participation
 from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.pricing.readers.exported import exported_layouts, exported_template
 from fedgraph.privacy.desk import PlannedRelease
@@ -103,7 +102,7 @@ def open_project_row(folder: Path, name: str, data_root: Path | None = None) -> 
                 raise ScenarioError(f"{folder}: rows of {stage.task.kind} train no model together; there is nothing to deploy")
             plan, partition = deployable.deployable_training(whole), clients(params, cell, stage.context)
             deployable.require_deployable_plan(plan)
-            cohorts = _round_cohorts(params.federation, plan, cell, stage.context) if isinstance(params, Params) else []
+            cohorts = _round_cohorts(plan, cell, stage.context) if isinstance(params, Params) else []
             again = settle(plan.guarantee, _attended(plan, cohorts)).epsilon
             said = head.epsilon_provable if plan is whole else head.paths[DEPLOYABLE_PATH]
             if not math.isclose(again, said, abs_tol=_AGREES / 10):
@@ -114,13 +113,10 @@ def open_project_row(folder: Path, name: str, data_root: Path | None = None) -> 
     raise ScenarioError(f"{folder}: its scenario.yaml has no row {name_score_anchor(row)} any more; run it again")
 
 
-def _round_cohorts(settings: Participation, plan: Plan, cell: Cell, context: CellContext) -> list[list[int]]:
-    """The clients of each round, as the run drew them. ``ScenarioError`` where a round could be short of one."""
-    if (who := attendance.draw_task_attendance(settings, plan, cell, context)) is None:
-        return []
-    if settings.sample != "fixed" or settings.drop_out or settings.deadline_s is not None:
-        raise ScenarioError(f"{plan.method} cannot be exported: a project asks a fixed number of clients, who all answer")
-    return [np.flatnonzero(here).tolist() for here in who.answered]
+def _round_cohorts(plan: Plan, cell: Cell, context: CellContext) -> list[list[int]]:
+    """The clients of each round, as the run drew them; empty where all of them answer."""
+    who = attendance.draw_task_attendance(plan, cell, context)
+    return [] if who is None else [np.flatnonzero(here).tolist() for here in who]
 
 
 def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:

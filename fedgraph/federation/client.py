@@ -17,12 +17,9 @@ from fedgraph.federation.messages import (
     sum_block_messages,
     unite_message_block,
 )
-from fedgraph.federation.round_attendance import StaleAttendance
-from fedgraph.federation.secure.masking import MaskingBoard, apply_masking, merge_masking_boards
 from fedgraph.methods.base import Plan, PlanStreams, method_kinds, plan_block_path, plan_client_path
 from fedgraph.privacy.desk import Desk, Released, add_desk_values, alternatives_at_desk
 from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, ledger_account_name, merge_ledger_lines
-from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Subgraph
@@ -34,11 +31,10 @@ _workspaces: dict[str, dict[Hashable, Any]] = {}
 _digests: dict[str, dict[Hashable, Any]] = {}
 _KEEP = 64  # jobs, where those that ended never said so: ``forget_round_client`` ends one
 _Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
-_Model: TypeAlias = dict[str, np.ndarray] | StaleAttendance
 
 
 def run_client_blocks(
-    blocks: Sequence[int], held: _Held, job: ClientJob, model: _Model, round_: int, *boards: MaskingBoard
+    blocks: Sequence[int], held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int
 ) -> list[ClientMessage] | list[BlockMessage]:
     """What the clients of some blocks send in one round: a message each, or sums over as many blocks as can be.
 
@@ -46,31 +42,16 @@ def run_client_blocks(
         blocks: numbers of the blocks, ascending.
         held: the subgraphs of their clients.
         job: the training run.
-        model: what was broadcast, or for each client the model with which it began.
+        model: what was broadcast.
         round_: the round, from 0.
-        boards: of public keys, where masks hide what they send.
 
     Raises:
         FedgraphError: a client failed; the message names method, client and round.
     """
-    board = merge_masking_boards(boards)
     cut = cut_message_blocks(job.plan.facts.sizes.num_clients)
     if not adds_up_messages(job.plan):
-        return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_, board)]
-    return merge_message_branches([_run_block(block, cut[block], held, job, model, round_, board) for block in blocks])
-
-
-def run_stale_clients(
-    blocks: Sequence[int], held: _Held, job: ClientJob, round_: int, *models: dict[str, np.ndarray]
-) -> list[ClientMessage] | list[BlockMessage]:
-    """As ``run_client_blocks``, where each client has the model with which it began. models: of ``Attendance.needed``, in
-    order.
-    """
-    if job.attendance is None or job.attendance.versions is None:
-        raise RuntimeFailure(f"round {round_}: nobody knows which client began with which model")
-    since = job.attendance.versions[round_]
-    stale = StaleAttendance(dict(zip(job.attendance.needed(round_), models, strict=True)), since, round_)
-    return run_client_blocks(blocks, held, job, stale, round_)
+        return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_)]
+    return merge_message_branches([_run_block(block, cut[block], held, job, model, round_) for block in blocks])
 
 
 def forget_round_client(blocks: Sequence[int], job: ClientJob) -> None:
@@ -84,8 +65,6 @@ def clients_compute_together(plan: Plan) -> bool:
 
     A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
     """
-    if any(isinstance(r.mechanism, IntegerShare) for r in plan.schedule.releases):
-        return False  # each client hides its own numbers
     able = plan.sums.additive or method_kinds.load_method(plan.method).OFFERS.together is not None
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     hidden = plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
@@ -93,20 +72,20 @@ def clients_compute_together(plan: Plan) -> bool:
 
 
 def _one_by_one(
-    clients: range, held: _Held, job: ClientJob, model: _Model, round_: int, board: MaskingBoard
+    clients: range, held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int
 ) -> Iterator[ClientMessage]:
     """The messages of those of ``clients`` that answer in the round."""
-    answering = clients if job.attendance is None else job.attendance.clients(round_, clients)
-    return (_run_client(client, held, job, model, round_, board) for client in answering)
+    answering = clients if job.answered is None else [client for client in clients if job.answered[round_, client]]
+    return (_run_client(client, held, job, model, round_) for client in answering)
 
 
 def _run_block(
-    block: int, clients: range, held: _Held, job: ClientJob, model: _Model, round_: int, board: MaskingBoard
+    block: int, clients: range, held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int
 ) -> BlockMessage:
-    one_by_one = _one_by_one(clients, held, job, model, round_, board)
+    one_by_one = _one_by_one(clients, held, job, model, round_)
     try:
-        work = _together(job, held, block, clients) if job.attendance is None else None
-        at_once = None if work is None or isinstance(model, StaleAttendance) else _at_once(clients, work, job, model, round_)
+        work = _together(job, held, block, clients) if job.answered is None else None
+        at_once = None if work is None else _at_once(clients, work, job, model, round_)
     except Exception as error:
         for _ in one_by_one:  # the client that fails is named; the messages of the others are dropped
             pass
@@ -156,20 +135,17 @@ def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
     return kept[key]
 
 
-def _run_client(client: int, held: _Held, job: ClientJob, model: _Model, round_: int, board: MaskingBoard) -> ClientMessage:
+def _run_client(client: int, held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int) -> ClientMessage:
 
     def streams_of(which: int) -> PlanStreams:
         return PlanStreams(job.root, plan_client_path(job.stream, client, which), job.fingerprint)
 
     method = method_kinds.load_method(job.plan.method)
     streams = streams_of(round_)
-    scale = 1.0
     try:
         kept = _kept(_workspaces, job.key)
         if client not in kept:
             kept[client] = method.prepare(job.plan, held[client])
-        if isinstance(model, StaleAttendance):
-            model, scale = model.of(client)
         desk = Desk(
             ledger_account_name(job.stream),
             client,
@@ -178,11 +154,8 @@ def _run_client(client: int, held: _Held, job: ClientJob, model: _Model, round_:
             streams.generator("noise"),
             earlier=lambda before: streams_of(before).generator("noise"),
             released=_kept(_digests, job.key).setdefault(client, alternatives_at_desk(job.taken, client)),
-            scale=scale,
         )
         released = method.client(job.plan, kept[client], model, round_, streams, desk)
-        if job.masks is not None:
-            released = apply_masking(job, client, round_, released, board)
         return ClientMessage(client, round_, released, tuple(desk.entries))
     except Exception as error:
         raise _named(error, f"{job.plan.method}, client {client}, round {round_}") from error

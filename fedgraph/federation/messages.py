@@ -17,28 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.federation.round_attendance import Attendance
 from fedgraph.methods.base import Plan
 from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS, seen_colluders
 from fedgraph.privacy.desk import DeskSum, Released, add_desk_values
 from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, merge_ledger_lines
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition, Subgraph
-
-
-@dataclass(frozen=True)
-class SecureMasks:
-    """How sums are hidden.
-
-    Attributes:
-        colluders: clients that tell the server all they know.
-        least: answers that a round needs.
-        drop_out: chance that a client which sent its values is silent when shares are asked for, in [0, 1).
-    """
-
-    colluders: int
-    least: int
-    drop_out: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +35,7 @@ class ClientJob:
         stream: names its random streams.
         plan: of the run.
         fingerprint: of the plan; names its secret streams.
-        attendance: who answers in which round; None where all do.
-        masks: how sums are hidden; None where their secrecy is simulated.
+        answered: who answers in which round, bool [rounds, clients]; None where all do.
         starts: names the stream of the first parameters; None: ``stream`` does.
         taken: ledger lines of what belongs to a choice and was released before, so that a client whose worker was started again
             still refuses the other alternative.
@@ -63,8 +46,7 @@ class ClientJob:
     stream: tuple[str | int | float, ...]
     plan: Plan
     fingerprint: str = ""
-    attendance: Attendance | None = None
-    masks: SecureMasks | None = None
+    answered: np.ndarray | None = None
     starts: tuple[str | int | float, ...] | None = None
     taken: tuple[LedgerLine, ...] = ()
 

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
-from fedgraph.federation.messages import ClientJob, MessageReceipt, SecureMasks, cut_message_blocks, message_block_subgraphs
-from fedgraph.federation.round_attendance import Attendance
-from fedgraph.federation.secure import masking as masks_at_client
-from fedgraph.federation.secure import unmasking as masks_at_server
+from fedgraph.federation.messages import ClientJob, MessageReceipt, cut_message_blocks, message_block_subgraphs
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.events import PartOf
 from fedgraph.privacy.ledger import LedgerLine, ledger_account_name, merge_ledger_lines
@@ -106,8 +105,7 @@ def run_rounds(
     prefixes: RoundPrefixes,
     on_round: Callable[[int, int], None] = lambda done, total: None,
     *,
-    attendance: Attendance | None = None,
-    masks: SecureMasks | None = None,
+    answered: np.ndarray | None = None,
     starts: tuple[str | int | float, ...] | None = None,
     keep: frozenset[int] = frozenset(),
 ) -> RoundsOutcome:
@@ -123,8 +121,7 @@ def run_rounds(
             every ledger that builds on them.
         prefixes: shared rounds that ran before; takes those that run now.
         on_round: called with (rounds done, rounds in all).
-        attendance: who answers; None: everybody.
-        masks: how the sums of a plan for them (``secure.masked_plan``) are hidden.
+        answered: who answers in which round, bool [rounds, clients]; None: everybody.
         starts: names the stream of the first parameters in place of ``stream``.
         keep: after which rounds of this cell alone, counted from 1, the state is kept.
 
@@ -142,7 +139,7 @@ def run_rounds(
         return found
 
     first: _Advanced | None = None
-    if plan.schedule.shared_key and attendance is not None:
+    if plan.schedule.shared_key and answered is not None:
         raise RuntimeFailure("rounds that several budgets share need every client in every round")
     if plan.schedule.shared_key:
         key = ledger_account_name((*shared_stream, "shared", plan.schedule.shared_key))
@@ -153,11 +150,11 @@ def run_rounds(
             job = ClientJob(key, root, shared_stream, plan, digest)
             prefixes.known[key] = on_the_way(job, None, range(plan.schedule.shared_rounds))
         first = prefixes.known[key]
-    job = ClientJob(name, root, stream, plan, plan.fingerprint, attendance, masks, starts)
+    job = ClientJob(name, root, stream, plan, plan.fingerprint, answered, starts)
     last = on_the_way(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
     receipts = (*(first.receipts if first is not None else ()), *last.receipts)
     releases = merge_ledger_lines(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
-    together = attendance is None and client.clients_compute_together(plan)
+    together = answered is None and client.clients_compute_together(plan)
     noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     notes = (_ONE_DRAW,) if noisy and together else ()
     sizes = tuple((receipt.down, receipt.up) for receipt in receipts)
@@ -175,20 +172,11 @@ def _advance_rounds(
     handle = clients.share("job", named)
     num_blocks = len(cut_message_blocks(job.plan.facts.sizes.num_clients))
     state = clients.seal(server.begin_at_server(job)) if before is None else before.state
-    begun: dict[int, Any] = {}  # models with which some client may have begun
     receipts: list[MessageReceipt] = []
     kept: list[tuple[int, State]] = []
     for round_ in rounds:
-        if job.masks is not None:
-            after, receipt = _behind_masks(clients, num_blocks, partition, handle, job, state, round_)
-        else:
-            if job.attendance is not None and job.attendance.versions is not None:
-                begun[round_] = state.model
-                models = [begun[version] for version in job.attendance.needed(round_)]
-                sent = clients.ask(client.run_stale_clients, num_blocks, partition, handle, round_, *models)
-            else:
-                sent = clients.ask(client.run_client_blocks, num_blocks, partition, handle, state.model, round_)
-            after, receipt = server.merge_at_server(job, state, round_, sent)
+        sent = clients.ask(client.run_client_blocks, num_blocks, partition, handle, state.model, round_)
+        after, receipt = server.merge_at_server(job, state, round_, sent)
         state = clients.seal(after)
         receipts.append(receipt)
         chosen = tuple(line for line in receipt.releases if isinstance(line.event, PartOf))
@@ -201,14 +189,3 @@ def _advance_rounds(
         clients.count(round_ + 1, rounds.stop, many, many * receipt.up, many * receipt.down)
     clients.ask(client.forget_round_client, num_blocks, handle)
     return _Advanced(state, tuple(receipts), tuple(kept))
-
-
-def _behind_masks(
-    clients: _Clients, num_blocks: int, partition: Any, handle: Any, job: ClientJob, state: State, round_: int
-) -> tuple[State, MessageReceipt]:
-    """One round whose sums are hidden: keys, shares, hidden values, and shares given back (``federation.secure``)."""
-    boards = clients.ask(masks_at_client.advertise_masking_keys, num_blocks, handle, round_)
-    letters = clients.ask(masks_at_client.share_masking_secrets, num_blocks, handle, round_, *boards)
-    sent = clients.ask(client.run_client_blocks, num_blocks, partition, handle, state.model, round_, *boards)
-    answers = clients.ask(masks_at_client.answer_masking_shares, num_blocks, handle, round_, len(boards), *boards, *letters)
-    return masks_at_server.merge_unmasking(job, state, round_, sent, boards, answers)

@@ -1,6 +1,6 @@
 """One round at the server: merge what the clients released."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,22 +26,17 @@ def merge_at_server(
     state: State,
     round_: int,
     parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
-    opened: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda sums: sums,
 ) -> tuple[State, MessageReceipt]:
     """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
-    messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
-    (``round_attendance``), such a round is aborted before anybody sends: no message comes, and the model stays.
+    messages aborts: the noise that the missing clients would have added is part of the guarantee.
 
     Args:
         parts: of each worker.
-        opened: what the sums stand for.
     """
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
-    if not finished and job.attendance is not None:
-        return state, MessageReceipt(round_, (), _bytes(state.model.values()))
     least = job.plan.schedule.min_clients
     if finished < least:
         raise RuntimeFailure(f"round {round_}: {finished} clients finished, {least} are needed; round aborted")
@@ -55,7 +50,6 @@ def merge_at_server(
     else:
         sums_only = job.plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
-    inbox = replace(inbox, sums=opened(inbox.sums))
     method = method_kinds.load_method(job.plan.method)
     after = method.server(job.plan, state, inbox)
     # ``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy.

@@ -86,7 +86,7 @@ def alternatives_at_desk(lines: Sequence[LedgerLine], client: int) -> dict[str, 
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A value that came through the door, with the ledger line that says so. Only the desk and ``mask_desk_value`` make these.
+    """A value that came through the door, with the ledger line that says so. Only the desk makes these.
 
     Attributes:
         value: what leaves, read-only.
@@ -132,24 +132,6 @@ def add_desk_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSu
     return DeskSum(total, before.num_clients + value.num_clients)
 
 
-def mask_desk_value(value: Released, mask: np.ndarray, bits: int) -> Released:
-    """A released value with a mask added: (``value + mask``) modulo 2^``bits``.
-
-    The mask does not depend on data, so this is post-processing, which is free.
-
-    Args:
-        value: whole numbers without a sign (``integer_shares``).
-        mask: of the same shape and type.
-        bits: of the modulus, at most those of the type.
-
-    Returns:
-        The masked value, with the same ledger line.
-    """
-    hidden = (value.value + mask) & value.value.dtype.type(2**bits - 1)
-    hidden.flags.writeable = False
-    return Released(hidden, value.entry)
-
-
 @dataclass(frozen=True, eq=False)
 class DeskWalk:
     """Many noised values in a row, each asked for at the place that the earlier ones led to (e.g. local DP-SGD).
@@ -188,12 +170,9 @@ class Desk:
         together: clients whose sum is released at once; empty for one client alone. Then a value is the sum of theirs, its
             bound must be one of records (``SensitivityBound.additive``), and the noise is one draw with the law of the sum of
             their shares (``NoiseMechanism.of_many``). For who sees the sum only, nothing else has happened.
-        scale: a public number in (0, 1] by which every bounded value is multiplied before noise: neighbours come no farther
-            apart.
 
     Raises:
-        PrivacyError: two planned releases of this client share a path, ``client`` is not the first of ``together``, or
-            ``scale`` is out of its range.
+        PrivacyError: two planned releases of this client share a path, or ``client`` is not the first of ``together``.
     """
 
     cell: str
@@ -205,7 +184,6 @@ class Desk:
     released: dict[str, str] = field(default_factory=dict)
     entries: list[LedgerRelease | LedgerLine] = field(default_factory=list)
     together: Sequence[int] = ()
-    scale: float = 1.0
 
     def __post_init__(self) -> None:
         own = [r for r in self.planned if r.client in (None, self.client)]
@@ -214,10 +192,6 @@ class Desk:
             raise PrivacyError("two planned releases share a path; give each its own")
         if self.together and self.together[0] != self.client:
             raise PrivacyError(f"a desk of many clients is named by the first of them, found {self.client}")
-        if not 0 < self.scale <= 1:
-            raise PrivacyError(
-                f"values may be scaled down before noise, not up: scale is {self.scale}, allowed: above 0, at most 1"
-            )
         self._used: dict[str, int] = {}
         self._streams: dict[int, np.random.Generator] = {}
         self._places: Counter[int] = Counter()  # per round, how many values met its noise
@@ -343,8 +317,6 @@ class Desk:
 
     def _noised(self, plan: PlannedRelease, bounded: np.ndarray, round_: int) -> np.ndarray:
         mechanism = plan.mechanism.of_many(len(self.together)) if self.together else plan.mechanism
-        if self.scale != 1.0:
-            bounded = bounded * bounded.dtype.type(self.scale)
         noised = mechanism.apply(bounded, self.rng if round_ == self.round else self._streams[round_])
         self._places[round_] += 1
         noised.flags.writeable = False

@@ -18,7 +18,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events, neighbour_sums, private_counts
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event
-from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
+from fedgraph.privacy.mechanisms import edge_mechanisms, local_bits, noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
@@ -203,11 +203,6 @@ def _normal_blocks(mechanism: PerBlock, event: events.Gaussian, place: NoisePlac
     return all(isinstance(p, noise.GaussianNoise) and _normal(p, event, of_block(n)) for p, n in parts)
 
 
-def _integer_share(mechanism: integer_shares.DiscreteGaussianShare, event: events.ZCDP, place: NoisePlace) -> bool:
-    steps = _least_change(place, place.protection.relation) / mechanism.step
-    return event.rho >= 0.5 * (steps / mechanism.std) ** 2 / place.hiding * (1 - _ROUNDING)
-
-
 def _score(mechanism: noise.GaussianNoise, event: events.Selected, place: NoisePlace) -> bool:
     """The last candidate is the score; what a trial releases beside it was planned at a desk of its own."""
     score = event.candidates[-1]
@@ -241,7 +236,6 @@ PRICED_NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
     (ObjectivePerturbation, events.ApproxDP): lambda m, e, _: m.noise_std > 0 or math.isfinite(m.rate),
     # A minimiser without noise whose rows read no edge (Ψ = 0) costs nothing; no other is priced so.
     (ObjectivePerturbation, events.PureDP): lambda m, e, _: not m.noise_std and math.isinf(m.rate) and e.epsilon == 0,
-    (integer_shares.DiscreteGaussianShare, events.ZCDP): _integer_share,
     (noise.GaussianNoise, events.Selected): _score,
     # A score in clear is computed from what is released and public, as it can be where only edges are private.
     (noise.Disclose, events.Selected): lambda m, e, p: p.protection.unit is Unit.EDGE,

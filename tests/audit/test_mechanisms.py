@@ -41,8 +41,6 @@ NAMED_IN_THE_PLAN = [
     ("noise-of-messages", "the same noise in every round"),
     ("noise-of-blocks", "private streams from public seed 0"),
     ("noise-of-blocks", "the same noise in every round"),
-    ("masked-sum", "letter keys from public seed 0"),
-    ("masked-sum", "one mask key for all rounds"),
     ("neighbour-gradients", "parameters not projected"),
     ("one score", "the best of 20, selection unpriced"),
     ("choice at the desk", "scores with a quarter of the noise"),

@@ -42,7 +42,7 @@ FACTS = st.one_of(
             found=st.tuples(st.builds(records.NamedAttackCellFacts)),
             risk=st.builds(records.NodeRiskCellFacts),
         ),
-        sent=st.builds(records.SentBytesCellFacts, partial=st.builds(records.PartialRoundsCellFacts)),
+        sent=st.builds(records.SentBytesCellFacts),
     ),
     st.builds(records.ClaimCellFacts, inputs=st.dictionaries(NAMES, st.floats() | NAMES, max_size=4)),
     st.builds(

@@ -42,7 +42,7 @@ SCENARIO = {
             "delta": 1e-4,
             "trust": ["sums", "own-client"],
             "partition": {"partition": "uniform", "clients": 3},
-            "federation": {"sample": "fixed", "share": 0.67},
+            "federation": {"share": 0.67},
             "methods": [{"method": "features", "label": "Some", "steps": 12}],
         },
         {

@@ -12,7 +12,6 @@ from scipy.stats import kstest
 import fedgraph
 from benchmarks import tables_of_people
 from fedgraph.data.own.columns import own_column_scales
-from fedgraph.errors import ScenarioError
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, column_ranks
 from fedgraph.privacy.desk import Desk
@@ -195,14 +194,6 @@ def test_ranks_are_paid_for_where_no_row_is_public_and_free_where_some_are(
         assert "columns=" not in compared[method, protocol][1]
         assert compared[method, protocol][2] <= 8
     assert compared["features", "inductive"][0] > 0.78
-
-
-def test_masks_hide_one_sum_and_ask_for_bounds() -> None:
-    from fedgraph.tasks.node_classification.attendance import Participation, mask_task_attendance
-
-    made = planned("features", facts_of(people(), 4, Viewer.SERVER_SECURE_AGGREGATION), 1.0)
-    with pytest.raises(ScenarioError, match=r"age, income.*give these columns bounds"):
-        mask_task_attendance(Participation(secure_aggregation="masks"), made, Budget(1.0, DELTA), features)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("table", ["issue", "rates"])

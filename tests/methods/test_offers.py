@@ -89,7 +89,7 @@ def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
 
 def test_it_is_named_among_those_that_can(own: str) -> None:
     assert own in (method_kinds.explain_method_misfit("local_dp", "classifier", "inductive") or "")
-    assert own in method_kinds.list_method_names(lambda offers: offers.num_sent)
+    assert own in method_kinds.list_method_names(lambda offers: offers.partial_rounds)
     assert grid.grid_row_ignores_budget({"method": own, "model": "mlp"})
     assert not grid.grid_row_ignores_budget({"method": own, "model": "logistic"})
 

@@ -151,8 +151,6 @@ def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, libr
         without = method.plan(method.Params(**free.settings), facts, Budget(2.0, 1e-3))
         assert all(isinstance(r.mechanism, Disclose) for r in without.schedule.releases)
         assert math.isinf(without.provable().epsilon)
-    if offers.num_sent is not None:
-        assert offers.num_sent(plan) >= 0
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
@@ -296,7 +294,7 @@ def moved(plan: Plan, partition: Partition, sent: dict[str, np.ndarray] | None =
     return found
 
 
-STREAM_WORDS = {"Assumption", "Params", "Protection", "Relation", "Unit", "Viewer", "PlainShare", "DiscreteGaussianShare"}
+STREAM_WORDS = {"Assumption", "Params", "Protection", "Relation", "Unit", "Viewer"}
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)

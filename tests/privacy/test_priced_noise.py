@@ -32,7 +32,6 @@ from fedgraph.privacy.events import (
 from fedgraph.privacy.mechanisms import noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand, EdgeTriangle, LapGraph
-from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse, SampledBits
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation, ObjectiveRows
@@ -95,10 +94,6 @@ EXAMPLES: list[tuple[NoiseMechanism, NoiseMechanism, Event, SensitivityBound, Re
         ObjectivePerturbation(2, math.inf, 1e-9, 0.0, None),  # type: ignore[arg-type]
         ObjectivePerturbation(2, 3.0, 1e-9, 1.0, None),  # type: ignore[arg-type]
         PureDP(0.0), ObjectiveRows(9, 4), EDGE,
-    ),
-    (
-        DiscreteGaussianShare(0.5, 20, 6.0, 10), DiscreteGaussianShare(0.5, 20, 4.0, 10),
-        Composed((ZCDP(0.5 * (4 / 6) ** 2), ApproxDP(0.0, 1e-9))), ClippedSum(2.0, 9, "kernel"), NODE,
     ),
     (normal(3.0), normal(2.0), Selected((Gaussian(9.0), Gaussian(3.0)), 0.0, 0.1), Rows(1.0, 9), NODE),
     (noise.Disclose("public"), normal(3.0), Selected((Gaussian(9.0), PureDP(1.0)), 0.0, 0.1), Rows(1.0, 9), EDGE),

@@ -165,9 +165,7 @@ def test_features_made_from_edges_are_said(library: Graph) -> None:
         ({"left_out": 0}, "1 client or more"),
         ({"client_epsilons": {"a": 1.0}, "cut_edges": "protected"}, "did not ask"),
         ({"map": True}, "belong to node_classification"),
-        ({"federation": {"sample": "poisson", "share": 0.5}}, "belong to node_classification"),
-        ({"federation": {"secure_aggregation": "masks"}}, "belong to node_classification"),
-        ({"federation": {"compute_s": 2}}, "belong to node_classification"),
+        ({"federation": {"share": 0.5}}, "belong to node_classification"),
     ],
 )
 def test_refuses_what_cannot_be(wrong: dict[str, Any], words: str) -> None:

@@ -45,7 +45,6 @@ from fedgraph.methods.base.public_facts import FACTS_TESTED_IN_PUBLIC as FACTS_T
 from fedgraph.methods.base.public_facts import NO_PUBLIC_DERIVED_FACTS as NO_PUBLIC_DERIVED_FACTS
 from fedgraph.methods.base.public_facts import Budget as Budget
 from fedgraph.methods.base.public_facts import ClearFacts as ClearFacts
-from fedgraph.methods.base.public_facts import PublicAttendanceFacts as PublicAttendanceFacts
 from fedgraph.methods.base.public_facts import PublicCalibrationFact as PublicCalibrationFact
 from fedgraph.methods.base.public_facts import PublicCutEdgeFacts as PublicCutEdgeFacts
 from fedgraph.methods.base.public_facts import PublicDerivedFacts as PublicDerivedFacts

@@ -142,7 +142,6 @@ class Offers(Generic[_P, _M, _W, _S]):
         drafts: rows that ``fedgraph new`` writes for it.
 
         reads: of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away.
-        num_sent: how many numbers of a message masks hide in a sum.
         tuned: the state after a client's own steps on its graph, in clear (a head start for a personal model).
         says: what the training found, as sentences for the report.
         prepare_together: the work of several clients, from their disjoint union and each one's first row; None where each shall
@@ -171,7 +170,6 @@ class Offers(Generic[_P, _M, _W, _S]):
     reads_stand_ins: bool = False
     drafts: tuple[MethodDraft, ...] = ()
     reads: Callable[[Plan[_P, _M]], MethodReads | None] | None = None
-    num_sent: Callable[[Plan[_P, _M]], int] | None = None
     tuned: Callable[[Plan[_P, _M], State[_S], Graph, np.random.Generator], State[_S]] | None = None
     says: Callable[[Plan[_P, _M], State[_S]], tuple[str, ...]] | None = None
     prepare_together: Callable[[Plan[_P, _M], Subgraph, np.ndarray], _W | None] | None = None

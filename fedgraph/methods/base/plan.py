@@ -22,7 +22,6 @@ from fedgraph.privacy import priced_noise
 from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.desk import PlannedRelease, Released, declared_at_desk
 from fedgraph.privacy.events import Event, Unprotected
-from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
 from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.settle import Guarantee, amplify_before_settling, settle_plan
@@ -238,9 +237,8 @@ class Plan(Generic[_P, _M]):
     def fingerprint_text(self) -> str:
         """What shapes the releases, as it enters the fingerprint: values and the names of the classes that hold them."""
         facts: tuple[object, ...] = (self.facts.sizes.num_nodes, self.facts.sizes.clients)
-        if self.facts.attendance.words:
-            facts += (self.facts.attendance.words, self.facts.attendance.least_answers)
-        facts += tuple(r.mechanism for r in self.schedule.releases if isinstance(r.mechanism, IntegerShare))
+        if self.facts.answering is not None:
+            facts += (self.facts.answering,)
         facts += tuple((r.client, r.mechanism.share) for r in self.schedule.releases if isinstance(r.mechanism, OwnBudgetNoise))
         return repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
 

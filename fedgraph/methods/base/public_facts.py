@@ -109,21 +109,6 @@ class PublicDerivedFacts:
 NO_PUBLIC_DERIVED_FACTS = PublicDerivedFacts(False, False, False, False, False)
 
 
-@dataclass(frozen=True)
-class PublicAttendanceFacts:
-    """Which clients answer in a round (``federation.round_attendance``).
-
-    Attributes:
-        words: who answers, where not every client does in every round; else empty.
-        least_answers: the answers that a round needs; None for all of them.
-        asynchronous: clients send how far they moved, and they did not all begin with the same model.
-    """
-
-    words: str = ""
-    least_answers: int | None = None
-    asynchronous: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class PublicFacts:
     """What everybody may know before the run, and all that a plan with a guarantee may be made from.
@@ -135,7 +120,7 @@ class PublicFacts:
         public: what everybody may read.
         derived: what is taken as public although it was computed from data.
         colluders: how many participants, 1 or more, may tell a server that sees sums what they know of their own noise.
-        attendance: who answers in a round.
+        answering: how many clients answer in each round (``federation.round_attendance``); None: all.
         columns: columns of numbers whose range is not public; None where there is none (``column_ranks``).
     """
 
@@ -145,14 +130,13 @@ class PublicFacts:
     public: PublicFactsPart
     derived: PublicDerivedFacts
     colluders: int
-    attendance: PublicAttendanceFacts = PublicAttendanceFacts()
+    answering: int | None = None
     columns: GraphColumns | None = None
 
     @property
     def cohort(self) -> int:
-        """Clients whose answers every round has."""
-        least = self.attendance.least_answers
-        return self.sizes.num_clients if least is None else least
+        """Number of clients that answer in each round."""
+        return self.sizes.num_clients if self.answering is None else self.answering
 
     @property
     def num_train(self) -> int:

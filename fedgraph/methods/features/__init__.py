@@ -103,11 +103,6 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return base.Plan("features", params, facts, guarantee, schedule, made, published, sums=base.PlanSums(additive=True))
 
 
-def num_sent(plan: Planned) -> int:
-    """Numbers in one message."""
-    return plan.made.layout.num_parameters
-
-
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     vector = plan.made.layout.start(rng)
     return base.State({"parameters": vector}, Memory(0 * vector, vector))
@@ -127,7 +122,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
-    if plan.facts.attendance.words:  # the sum of a sample of clients, of which each was as likely as any other, stands for all
+    if plan.facts.answering is not None:  # the sum of a sample of clients, of which each was as likely as any other, stands for all
         gradient *= np.float32(plan.facts.sizes.num_clients / inbox.num_clients)
     before, made = state.model["parameters"], plan.made
     if made.curvature is not None:
@@ -224,7 +219,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         ),
         base.MethodDraft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
     ),
-    num_sent=num_sent,
     tuned=tuned,
     reads_rounds=lambda plan: seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters),
     evidence=_evidence,

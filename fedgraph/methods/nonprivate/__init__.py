@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import PrivacyError
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.late import torch
 from fedgraph.methods import base
@@ -51,8 +51,6 @@ _IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
-    if facts.attendance.asynchronous and params.validation:
-        raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
     assumed = (Assumption.COUNTS_PUBLIC, *base.assume_public_facts(facts))
     if params.model == CEILING_PARAM and "features" not in params.model_fields_set:
         if not isinstance(facts, base.ClearFacts):
@@ -79,11 +77,6 @@ def _asked(params: Params, facts: base.PublicFacts) -> AskedParams:
     known = facts.public.graph if facts.public.name == "test-graph" else None
     share = 1.0 if known is None else min(1.0, known.num_nodes / facts.num_train)
     return AskedParams(share, candidates, *folds)
-
-
-def num_sent(plan: Planned) -> int:
-    """Numbers of a message that noise is priced for: there is no noise."""
-    return 0
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.PhaseTraining]:
@@ -248,7 +241,6 @@ OFFERS: base.Offers[Params, AskedParams, clients.Work, phases.PhaseTraining] = b
     partial_rounds=True,  # averages are weighted by what came
     answers_every_round=True,
     drafts=_DRAFTS,
-    num_sent=num_sent,
     tuned=tuned,
     says=_says,
     prepare_together=_prepare_together,

@@ -82,14 +82,11 @@ def nonprivate_client_message(plan: Planned, work: Work, model: Mapping[str, np.
             work.divided[key] = phases.divide_phase_labels(work.graph, plan.made.validation, np.concatenate(drawn), place.fold)
     training, validation = work.divided[key]
     judged = np.zeros(3)
-    if (validation >= 0).any() and not plan.facts.attendance.asynchronous:  # an older model says nothing of the newest one
+    if (validation >= 0).any():
         like_asked = _like_asked(plan, work, validation, place, numbers)
         answers = _asked(plan, like_asked, place.candidate, model["parameters"], training)
         judged = phases.count_phase_validation(answers, validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
-    if plan.facts.attendance.asynchronous:
-        vector = vector - weight * model["parameters"]
-        moments = moments - weight * model["moments"]
     masked = 0.0 if work.graph.validation is None else float(len(numbers))
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
 

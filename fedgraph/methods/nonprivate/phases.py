@@ -281,8 +281,6 @@ def merge_phase(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) ->
     if weight:
         mean = (total[:p] / weight).astype(np.float32)
         moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
-    if plan.facts.attendance.asynchronous:  # messages say how far clients moved
-        mean, moments = (mean + old, moments + model["moments"]) if weight else (old, model["moments"])
     stepped, kept = _server_step(plan.params, old, mean, training.moments)
     training = replace(training, last=stepped, moments=kept)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged

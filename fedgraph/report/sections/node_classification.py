@@ -213,19 +213,9 @@ def _describe_traffic(facts: Sequence[NodeClassificationCellFacts]) -> list[str]
     most, rounds = max(sent, key=lambda s: (s[0].up + s[0].down) * s[1])
     times = "; ".join(f"{name} {_time(most.seconds[name])} ({words})" for name, words in most.links.items())
     found = [fill_phrase(_PART, "travels", rounds=rounds, down=most.down, up=most.up, times=times)]
-    partial = [(s.partial, rounds) for s, rounds in sent if s.partial is not None]
-    late = [p for p, _ in partial if p.mean_staleness is not None]
-    if late:
-        mean = max(p.mean_staleness or 0.0 for p in late)
-        most_stale = max(p.most_stale or 0 for p in late)
-        updates = max(p.most_updates or 0 for p in late)
-        buffer = late[0].settings.get("buffer", 10)
-        found.append(fill_phrase(_PART, "stale", buffer=buffer, mean=mean, most=most_stale, updates=updates))
-    prompt = [(p, rounds) for p, rounds in partial if p.mean_staleness is None]
-    if prompt:
-        sums = {name: sum(vars(p)[name] for p, _ in prompt) for name in ("asked", "answered", "aborted")}
-        settings = ", ".join(f"{key} {value}" for key, value in prompt[0][0].settings.items())
-        found.append(fill_phrase(_PART, "partial", settings=settings, rounds=sum(rounds for _, rounds in prompt), **sums))
+    some = next((f for f in facts if f.sent is not None and f.sent.answering is not None), None)
+    if some is not None and some.sent is not None:
+        found.append(fill_phrase(_PART, "partial", answering=some.sent.answering, clients=some.clients))
     return found
 
 

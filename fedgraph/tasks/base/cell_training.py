@@ -17,8 +17,6 @@ from fedgraph.cells.task_facts import SettingChoiceCellFacts, TaskFacts
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.federation.messages import SecureMasks
-from fedgraph.federation.round_attendance import Attendance
 from fedgraph.methods.base import Budget, Plan, PublicFacts, column_ranks, method_kinds
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
@@ -188,13 +186,12 @@ def train_cell(
     context: CellContext,
     who: Sequence[str | int] = (),
     *,
-    attendance: Attendance | None = None,
-    masks: SecureMasks | None = None,
+    answered: np.ndarray | None = None,
     keep: frozenset[int] = frozenset(),
 ) -> TrainedCell:
     """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
 
-    attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
+    answered: which clients answer in which round, bool [rounds, clients]; None where all do.
     keep: after which rounds, counted from 1, the state is kept (``federation.rounds``). One client without noise begins as a
     curator does, so both end with the same model.
     """
@@ -213,7 +210,7 @@ def train_cell(
     starts = replace(cell, world=world_of_trust(Trust.CURATOR)).path if one else None
     outcome = rounds.run_rounds(
         context.runtime, shared, made, context.root, path, common, *progress,
-        attendance=attendance, masks=masks, starts=starts, keep=keep,
+        answered=answered, starts=starts, keep=keep,
     )  # fmt: skip
     if first is not None:
         context.runtime.forget(shared)

@@ -62,10 +62,10 @@ class Params(grid.Grid):
     colluders: int = Field(
         1,
         ge=1,
-        description="sums: how many clients may pool with the server what they know of their own noise (behind masks: their "
-        "keys and shares, too); each client's noise grows with it",
+        description="sums: how many clients may pool with the server what they know of their own noise; "
+        "each client's noise grows with it",
     )
-    federation: Participation = Field(Participation(), description="who answers in a round: samples, drop-outs, deadlines")
+    federation: Participation = Field(Participation(), description="which share of the clients a round asks")
     curve: int = Field(0, ge=0, le=1000, description="keep the accuracy after so many of the rounds, in curves.csv (0: none)")
     attack: whole_run.WholeRunAttack | None = Field(
         None, description="train again with canaries, and measure a lower bound on ε"
@@ -179,9 +179,7 @@ class Params(grid.Grid):
     def _attacks_what_is_run(self) -> Params:
         """Where it names trust or budgets, some row has to run there; the others may be left out by --quick."""
         if self.attack is not None:
-            if self.federation.secure_aggregation == "masks":
-                raise ValueError("an attack reads simulated sums; write secure_aggregation: ideal, or leave it away")
-            if not self.federation.everybody:
+            if self.federation.share < 1:
                 raise ValueError("attack needs every client in every round; leave federation away, or the attack")
             budgets: set[Any] = {float(e) for spec in self.methods for e in spec.get("epsilons", self.epsilons)}
             trusted = {Trust(t) for spec in self.methods for t in spec.get("trust", self.trust)} | {Trust.NOBODY}

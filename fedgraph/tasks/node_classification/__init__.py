@@ -88,8 +88,7 @@ def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
     facts = attendance.add_task_attendance(params.federation, known, cell, method)
     budget = params.budget(cell, setting.num_train)
     made = cell_training.plan_cell_training(method, settings, facts, budget, setting)
-    made = attendance.require_task_attendance(params.federation, attendance.note_task_sampling(made), cell, context)
-    return attendance.mask_task_attendance(params.federation, made, budget, method)
+    return attendance.note_task_sampling(made)
 
 
 def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.ChosenSettings | None:
@@ -123,18 +122,16 @@ def train(params: Params, cell: Cell, context: CellContext) -> cell_training.Tra
 
 def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
     made, world = plan(params, cell, context), _dealt_world(params, cell, context)
-    who = attendance.draw_task_attendance(params.federation, made, cell, context)
-    masks = attendance.attendance_masks(params.federation, made)
+    who = attendance.draw_task_attendance(made, cell, context)
     keep = pictures.choose_picture_rounds(params.curve, made)
     key = _partition_key(params, cell)
-    return cell_training.train_cell(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
+    return cell_training.train_cell(world, key, made, cell, context, answered=who, keep=keep)
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """Train, count, test."""
     done, method = train(params, cell, context), _method(params, cell)[0]
     made, setting, partition = done.plan, done.world.setting, done.world.partition
-    who = attendance.draw_task_attendance(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
@@ -153,7 +150,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     measured = whole_run.measure_whole_run(*attacked, trained.state)
     told = named.measure_named_attacks(*attacked, settled.epsilon)
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
-    went = attendance.attendance_facts(params.federation, who, trained, partition.num_clients, cell, context)
+    went = attendance.attendance_facts(made, trained)
     metrics |= measured.metrics | told.metrics | attendance.attendance_metrics(went)
     facts = done.facts(NodeClassificationCellFacts, params.protocol)
     right = pack_cell_answers((answers.argmax(axis=1) == setting.truth)[known])

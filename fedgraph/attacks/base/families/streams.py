@@ -12,7 +12,7 @@ that it knows, or that another message holds, and looks whether zeros and ones a
 import contextlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from types import SimpleNamespace
 from typing import TypeAlias
@@ -52,23 +52,20 @@ class StreamSituation:
         clients: How many clients there are.
         viewer: Who looks.
         entries: How many runs; each is an entry of every client's column.
-        least: How many answers every round has at least; None: every client answers.
     """
 
     clients: int
     viewer: Viewer
     entries: int
-    least: int | None = None
 
     @property
     def facts(self) -> base.PublicFacts:
         """What a plan may be made from."""
         sizes, nothing = (self.entries,) * self.clients, base.PublicFactsPart("nothing")
         members = base.PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped")
-        facts = base.PublicFacts(
+        return base.PublicFacts(
             base.PublicSizeFacts(sum(sizes), 1, 2, sizes), self.viewer, members, nothing, base.NO_PUBLIC_DERIVED_FACTS, 1
         )
-        return replace(facts, attendance=base.PublicAttendanceFacts(least_answers=self.least))
 
     def partition(self, present: bool) -> Partition:
         """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
