@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.never_worse import MADE
-from benchmarks.second_messages import planned, trained
-from fedgraph import data, runtime
+from fedgraph import data, runtime, seeds
+from fedgraph.federation import rounds
 from fedgraph.learning.propagation.meetings import MeetingReading, information_of_meetings, vote_by_meetings
 from fedgraph.methods import label_hop
-from fedgraph.methods.base import Plan, State
+from fedgraph.methods.base import Budget, Plan, State
 from fedgraph.methods.label_hop.releases import (
     ENOUGH_TO_RELEASE_LABELS,
     SOME_TO_RELEASE_LABELS,
@@ -37,15 +37,39 @@ from fedgraph.methods.label_hop.releases import (
     label_hop_answering,
 )
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import Runtime
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
+from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.world import world_of_trust
 
 GRAPHS = ["made/no-likeness", "made/no-edges", "geom_gcn/chameleon", "geom_gcn/actor", "twitch/ptbr"]
 GRAPHS += ["facebook100/simmons81", "facebook100/vassar85", "facebook100/uchicago30", "facebook100/mich67"]
 GRAPHS += ["made/heterophilous", "made/regular", "planetoid/cora", "amazon/photo"]
 CORRELATIONS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1)
 GUESSED = 4.0
+
+
+def planned(
+    name: str, graph: Graph, epsilon: float, seed: int, params: Params
+) -> tuple[Plan[Params, Made], protocols.ProtocolSetting, Partition]:
+    """At one trusted curator, test nodes asking."""
+    made = protocols.make_protocol_setting(graph, "asking", 0.8, seeds.seeded_generator(seed, "split", name))
+    whole = (Subgraph(0, made.held, np.arange(made.held.num_nodes)),)
+    partition = Partition(whole, True, 0, "one curator", from_edges=False, from_labels=False)
+    facts = DealtWorld(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
+    return label_hop.plan(params, facts, Budget(epsilon, 1 / made.num_train)), made, partition
+
+
+def trained(plan: Plan[Params, Made], partition: Partition, engine: Runtime, seed: int, name: str) -> State[label_hop.Memory]:
+    """The last state; plans with the same seed and name meet the same draws."""
+    shared = engine.share(f"{name}:{seed}", partition)
+    state: State[label_hop.Memory] = rounds.run_rounds(
+        engine, shared, plan, seed, (name,), (name,), rounds.RoundPrefixes()
+    ).state
+    engine.forget(shared)
+    return state
 
 
 def noisier(plan: Plan[Params, Made], factor: float) -> Plan[Params, Made]:

@@ -333,8 +333,7 @@ class Subgraph:
         nodes: int64 [n_i], the global id of each row.
         center: the row of the ego-network's centre, where the partition has one.
         cut: int64 [m, 2], the edges to nodes of other clients as (own row, global id of the other node), each once; None where
-            they are dropped. Where what they lead to is generated, the second is a node of the client's own that stands in for
-            it.
+            they are dropped.
     """
 
     client: int

@@ -170,7 +170,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING,
     situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
-    reads_stand_ins=True,
     drafts=(
         base.MethodDraft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
         base.MethodDraft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),

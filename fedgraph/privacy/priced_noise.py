@@ -23,7 +23,6 @@ from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
-from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, L2Ball, Rows, SensitivityBound, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Protection, Relation, Unit
@@ -130,12 +129,12 @@ def _least_change(place: NoisePlace, relation: Relation) -> float:
     return sensitivity_l2(bound, relation)
 
 
-def _normal(mechanism: noise.GaussianNoise | OwnBudgetNoise, event: events.Gaussian, place: NoisePlace) -> bool:
+def _normal(mechanism: noise.GaussianNoise, event: events.Gaussian, place: NoisePlace) -> bool:
     return _enough(mechanism, event.noise_multiplier * _least_change(place, place.protection.relation), place)
 
 
 def _of_sampled_rows(
-    mechanism: noise.GaussianNoise | OwnBudgetNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: NoisePlace
+    mechanism: noise.GaussianNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: NoisePlace
 ) -> bool:
     """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn.
 
@@ -162,9 +161,8 @@ def _of_mentions(
     return mechanism.std * (1.0 if heavy else math.sqrt(place.hiding)) >= needed * (1 - _ROUNDING)
 
 
-def _enough(mechanism: noise.GaussianNoise | OwnBudgetNoise, std: float, place: NoisePlace) -> bool:
-    kept = mechanism.share if isinstance(mechanism, OwnBudgetNoise) else 1.0
-    return mechanism.std * math.sqrt(place.hiding) >= std * kept * (1 - _ROUNDING)
+def _enough(mechanism: noise.GaussianNoise, std: float, place: NoisePlace) -> bool:
+    return mechanism.std * math.sqrt(place.hiding) >= std * (1 - _ROUNDING)
 
 
 def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: NoisePlace) -> bool:
@@ -214,12 +212,8 @@ def _bits(m: noise.MultiBitEncoder | local_bits.SampledBits, e: events.MultiBit,
 
 
 PRICED_NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
-    **{(kind, events.Gaussian): _normal for kind in (noise.GaussianNoise, OwnBudgetNoise)},
-    **{
-        (kind, event): _of_sampled_rows
-        for kind in (noise.GaussianNoise, OwnBudgetNoise)
-        for event in (events.PoissonGaussian, events.FixedSizeGaussian)
-    },
+    (noise.GaussianNoise, events.Gaussian): _normal,
+    **{(noise.GaussianNoise, event): _of_sampled_rows for event in (events.PoissonGaussian, events.FixedSizeGaussian)},
     **{(kind, events.MentionedGaussian): _of_mentions for kind in (noise.GaussianNoise, noise.SymmetricLaplaceNoise)},
     (noise.LaplaceNoise, events.Laplace): _laplace,
     (noise.GumbelTopK, events.BoundedRange): lambda m, e, p: m.scale * e.epsilon >= 2 * _side(p.bound) * (1 - _ROUNDING),

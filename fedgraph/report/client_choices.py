@@ -118,7 +118,6 @@ class ClientChoices:
         usual: Client → share of the largest class among its tested nodes.
         alerts: Share of the nodes that can be looked at; None where no list is made.
         called: What a node is called, and several.
-        own: Client → the ε that it asked for.
         short: Whether the run was made with ``--quick``.
         answers: As ``values``, by seed: (which of the client's tested nodes were answered rightly, or how well each hidden tie
             was (``cells.task_facts.pack_cell_answers``); how many there were).
@@ -139,7 +138,6 @@ class ClientChoices:
     usual: dict[str, float] = field(default_factory=dict)
     alerts: float | None = None
     called: tuple[str, str] = ("person", "people")
-    own: dict[str, float] = field(default_factory=dict)
     short: bool = False
     answers: dict[_Key, dict[int, tuple[str, int]]] = field(default_factory=dict)
 
@@ -254,7 +252,6 @@ class ClientChoices:
 class _Asked:
     alerts: float | None = None
     called: tuple[str, str] = ("person", "people")
-    client_epsilons: dict[str, float] = field(default_factory=dict)
 
 
 def read_client_choices(records: SectionRecords, metric: str | None = None) -> ClientChoices:
@@ -275,7 +272,7 @@ def read_client_choices(records: SectionRecords, metric: str | None = None) -> C
         metric, clients, tuple(learners), tuple(epsilons),
         delta=entries[0].delta or math.nan, unit=protections[0].unit.value if protections else "node",
         assumed=frozenset(a.value for p in protections for a in p.assumptions),
-        alerts=asked.alerts, called=asked.called, own=asked.client_epsilons, short=records.short,
+        alerts=asked.alerts, called=asked.called, short=records.short,
     )  # fmt: skip
     _count(found, entries)
     for entry in entries:

@@ -146,8 +146,6 @@ def _joining(found: ClientChoices, client: str, epsilon: float, base: float | No
         if value is not None:
             compared = _compared(found, client, value, base)
             text += " " + _say(found, "adapted", what=what, value=_hundred(value), compared=compared)
-    if client in found.own and found.own[client] < epsilon:
-        text += " " + _say(found, "own", own=phrase_number(found.own[client]))
     price = found.price(learner, epsilon, choice, client)
     if price is not None:
         of_links = "exists" if found.unit == "edge" else "are in the data"

@@ -24,7 +24,7 @@ from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, graph_without_labels, partition_of_one
-from fedgraph.worlds import missing_neighbours, protocols
+from fedgraph.worlds import protocols
 from fedgraph.worlds.world import World, WorldKind
 
 
@@ -93,7 +93,7 @@ class DealtWorld:
         return replace(self, setting=self.setting.scaled(ranks), partition=partition)
 
 
-DealtCut = Literal["dropped", "protected", "generated"]
+DealtCut = Literal["dropped", "protected"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +176,6 @@ def deal_federation(
     )
     if cut != "dropped":
         found = base.partition_with_cut_edges(setting.held, found)
-    if cut == "generated":
-        found = missing_neighbours.generate_missing_neighbours(found, setting.held.features)
     return DealtFederation(names, setting, found)
 
 

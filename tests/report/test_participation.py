@@ -216,13 +216,6 @@ def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
     assert found.chance("a", 1.0) <= 1.0
 
 
-def test_an_owner_who_asked_for_more_protection_reads_it() -> None:
-    found = client_choices.read_client_choices(of(entries(), {"client_epsilons": {"b": 1.0}, "alerts": None}))
-    asked, other = (" ".join(letter.sentences) for letter in owner_letters.write_owner_letters(found, "d")[::-1])
-    assert "You asked for more protection: your own people have ε = 1." in asked
-    assert "asked for more" not in other
-
-
 def test_what_the_largest_class_alone_gives_is_said() -> None:
     given = entries()
     for one in given:

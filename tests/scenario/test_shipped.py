@@ -72,7 +72,6 @@ def test_dry_runs_on_a_small_graph(path: Path, capsys: pytest.CaptureFixture[str
             task["delta"] = next(iter(task["delta"].values()))
         if task.get("partition", {}).get("partition") == "natural":  # the small graph has no owners
             task["partition"] = {"partition": "uniform", "clients": 4}
-            task.pop("client_epsilons", None)  # names of clients that are not here
         for row in task.get("methods", []):  # nor edges with owners
             row.update({"unit": "node"} if row.get("unit") == "entity" else {})
         if task.get("partition", {}).get("centres") == "training":  # nor a published split

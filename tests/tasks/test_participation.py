@@ -72,14 +72,6 @@ def test_declared_is_spent_and_the_ledger_prices_the_same(library: Graph) -> Non
         assert clients == ({0} if setting == "curator" else set(range(3 if "without" in setting else 4)))
 
 
-def test_a_client_that_asks_for_more_gets_it_and_the_others_keep_theirs(library: Graph) -> None:
-    found = outcomes(library, client_epsilons={"client 3": 0.25}, participations=["federated", "alone"])
-    own = prices(found["sums"], "federated")
-    assert 0.24 < own["client 3"] <= 0.25
-    assert all(0.9 < own[f"client {k}"] <= 1.0 for k in (1, 2, 4))
-    assert prices(found["alone"], "alone")["client 3"] > 0.9, "an own ε is asked of the federation, not of oneself"
-
-
 def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
     """Its labels and rows may be anything: the model that the others train is the same, bit for bit."""
     made, where = params(participations=["left-out"], left_out=["client 2"]), context(library)
@@ -163,7 +155,6 @@ def test_features_made_from_edges_are_said(library: Graph) -> None:
         ({"trust": ["curator"]}, "one curator is"),
         ({"protocol": "transductive", "participations": ["left-out"]}, "nobody trained with"),
         ({"left_out": 0}, "1 client or more"),
-        ({"client_epsilons": {"a": 1.0}, "cut_edges": "protected"}, "did not ask"),
         ({"map": True}, "belong to node_classification"),
         ({"federation": {"share": 0.5}}, "belong to node_classification"),
     ],
@@ -174,7 +165,7 @@ def test_refuses_what_cannot_be(wrong: dict[str, Any], words: str) -> None:
 
 
 def test_names_must_be_clients(library: Graph) -> None:
-    for wrong in ({"client_epsilons": {"client 9": 1.0}}, {"participations": ["left-out"], "left_out": ["client 9"]}):
+    for wrong in ({"participations": ["left-out"], "left_out": ["client 9"]},):
         with pytest.raises(ScenarioError, match="there is no client 'client 9'"):
             outcomes(library, **wrong)
     with pytest.raises(DataError, match="nodes know their owner"):
@@ -210,14 +201,6 @@ def test_no_client_may_have_the_name_of_everybody(library: Graph) -> None:
     graph = replace(library, owner=np.arange(library.num_nodes) % 2, owner_names=("all", "b"))
     with pytest.raises(DataError, match="a client is called 'all'"):
         outcomes(graph, partition={"partition": "natural"})
-
-
-def test_a_method_without_gaussian_sums_has_no_own_budgets(library: Graph) -> None:
-    with pytest.raises(ScenarioError, match="own ε is offered"):
-        outcomes(
-            library, methods=[{"method": "label_hop", "steps": 4}], protocol="asking", client_epsilons={"client 1": 0.1},
-            epsilons=[4.0], participations=["federated"],
-        )  # fmt: skip
 
 
 TUNED = (

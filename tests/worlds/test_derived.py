@@ -133,7 +133,7 @@ def test_who_asks_has_its_number_of_the_world_that_it_asks_in(library: Graph) ->
         assert world.facts.num_train == world.setting.num_train == (labels >= 0).sum()
 
 
-@pytest.mark.parametrize("cut", ["dropped", "protected", "generated"])
+@pytest.mark.parametrize("cut", ["dropped", "protected"])
 def test_edges_between_clients_are_stated_where_some_client_is_told_of_them(cut: DealtCut, library: Graph) -> None:
     for world in every_world(library, "inductive-edges", cut):
         told = any(share.cut is not None for share in world.partition.subgraphs)

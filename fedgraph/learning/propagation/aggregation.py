@@ -132,41 +132,14 @@ def aggregation_with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.nda
     Raises:
         DataError: An edge is given twice, or a cut edge leads to a node of its own.
     """
-    own, other = _all_ends(adjacency, nodes, cut)
+    rows, columns = adjacency.tocoo().coords
+    own, other = np.concatenate([rows, cut[:, 0]]), np.concatenate([nodes[columns], cut[:, 1]])
     found = sp.csr_array((np.ones(own.size, dtype=np.int32), (own, other)), shape=(len(nodes), num_nodes))
     if found.nnz and found.data.max() > 1:
         raise DataError("an edge between clients is given twice; its sensitivity is for simple graphs: give each edge once")
     if np.isin(cut[:, 1], nodes).any():
         raise DataError("an edge between clients leads to a node of the same client: it belongs into the client's own graph")
     return found
-
-
-def aggregation_with_stand_ins(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """As ``aggregation_with_cut``, where cut edges lead to nodes of the client's own that stand in for others: a neighbour may
-    stand twice.
-
-    A row is counted as often as it stands (``aggregate_neighbours`` adds stored entries one by one), so each cut edge adds one
-    row.
-
-    Args:
-        adjacency: Its inner edges, CSR [n_i, n_i].
-        nodes: int64 [n_i], global id of each of its rows.
-        cut: int64 [m, 2], (own row, global id of the stand-in).
-        num_nodes: Of all clients.
-
-    Returns:
-        CSR [n_i, num_nodes], entries 1; an entry may be stored twice.
-    """
-    own, other = _all_ends(adjacency, nodes, cut)
-    order = np.lexsort((other, own))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(nodes)))])
-    return sp.csr_array((np.ones(own.size, dtype=np.int32), other[order], indptr), shape=(len(nodes), num_nodes))
-
-
-def _all_ends(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(own row, global id of the other end) of all inner edges, then of all cut edges, int [m] each."""
-    rows, columns = adjacency.tocoo().coords
-    return np.concatenate([rows, cut[:, 0]]), np.concatenate([nodes[columns], cut[:, 1]])
 
 
 def aggregate_hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:

@@ -22,7 +22,6 @@ from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
-from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.private_counts import COUNT_BINS, ColumnCounts
 from fedgraph.types import Graph, GraphColumns, Subgraph
 
@@ -170,7 +169,7 @@ def plan_column_ranks(made: Plan) -> Plan | None:
 
 
 def _std_of_sum(mechanism: NoiseMechanism, facts: PublicFacts) -> float:
-    std = mechanism.std if isinstance(mechanism, (GaussianNoise, OwnBudgetNoise)) else 0.0
+    std = mechanism.std if isinstance(mechanism, GaussianNoise) else 0.0
     return std * facts.sizes.num_clients**0.5
 
 

@@ -138,7 +138,6 @@ class Offers(Generic[_P, _M, _W, _S]):
         private_test_nodes: it answers a private test node from that node's own row.
         partial_rounds: rounds may miss clients.
         answers_every_round: its state predicts after any round, so a curve over rounds can be drawn.
-        reads_stand_ins: it reads generated neighbours in the place of lost ones.
         drafts: rows that ``fedgraph new`` writes for it.
 
         reads: of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away.
@@ -167,7 +166,6 @@ class Offers(Generic[_P, _M, _W, _S]):
     private_test_nodes: bool = False
     partial_rounds: bool = False
     answers_every_round: bool = False
-    reads_stand_ins: bool = False
     drafts: tuple[MethodDraft, ...] = ()
     reads: Callable[[Plan[_P, _M]], MethodReads | None] | None = None
     tuned: Callable[[Plan[_P, _M], State[_S], Graph, np.random.Generator], State[_S]] | None = None

@@ -126,9 +126,7 @@ def prepare(plan: Plan[NoisyHopSettings, Made], subgraph: Subgraph) -> Work:
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         aggregation.require_simple_aggregation(adjacency)
     if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
-        generated = plan.facts.membership.cut_edges == "generated"
-        along = aggregation.aggregation_with_stand_ins if generated else aggregation.aggregation_with_cut
-        adjacency = along(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
+        adjacency = aggregation.aggregation_with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
 

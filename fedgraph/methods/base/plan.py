@@ -23,7 +23,6 @@ from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.desk import PlannedRelease, Released, declared_at_desk
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
-from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.settle import Guarantee, amplify_before_settling, settle_plan
 from fedgraph.privacy.units import Unit, Viewer
 
@@ -239,7 +238,6 @@ class Plan(Generic[_P, _M]):
         facts: tuple[object, ...] = (self.facts.sizes.num_nodes, self.facts.sizes.clients)
         if self.facts.answering is not None:
             facts += (self.facts.answering,)
-        facts += tuple((r.client, r.mechanism.share) for r in self.schedule.releases if isinstance(r.mechanism, OwnBudgetNoise))
         return repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
 
     @property

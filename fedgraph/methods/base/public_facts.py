@@ -13,7 +13,7 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.types import Graph, GraphColumns
 
 PublicCalibrationFact = Literal["published", "provable", "none"]
-PublicCutEdgeFacts = Literal["dropped", "protected", "generated"]
+PublicCutEdgeFacts = Literal["dropped", "protected"]
 
 # What plans assume: where features and labels are public, and where a public graph is predicted for.
 _ALWAYS = (Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
@@ -54,7 +54,7 @@ class PublicMembershipFacts:
         from_labels: who holds which node was computed from labels.
         holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
         cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both
-            ends. ``generated``: such an edge is used, but what it leads to is stood in for by a node of the client's own.
+            ends.
         nodes: ids of each client's nodes, where they are public; else empty.
     """
 

@@ -122,7 +122,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
-    if plan.facts.answering is not None:  # the sum of a sample of clients, of which each was as likely as any other, stands for all
+    if plan.facts.answering is not None:  # each client was as likely as any other, so the sum of some stands for all
         gradient *= np.float32(plan.facts.sizes.num_clients / inbox.num_clients)
     before, made = state.model["parameters"], plan.made
     if made.curvature is not None:

@@ -40,10 +40,8 @@ class Params(grid.Grid):
     calibrated_by: list[Literal["published", "provable"]] = Field(
         ["provable"], description="reading under which noise is chosen"
     )
-    cut_edges: Literal["dropped", "protected", "generated"] = Field(
-        "dropped",
-        description="edges between clients: dropped; or, at edge level, used and protected at both ends; or generated: "
-        "the same, where a client does not know what they lead to",
+    cut_edges: Literal["dropped", "protected"] = Field(
+        "dropped", description="edges between clients: dropped; or, at edge level, used and protected at both ends"
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")

@@ -40,7 +40,7 @@ from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect, nest_task_attacks, without_task_row_keys
 from fedgraph.tasks.node_classification import attendance, chosen_settings, pictures
 from fedgraph.types import Graph, Partition, partition_of_one
-from fedgraph.worlds import missing_neighbours, protocols
+from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import WorldKind
 
@@ -82,8 +82,6 @@ def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
     setting = world.setting
     method, settings = _method(params, cell)
     cell_training.require_task_answers(setting, method, cell, params.protocol)
-    if params.cut_edges == "generated":
-        missing_neighbours.refuse_missing_neighbours(setting, cell.method)
     known = world.clear_facts if grid.grid_row_never_private(cell.among(params.methods)) else world.facts
     facts = attendance.add_task_attendance(params.federation, known, cell, method)
     budget = params.budget(cell, setting.num_train)
@@ -246,8 +244,7 @@ def _partition(params: Params, cell: Cell, context: CellContext) -> Partition:
 
     def make() -> Partition:
         found = cell_training.deal_task_clients(held, params.partition, cell, context)
-        told = base.partition_with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
-        return missing_neighbours.generate_missing_neighbours(told, held.features) if params.cut_edges == "generated" else told
+        return base.partition_with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
 
     return context.cached(key, make)
 

@@ -24,13 +24,12 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedgraph import seeds
 from fedgraph.documents.settings import SettingsSpec
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan, method_kinds
-from fedgraph.privacy import own_budgets
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, cell_training, grid, node_settings
@@ -38,7 +37,6 @@ from fedgraph.tasks.base.grid import GridRowKeys as ROW
 from fedgraph.tasks.base.task_offers import without_task_row_keys
 from fedgraph.tasks.participation import client_records as clients
 from fedgraph.types import Graph
-from fedgraph.worlds import missing_neighbours
 from fedgraph.worlds.dealt import DealtFederation, DealtWorld, deal_federation, deal_world
 from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
@@ -60,9 +58,6 @@ class Params(node_settings.Params):
     personalised: Literal["head", "weights", "both", "none"] = Field(
         "head", description="what a client fits to its own data in clear: a head on the shared scores, all weights, both, none"
     )
-    client_epsilons: dict[str, PositiveFloat] = Field(
-        default_factory=dict, description="clients that ask for an ε of their own, below the federation's: name → ε"
-    )
     alerts: float | None = Field(None, gt=0, le=1, description="share of a client's test nodes that can be looked at")
     positive: int = Field(1, ge=0, description="number of the class that alerts look for")
     called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
@@ -75,7 +70,7 @@ class Params(node_settings.Params):
                 f"trust says how a federation is trusted: found {wrong[0]}; allowed: sums, own-client (one curator is "
                 "participations: [curator])"
             )
-        if self.map or self.attack is not None or self.federation.model_dump() != type(self.federation)().model_dump():
+        if self.map or self.attack is not None or self.federation.share < 1:
             raise ValueError("map, attack and federation belong to node_classification: write that task for them")
         if "left-out" in self.participations and self.protocol == "transductive":
             raise ValueError(
@@ -84,10 +79,6 @@ class Params(node_settings.Params):
             )
         if isinstance(self.left_out, int) and self.left_out < 1:
             raise ValueError(f"left_out leaves out 1 client or more in turn, found {self.left_out}")
-        if self.client_epsilons and self.cut_edges != "dropped":
-            raise ValueError(
-                "client_epsilons needs cut_edges: dropped: an edge's other end may lie at a client that did not ask"
-            )
         return self
 
 
@@ -225,8 +216,6 @@ def _planned(params: Params, cell: Cell, federation: DealtFederation, world: Dea
     spec = cell.among(params.methods)
     method = method_kinds.load_classifier_method(cell.method)
     cell_training.require_task_answers(world.setting, method, cell, params.protocol)
-    if params.cut_edges == "generated":
-        missing_neighbours.refuse_missing_neighbours(world.setting, cell.method)
     if "personalised" in params.participations and params.personalised in ("weights", "both") and method.OFFERS.tuned is None:
         able = ", ".join(method_kinds.list_method_names(lambda offers: offers.tuned))
         head = f"{cell.method} has no weights that a client could fit to its own data; write personalised: head"
@@ -234,15 +223,7 @@ def _planned(params: Params, cell: Cell, federation: DealtFederation, world: Dea
     facts = world.clear_facts if grid.grid_row_never_private(spec) else world.facts
     settings = method.Params(**without_task_row_keys(spec, ROW))
     budget = params.budget(cell, federation.setting.num_train)
-    made = cell_training.plan_cell_training(method, settings, facts, budget, world.setting)
-    if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
-        return made
-    own = {clients.find_recorded_client(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
-    try:
-        shrunk = own_budgets.apply_own_budgets(made.schedule.releases, own, world.partition.num_clients, budget.delta)
-        return replace(made, schedule=replace(made.schedule, releases=shrunk))
-    except PrivacyError as error:
-        raise ScenarioError(f"{cell.method}: {error}") from error
+    return cell_training.plan_cell_training(method, settings, facts, budget, world.setting)
 
 
 def _key(params: Params, seed: int, context: CellContext) -> Hashable:
