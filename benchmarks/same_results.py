@@ -1,10 +1,10 @@
-"""Whether two runs of one scenario have the same numbers, whatever their columns are called.
+"""Whether two runs of one scenario have the same numbers.
 
     python -m benchmarks.same_results OLD NEW
 
 OLD, NEW: folders of runs, or folders of such folders, which are compared name by name. A row is told by what was asked (task,
-data set, method, variant, trust, ε, seed, participation, client, metric); the words that levels of trust had before version 0.3
-count as those of today. ``value`` and every ε must be equal as they are written, so bit for bit; else the status is 1.
+data set, method, variant, trust, ε, seed, participation, client, metric). ``value`` and every ε must be equal as they are
+written, so bit for bit; else the status is 1.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ import csv
 from collections import Counter
 from pathlib import Path
 
-from fedgraph.privacy.trust import EARLIER_TRUST_WORDS
-
 ASKED = (
     "dataset",
     "task",
     "method",
     "variant",
+    "trust",
     "epsilon",
     "calibrated_by",
     "delta",
@@ -30,7 +29,6 @@ ASKED = (
     "metric",
 )
 FOUND = ("value", "epsilon_published", "epsilon_provable", "epsilon_measured", "paths", "clients", "cut_edges")
-WORLDS = {"alone": "own-client", "claim": ""} | EARLIER_TRUST_WORDS
 
 Line = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -39,17 +37,7 @@ def read_lines(folder: Path) -> list[Line]:
     """(what was asked, what was found) of every row of a run's ``results.csv``."""
     with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    for row in rows:  # since 0.3 the column also says for which paths, where that is not all of them
-        row["calibrated_by"] = row["calibrated_by"].split(" ")[0]
-    return [((*(row[name] for name in ASKED), trust_in(row)), tuple(row[name] for name in FOUND)) for row in rows]
-
-
-def trust_in(row: dict[str, str]) -> str:
-    """The level of trust of a row, in the words of today. A client that was left out stands in the column ``client``."""
-    if "setting" not in row:
-        return row["trust"]
-    word = row["setting"].split(" without ")[0] if row["participation"] == "left-out" else row["setting"]
-    return WORLDS.get(word, word)
+    return [(tuple(row[name] for name in ASKED), tuple(row[name] for name in FOUND)) for row in rows]
 
 
 def differences(old: list[Line], new: list[Line]) -> list[str]:

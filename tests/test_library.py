@@ -161,7 +161,7 @@ def test_nobody_is_nobody_and_own_client_is_own_client(library: Graph, tmp_path:
             lambda g: fedgraph.compare(g, trust=["me"]),
             "trust is 'me'; allowed: curator, sums, own-client, active-server, nobody",
         ),
-        (lambda g: fedgraph.compare(g, trust=["secure"]), "'secure' is called 'sums' now: write sums"),
+        (lambda g: fedgraph.compare(g, trust=["secure"]), "trust is 'secure'; allowed: curator, sums"),
         (lambda g: fedgraph.compare(g, ["features"], trust=["nobody"]), "cannot serve trust: nobody; allowed for it: curator"),
         (lambda g: fedgraph.compare(g, []), "methods is empty"),
         (lambda g: fedgraph.compare(g, ["featurs"]), "did you mean 'features'"),

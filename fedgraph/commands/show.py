@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     if options.all:
         whole = options.run / "tables.txt"
         if not whole.is_file():
-            raise DataError(f"{options.run}: no tables.txt: no finished run, or one of an earlier version; allowed: --csv")
+            raise DataError(f"{options.run}: no tables.txt: no finished run; allowed: --csv")
         print(whole.read_text(encoding="utf-8").rstrip())
         return 0
     found = runs.open_run(options.run)

@@ -8,20 +8,19 @@ Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. H
 - a finite number lies between ``_LEAST_NUMBER`` and ``_MOST_NUMBER`` in size, or is 0;
 - a list names nothing twice.
 
-What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], InfiniteSetting]``. A key or a word
-that an earlier version used is refused with one line that says what to write (``SettingNotes.formerly``, ``renamed_setting``).
+What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], InfiniteSetting]``.
 
 ``validate_settings`` reads plain data as such a model; the first problem becomes one line that names place, found and allowed.
 """
 
 import math
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from fedgraph import plugins
@@ -51,34 +50,14 @@ class SettingNotes:
     Attributes:
         infinite: Whether ∞ is a value.
         per_dataset: Whether the keys of a mapping are names of the scenario's data sets.
-        formerly: Its key in earlier versions; empty where it had none.
     """
 
     infinite: bool = False
     per_dataset: bool = False
-    formerly: str = ""
 
 
 InfiniteSetting = SettingNotes(infinite=True)  # ∞ is a value here
 PerDatasetSetting = SettingNotes(per_dataset=True)  # the keys of the mapping are names of the scenario's data sets
-
-
-def renamed_setting(words: Mapping[str, str]) -> BeforeValidator:
-    """A validator that refuses a word which has another name now.
-
-    Args:
-        words: Earlier word → word of today.
-
-    Returns:
-        A validator for an annotation. Its error says what to write.
-    """
-
-    def checked(given: object) -> object:
-        if isinstance(given, str) and given in words:
-            raise ValueError(f"{given!r} is called {words[given]!r} now: write {words[given]}")
-        return given
-
-    return BeforeValidator(checked)
 
 
 class Settings(BaseModel):
@@ -186,9 +165,6 @@ def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetail
     if problem["type"] == "extra_forbidden":
         nearest = _nearest(model, where[:-1])
         allowed = list(nearest.model_fields)
-        earlier = {nearest.says(name).formerly: name for name in allowed} if issubclass(nearest, Settings) else {}
-        if now := earlier.get(str(where[-1])):
-            return f"the key {shorten_source_value(key)} is called {now!r} now: write {now}: …"
         hint = plugins.suggest_plugin_name(str(where[-1]), allowed)
         return f"unknown key {shorten_source_value(key)}{hint}; allowed: {', '.join(allowed)}"
     if problem["type"] == "missing" and isinstance(where[-1], int):

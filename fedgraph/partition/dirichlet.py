@@ -20,13 +20,14 @@ class Params(Settings):
     concentration: float = Field(
         0.5, gt=0, allow_inf_nan=False, description="Dirichlet concentration (no unit); smaller means more label skew"
     )
-    min_items: int = Field(
-        1, ge=1, description="least graphs (or nodes) per client (count); short clients are topped up from the largest"
-    )
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
-    """Deal whole graphs by their labels. Raises ``DataError`` when ``clients · min_items`` graphs do not exist."""
+    """Deal whole graphs by their labels; a client without any gets one of the largest client's.
+
+    Raises:
+        DataError: there are fewer graphs than clients.
+    """
     owner = _owners(collection.labels, params, rng, "graphs")
     return base.partition_shares(collection, owner, params.clients, _describe(params, "graphs"), from_labels=True)
 
@@ -44,7 +45,7 @@ def _describe(params: Params, what: str) -> str:
 
 def _owners(labels: np.ndarray, params: Params, rng: np.random.Generator, what: str) -> np.ndarray:
     """int64 [items]: the client of each item."""
-    base.require_partition_clients(params.clients * params.min_items, labels.size, f"{what} ({params.min_items} per client)")
+    base.require_partition_clients(params.clients, labels.size, what)
     owner = np.empty(labels.size, dtype=np.int64)
     for label in np.unique(labels):
         items = rng.permutation(np.flatnonzero(labels == label))
@@ -53,7 +54,7 @@ def _owners(labels: np.ndarray, params: Params, rng: np.random.Generator, what: 
         for client, part in enumerate(np.split(items, bounds)):
             owner[part] = client
     sizes = np.bincount(owner, minlength=params.clients)
-    while sizes.min() < params.min_items:
+    while not sizes.min():
         giver, taker = int(sizes.argmax()), int(sizes.argmin())
         owner[rng.choice(np.flatnonzero(owner == giver))] = taker
         sizes = np.bincount(owner, minlength=params.clients)

@@ -26,19 +26,16 @@ _igraph_generator = threading.Lock()
 
 
 class Params(Settings):
-    """How many clients, and how fine the communities."""
+    """How many clients, and who finds the communities."""
 
     clients: int = Field(10, ge=1, description="number of clients (count); at most one per node")
     algorithm: Literal["louvain", "leiden"] = Field("louvain", description="who finds communities; leiden for large graphs")
-    resolution: float = Field(
-        1.0, gt=0, allow_inf_nan=False, description="resolution of modularity (no unit); larger gives smaller communities"
-    )
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """Disjoint clients made of whole communities where possible. Raises ``DataError``: more clients than nodes."""
     base.require_partition_clients(params.clients, graph.num_nodes)
-    found = _communities(graph, params.resolution, rng, params.algorithm)
+    found = _communities(graph, rng, params.algorithm)
     pieces = _at_least(found, params.clients, graph)
     # Deal groups, largest first, to the client with fewest nodes.
     load = [(0, client) for client in range(params.clients)]
@@ -57,7 +54,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     )
 
 
-def _communities(graph: Graph, resolution: float, rng: np.random.Generator, algorithm: str = "louvain") -> list[np.ndarray]:
+def _communities(graph: Graph, rng: np.random.Generator, algorithm: str = "louvain") -> list[np.ndarray]:
     """Communities as sorted node ids, largest first (ties: the smaller first node)."""
     upper = sp.triu(graph.adjacency, k=1, format="coo")
     edges = np.column_stack([upper.row, upper.col])
@@ -66,10 +63,7 @@ def _communities(graph: Graph, resolution: float, rng: np.random.Generator, algo
         igraph.set_random_number_generator(random.Random(seed))
         try:
             joined = igraph.Graph(n=graph.num_nodes, edges=edges)
-            if algorithm == "leiden":
-                found = joined.community_leiden("modularity", resolution=resolution)
-            else:
-                found = joined.community_multilevel(resolution=resolution)
+            found = joined.community_leiden("modularity") if algorithm == "leiden" else joined.community_multilevel()
         finally:
             igraph.set_random_number_generator(random)
     groups = [np.array(sorted(members), dtype=np.int64) for members in found if members]

@@ -86,9 +86,6 @@ _STREAM_WORDS = {
     Trust.ACTIVE_SERVER: "active",
     Trust.NOBODY: "nobody",
 }
-EARLIER_TRUST_WORDS = {
-    trust.stream_word: trust.value for trust in Trust if trust is not Trust.NOBODY
-}  # words of scenarios before 0.3
 
 
 def trust_called(word: str) -> Trust:
@@ -98,10 +95,8 @@ def trust_called(word: str) -> Trust:
         word: as in a scenario.
 
     Raises:
-        ScenarioError: there is none of this name; a word of an earlier version is told what to write.
+        ScenarioError: there is none of this name.
     """
-    if word in EARLIER_TRUST_WORDS:
-        raise ScenarioError(f"trust: {word!r} is called {EARLIER_TRUST_WORDS[word]!r} now: write {EARLIER_TRUST_WORDS[word]}")
     try:
         return Trust(word)
     except ValueError:

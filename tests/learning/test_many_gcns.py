@@ -30,15 +30,11 @@ def dealt(library: Graph) -> Partition:
 
 
 @pytest.mark.parametrize("adam", [False, True])
-@pytest.mark.parametrize(
-    ("dropout", "of_input", "proximal", "filled"),
-    [(0.0, 0.0, 0.0, False), (0.5, 0.3, 0.1, False), (0.0, 0.0, 0.1, True), (0.0, 0.0, 0.0, True)],
-)
+@pytest.mark.parametrize(("dropout", "of_input", "filled"), [(0.0, 0.0, False), (0.5, 0.3, False), (0.0, 0.0, True)])
 def test_one_call_is_the_loop(
     adam: bool,
     dropout: float,
     of_input: float,
-    proximal: float,
     filled: bool,
     dealt: Partition,
     monkeypatch: pytest.MonkeyPatch,
@@ -51,7 +47,7 @@ def test_one_call_is_the_loop(
     labels[starts[3] : starts[4]] = -1
     labels[::7] = -1
     shape = NetworkShape("gcn", joint.graph.num_features, joint.graph.num_classes, 16, dropout, of_input)
-    how, rng = fitting.FittingSteps(4, 2, 0.05, 5e-4, proximal, adam), np.random.default_rng(0)
+    how, rng = fitting.FittingSteps(4, 2, 0.05, 5e-4, adam), np.random.default_rng(0)
     start = fitting.start_fitting(shape, 1)
     drawn = np.abs(rng.standard_normal(start.moments.shape)).astype(np.float32) * 1e-3
     before = fitting.FittingProgress(start.vector, drawn if adam else drawn[:, :0])

@@ -333,7 +333,7 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
         shape = phases.phase_shape(plan, 2)
         begun = fitting.start_fitting(shape, 0)
         place = phases.PhasePlace(2, steps, 0, refits=False, going=True)
-        training = phases.PhaseTraining(0, begun.vector, phases._Moments(), tried=tried, going=(0, 1, 2))
+        training = phases.PhaseTraining(0, begun.vector, tried=tried, going=(0, 1, 2))
         message = np.concatenate([begun.vector, begun.moments.ravel(), [1.0, right, 50.0, 100.0, 0.0]])
         before = State(place.broadcast(begun.vector, begun.moments), training)
         inbox = PlanInbox(0, {"update": message}, {}, 1)
@@ -398,28 +398,8 @@ def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
     )
 
 
-def test_server_steps_by_hand() -> None:
-    old, mean = np.zeros(2, np.float32), np.array([1.0, -2.0], np.float32)
-    new, kept = phases._server_step(Params(server_momentum=0.5), old, mean, phases._Moments())
-    assert np.allclose(new, mean)
-    new, _ = phases._server_step(Params(server_momentum=0.5), new, new, kept)
-    assert np.allclose(new, 1.5 * mean), "momentum goes on by half of the last move"
-    for name in ("fedadam", "fedyogi"):
-        params = Params(server=name, server_rate=0.1, server_momentum=0.9)  # type: ignore[arg-type]
-        new, _ = phases._server_step(params, old, mean, phases._Moments())
-        second = 0.99e-6 + 0.01 * mean.astype(float) ** 2 if name == "fedadam" else 1e-6 + 0.01 * mean.astype(float) ** 2
-        assert np.allclose(new, 0.1 * 0.1 * mean / (np.sqrt(second) + 1e-3), rtol=1e-4)
-
-
-@pytest.mark.parametrize("server", ["fedavg", "fedadam", "fedyogi"])
-def test_federated_learns(server: str, library: Graph) -> None:
-    rates = {
-        "fedavg": {},
-        "fedadam": {"server_rate": 0.03, "server_momentum": 0.9},
-        "fedyogi": {"server_rate": 0.03, "server_momentum": 0.9},
-    }
-    params = Params(model="gcn", rounds=30, local_epochs=3, validation=0, server=server, proximal=0.01, **rates[server])
-    plan, state = trained(library, params, clients=4)
+def test_federated_learns(library: Graph) -> None:
+    plan, state = trained(library, Params(model="gcn", rounds=30, local_epochs=3, validation=0), clients=4)
     accuracy = (nonprivate.predict(plan, state, library).argmax(axis=1) == library.labels).mean()  # type: ignore[arg-type]
     assert accuracy > 0.6
 

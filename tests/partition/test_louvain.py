@@ -45,11 +45,6 @@ def test_nobody_elses_randomness_is_touched(library: Graph) -> None:
     assert random.random() == expected
 
 
-def test_a_finer_resolution_gives_more_communities(library: Graph) -> None:
-    coarse, fine = (louvain._communities(library, r, np.random.default_rng(0)) for r in (0.5, 3.0))
-    assert len(coarse) < len(fine)
-
-
 def test_leiden_cuts_fewer_edges_than_chance_too_and_covers_every_node(library: Graph) -> None:
     near = louvain.split(library, louvain.Params(clients=5, algorithm="leiden"), np.random.default_rng(0))
     chance = uniform.split(library, uniform.Params(clients=5), np.random.default_rng(0))

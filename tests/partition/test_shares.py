@@ -46,12 +46,11 @@ def test_a_small_concentration_skews_the_labels(collection: GraphCollection) -> 
     assert skew(collection, 1000.0) < 0.1 < 0.2 < skew(collection, 0.1)
 
 
-def test_nobody_gets_less_than_the_minimum(collection: GraphCollection) -> None:
-    params = dirichlet.Params(clients=10, concentration=0.01, min_items=15)
-    shares = dirichlet.deal(collection, params, np.random.default_rng(0))
-    assert min(m.size for m in shares.members) >= 15
-    with pytest.raises(DataError, match="21 per client"):
-        dirichlet.deal(collection, dirichlet.Params(clients=10, min_items=21), np.random.default_rng(0))
+def test_every_client_has_a_graph(collection: GraphCollection) -> None:
+    shares = dirichlet.deal(collection, dirichlet.Params(clients=100, concentration=0.01), np.random.default_rng(0))
+    assert min(m.size for m in shares.members) == 1
+    with pytest.raises(DataError, match="201 clients but only 200 graphs"):
+        dirichlet.deal(collection, dirichlet.Params(clients=201), np.random.default_rng(0))
 
 
 def test_more_clients_than_graphs_is_an_error(collection: GraphCollection) -> None:

@@ -31,12 +31,12 @@ from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.cells.task_facts import CanaryAttackCellFacts
-from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, SettingsSpec, renamed_setting
+from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, method_kinds, seen
 from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
 from fedgraph.privacy.ledger import ledger_account_name
-from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition, graph_without_labels
 
@@ -51,9 +51,7 @@ class WholeRunAttack(Settings):
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [0.2], min_length=1, description="share of canaries that is guessed; several share the error probability"
     )
-    trust: Annotated[list[Annotated[Trust, renamed_setting(EARLIER_TRUST_WORDS)]] | None, SettingNotes(formerly="settings")] = (
-        Field(None, description="attack rows with this trust only (default: all)")
-    )
+    trust: list[Trust] | None = Field(None, description="attack rows with this trust only (default: all)")
     epsilons: Annotated[list[float] | None, InfiniteSetting] = Field(
         None, description="attack these budgets only (default: all)"
     )

@@ -49,7 +49,6 @@ class FittingSteps:
         first: Number of the first one, from 0.
         rate: Step size.
         decay: Weight of the L2 penalty.
-        proximal: Weight μ of ‖w − w₀‖²/2 (FedProx, Li et al., MLSys 2020); w₀ is where the call begins.
         adam: Adam, or plain descent.
     """
 
@@ -57,7 +56,6 @@ class FittingSteps:
     first: int
     rate: float
     decay: float
-    proximal: float = 0.0
     adam: bool = True
 
 
@@ -161,7 +159,6 @@ def continue_fitting(
     known = torch.tensor(np.flatnonzero(labels >= 0), device=torch_device())
     target = torch.tensor(labels, device=torch_device())[known]
     learnt: list[torch.Tensor] = [p for p in network.parameters() if p.requires_grad]
-    origin = [p.detach().clone() for p in learnt] if how.proximal else []
     firsts, seconds = (_parts(network, moments) for moments in before.moments) if how.adam else (learnt, learnt)
     with torch.random.fork_rng():
         for step in range(how.first + 1, how.first + how.count + 1):
@@ -169,7 +166,7 @@ def continue_fitting(
             loss = torch.nn.functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():
-                take_fitting_step(learnt, gradients, origin, firsts, seconds, step, how)
+                take_fitting_step(learnt, gradients, firsts, seconds, step, how)
     moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return FittingProgress(read_fitting_vector(network), moments)
 
@@ -177,7 +174,6 @@ def continue_fitting(
 def take_fitting_step(
     learnt: Sequence[torch.Tensor],
     gradients: Sequence[torch.Tensor | None],
-    origin: Sequence[torch.Tensor],
     firsts: Sequence[torch.Tensor],
     seconds: Sequence[torch.Tensor],
     step: int,
@@ -188,16 +184,13 @@ def take_fitting_step(
     Args:
         learnt: Parameters.
         gradients: Of the loss alone; None stands for zeros.
-        origin: Where FedProx pulls them; not read where ``how.proximal`` is 0.
         firsts: Adam's first moment estimates; not read by plain descent.
         seconds: Adam's second moment estimates; not read by plain descent.
         step: Its number, from 1.
-        how: Rate, decay, pull, and which kind.
+        how: Rate, decay, and which kind.
     """
     for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
         g = (torch.zeros_like(p) if found is None else found) + how.decay * p
-        if how.proximal:
-            g = g + how.proximal * (p - origin[i])
         if not how.adam:
             p -= how.rate * g
             continue

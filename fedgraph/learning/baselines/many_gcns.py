@@ -153,7 +153,7 @@ def train_many_gcns(
     x = clients.x
     if not (shape.dropout or shape.input_dropout) and x.nnz > _FILLED * x.shape[0] * x.shape[1]:
         return _train_dense(shape, clients, labels, before, how)
-    rates = np.array([how.rate, how.decay, how.proximal], dtype=np.float32)
+    rates = np.array([how.rate, how.decay, 0.0], dtype=np.float32)
     steps = np.array([how.first, how.count, how.adam], dtype=np.int64)
     first, rest, untouched = _begun(shape, before, how, rates, steps)
     known = np.concatenate([[0], np.cumsum(labels >= 0)])
@@ -252,11 +252,10 @@ def _train_dense(
             continue
         target = torch.tensor(labels[rows])[known]
         now = _cut(before.vector, sizes)
-        origin = [part.clone() for part in now]
         firsts, seconds = (_cut(m, sizes) for m in before.moments) if how.adam else (now, now)
         for step in range(how.first + 1, how.first + how.count + 1):
             found = _dense_gradients(smooth, hat, now, known, target, scratch[: len(smooth)])
-            take_fitting_step(now, found, origin, firsts, seconds, step, how)
+            take_fitting_step(now, found, firsts, seconds, step, how)
         total += len(known) * _flat(now)
         if how.adam:
             moments += len(known) * np.stack([_flat(firsts), _flat(seconds)])

@@ -1,9 +1,9 @@
 """The method without privacy: the accuracy of the same data when nothing is protected, for comparison.
 
-Any network (``learning.baselines.networks``) trained by FedAvg (McMahan et al. 2017), FedProx (Li et al. 2020), FedAdam or
-FedYogi (Reddi et al. 2021). Clients take full-batch steps; the average is weighted by labelled nodes. Adam's moments persist:
-they travel with the parameters and are averaged as they are, so a client that joins, or one whose machine starts again, goes on
-where the federation is, and Adam never begins anew. One client is central training, bit for bit, however it is cut into rounds.
+Any network (``learning.baselines.networks``) trained by FedAvg (McMahan et al. 2017). Clients take full-batch steps; the
+average is weighted by labelled nodes. Adam's moments persist: they travel with the parameters and are averaged as they are, so
+a client that joins, or one whose machine starts again, goes on where the federation is, and Adam never begins anew. One client
+is central training, bit for bit, however it is cut into rounds.
 
 **Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
 report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has (``clients``). A
@@ -39,7 +39,7 @@ from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.method_bibtex("mcmahan2017communication", "reddi2021adaptive", "li2020federated", "kipf2017semi")
+REFERENCE = base.method_bibtex("mcmahan2017communication", "kipf2017semi")
 
 
 _TOO_FEW = (

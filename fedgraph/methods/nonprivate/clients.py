@@ -149,7 +149,7 @@ def _trained(
     candidate = plan.made.candidates[place.candidate]
     shape = phases.phase_shape(plan, place.candidate)
     adam = params.client_optimiser == "adam"
-    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
+    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay, adam)
     before = fitting.FittingProgress(model["parameters"], model["moments"])
 
     if _compiled(plan, place.candidate):

@@ -123,10 +123,6 @@ class Params(Settings):
         True, description="train again on all training nodes for the rounds found (not with a given validation mask)"
     )
     client_optimiser: Literal["adam", "sgd"] = Field("adam", description="adam: its moments persist, averaged over clients")
-    server: Literal["fedavg", "fedadam", "fedyogi"] = Field("fedavg", description="what follows the average of the updates")
-    server_rate: float = Field(1.0, gt=0, description="server step size (fedadam, fedyogi: try 0.01)")
-    server_momentum: float = Field(0.0, ge=0, lt=1, description="β₁ of the server (fedadam, fedyogi: 0.9 as published)")
-    proximal: float = Field(0.0, ge=0, description="μ of FedProx, the pull towards the broadcast model; 0: FedAvg")
 
     @model_validator(mode="after")
     def _network_exists(self) -> Self:

@@ -26,10 +26,9 @@ from scipy.special import log_softmax
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.methods.base import PlanInbox, State
-from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_FEW, Params, Planned
+from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_FEW, Planned
 from fedgraph.types import Graph
 
-_SECOND, _TAU = 0.99, 1e-3  # β₂ and τ of the server's step
 _PROBATION, _FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
 
 
@@ -133,21 +132,12 @@ def candidates_together(scores: Sequence[np.ndarray]) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments:
-    """The server's own optimiser: m and v, float64 [p]; None before the first round, and where there is none."""
-
-    first: np.ndarray | None = None
-    second: np.ndarray | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class PhaseTraining:
     """What the server knows.
 
     Attributes:
         seed: of everything that is drawn.
         last: the latest parameters, float32 [p].
-        moments: of the server's own optimiser.
         in_phase: the best round of this phase.
         curve: [right, loss, count] after each round of this phase.
         waited: rounds without progress.
@@ -160,7 +150,6 @@ class PhaseTraining:
 
     seed: int
     last: np.ndarray
-    moments: _Moments
     in_phase: BestCandidate | None = None
     curve: tuple[np.ndarray, ...] = ()
     waited: int = 0
@@ -240,7 +229,7 @@ def count_phase_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray
 
 def begin_phases(plan: Planned, seed: int) -> State[PhaseTraining]:
     everybody = tuple(range(len(plan.made.candidates)))
-    return _phase(plan, PhaseTraining(seed, np.zeros(0, np.float32), _Moments(), going=everybody), 0)
+    return _phase(plan, PhaseTraining(seed, np.zeros(0, np.float32), going=everybody), 0)
 
 
 def answering_in_phase(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
@@ -261,7 +250,7 @@ def _phase(
     plan: Planned, training: PhaseTraining, candidate: int, *, refits: bool = False, fold: int = 0
 ) -> State[PhaseTraining]:
     fresh = fitting.start_fitting(phase_shape(plan, candidate), phase_step_seed(training.seed, candidate, *_later(fold)))
-    own = replace(training, last=fresh.vector, moments=_Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
+    own = replace(training, last=fresh.vector, in_phase=None, curve=(), waited=0, lowest=np.inf)
     place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
     moments = fresh.moments if plan.params.client_optimiser == "adam" else np.zeros((2, 0), np.float32)
     return State(place.broadcast(fresh.vector, moments), own)
@@ -281,8 +270,7 @@ def merge_phase(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) ->
     if weight:
         mean = (total[:p] / weight).astype(np.float32)
         moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
-    stepped, kept = _server_step(plan.params, old, mean, training.moments)
-    training = replace(training, last=stepped, moments=kept)
+    training = replace(training, last=mean)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged
     if count:
         best = BestCandidate(place.candidate, right / count, loss / count, done, old, _least(plan, count))
@@ -291,35 +279,8 @@ def merge_phase(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) ->
     hopeless = count > 0 and place.steps >= _PROBATION and not place.fold and _is_behind(training, count)
     if done + 1 < limit and training.waited < plan.params.patience and not hopeless:
         after = replace(place, steps=place.steps + plan.params.local_epochs)
-        return State(after.broadcast(stepped, moments), training)
+        return State(after.broadcast(mean, moments), training)
     return _next(plan, training, place, bool(masked))
-
-
-def _server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: _Moments) -> tuple[np.ndarray, _Moments]:
-    """(new parameters float32 [p], moments). Plain FedAvg with rate 1 is the average itself, to the last bit.
-
-    The move Δ = average − broadcast is a pseudo-gradient (Reddi et al. 2021, Algorithm 2):
-
-        m ← β₁ m + (1 − β₁) Δ;   FedAdam: v ← β₂ v + (1 − β₂) Δ²;   FedYogi: v ← v − (1 − β₂) Δ² sign(v − Δ²);
-        w ← w + η m / (√v + τ),   β₂ = 0.99, τ = 10⁻³.   FedAvg with momentum (Hsu et al. 2019): m ← β₁ m + Δ;  w ← w + η m.
-    """
-    plain = params.server == "fedavg" and params.server_momentum == 0
-    if plain and params.server_rate == 1:
-        return mean, before
-    move = mean.astype(np.float64) - old
-    first = np.zeros_like(move) if before.first is None else before.first
-    if params.server == "fedavg":
-        first = params.server_momentum * first + move
-        return (old + params.server_rate * first).astype(np.float32), _Moments(first)
-    second = np.full_like(move, _TAU**2) if before.second is None else before.second
-    first = params.server_momentum * first + (1 - params.server_momentum) * move
-    square = move**2
-    if params.server == "fedadam":
-        second = _SECOND * second + (1 - _SECOND) * square
-    else:
-        second = second - (1 - _SECOND) * square * np.sign(second - square)
-    new = old + params.server_rate * first / (np.sqrt(second) + _TAU)
-    return new.astype(np.float32), _Moments(first, second)
 
 
 def _least(plan: Planned, count: float) -> int:

@@ -17,7 +17,7 @@ from fedgraph.privacy import explain
 from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.ledger import LedgerAccount
 from fedgraph.privacy.settle import settle_account
-from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
 _VIEWERS = {
@@ -145,13 +145,13 @@ def read_own_scenario(document: PricedDocument) -> Reading:
     """
     listed, found = document.data.get("tasks"), []
     for task in (t for t in listed if isinstance(t, dict)) if isinstance(listed, list) else ():
-        delta, named = task.get("delta"), task.get("trust", task.get("settings"))
+        delta, named = task.get("delta"), task.get("trust")
         at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
         wanted = task.get("epsilons")
         values = [parse_scalar(v) if isinstance(v, str) else v for v in wanted] if isinstance(wanted, list) else []
         for budget in (float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)):
             for level in named if isinstance(named, list) else [Trust.CURATOR.value]:
-                trust = EARLIER_TRUST_WORDS.get(str(level), str(level))
+                trust = str(level)
                 cost = costs.cost_of_pure(budget)
                 if math.isinf(budget):
                     cost = costs.cost_of_unprotected("epsilons: inf asks for no noise")

@@ -11,15 +11,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph.documents.settings import InfiniteSetting, SettingNotes, Settings, SettingsSpec, renamed_setting
+from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.methods.base import method_kinds
-from fedgraph.privacy.trust import EARLIER_TRUST_WORDS, Trust
+from fedgraph.privacy.trust import Trust
 from fedgraph.tasks.base import Cell, CellContext, require_distinct_cells
 from fedgraph.tasks.base.task_offers import TaskRowKeys, check_task_row_keys, distinct_task_values
 from fedgraph.worlds.world import World, world_of_trust
-
-GridTrust = Annotated[Trust, renamed_setting(EARLIER_TRUST_WORDS)]  # a level of trust as a scenario writes it
-FormerGridKey = SettingNotes(formerly="settings")
 
 
 def _of_other_names(methods: list[SettingsSpec]) -> list[SettingsSpec]:
@@ -36,7 +33,7 @@ def _positive(epsilon: float) -> float:
 class GridRowKeys(TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    trust: Annotated[list[GridTrust] | None, Field(min_length=1), FormerGridKey] = Field(
+    trust: Annotated[list[Trust] | None, Field(min_length=1)] = Field(
         None, description="who is trusted in this row; default the task's"
     )
     epsilons: Annotated[list[Annotated[float, Field(gt=0)]] | None, Field(min_length=1), InfiniteSetting] = Field(
@@ -56,7 +53,7 @@ class Grid(Settings):
     methods: Annotated[list[GridEntry], GridRows] = Field(
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
-    trust: Annotated[list[GridTrust], FormerGridKey] = Field(min_length=1, description="who is trusted")
+    trust: list[Trust] = Field(min_length=1, description="who is trusted")
     partition: SettingsSpec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )

@@ -68,9 +68,6 @@ def check_task_row_keys(row: type[TaskRowKeys]) -> Callable[[SettingsSpec], Sett
     """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
 
     def checked(entry: SettingsSpec) -> SettingsSpec:
-        for name in row.model_fields:
-            if (former := row.says(name).formerly) and former in entry:
-                raise ValueError(f"the key {former!r} is called {name!r} now: write {name}: …")
         given = {k: v for k, v in entry.items() if k in row.model_fields and k != "label"}  # the reader checks every label
         try:
             row.model_validate(given)
