@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "runtime": {"types", "errors"},
     "audit": {"privacy", "learning", "types", "errors", "seeds", "printing"},
     "cells": {"comparison", "federation", "privacy", "runtime", "types", "errors", "worlds"},
-    "worlds": {"data", "partition", "methods", "learning", "privacy", "types", "errors", "documents", "seeds", "plugins"},
+    "worlds": {"data", "partition", "methods", "privacy", "types", "errors", "documents", "seeds", "plugins"},
     "attacks": {  # data: the other graph that a link thief learns on
         "data", "methods", "federation", "learning", "audit", "privacy", "cells", "types", "errors", "seeds", "plugins",
         "documents", "printing",

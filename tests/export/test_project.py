@@ -181,6 +181,24 @@ def test_the_discrete_gaussian_has_its_law(opened: Opened, imported: Imported, t
     assert p_value(4.5) < 1e-9
 
 
+def test_masks_are_uniform_known_to_two_and_fresh(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    """Both ends of a pair agree, nobody else does, and no round or value meets the same mask again."""
+    sums = imported(written(opened, SUMS, "flower", tmp_path) / "private_sums.py")
+    one, two, three = (sums.new_key() for _ in range(3))
+    mask = sums.mask(one, sums.public_key(two), 0, "gradient@model", 4000)
+    assert np.array_equal(mask, sums.mask(two, sums.public_key(one), 0, "gradient@model", 4000))
+    others = [
+        sums.mask(one, sums.public_key(two), 1, "gradient@model", 4000),
+        sums.mask(one, sums.public_key(two), 0, "hop@model", 4000),
+        sums.mask(one, sums.public_key(three), 0, "gradient@model", 4000),
+        sums.mask(three, sums.public_key(two), 0, "gradient@model", 4000),
+    ]
+    for other in others:
+        assert not (mask == other).any()
+    assert stats.kstest(mask / 2.0**64, "uniform").pvalue > 1e-4
+    assert stats.kstest((mask & np.uint64(2**16 - 1)) / 2.0**16, "uniform").pvalue > 1e-4
+
+
 @pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP, NET, SOME, SOME_SEEN])
 def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imported, tmp_path: Path) -> None:
     """Three sites and a server: sums are right once all masks are in, and their noise is the plan's (Kolmogorov-Smirnov)."""

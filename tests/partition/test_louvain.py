@@ -14,7 +14,7 @@ from fedgraph.types import Graph
 
 
 def test_more_communities_than_clients_are_merged_whole(library: Graph) -> None:
-    found = louvain._communities(library, 1.0, np.random.default_rng(0))
+    found = louvain._communities(library, np.random.default_rng(0))
     assert len(found) > 3
     partition = louvain.split(library, louvain.Params(clients=3), np.random.default_rng(0))
     for community in found:
@@ -24,7 +24,7 @@ def test_more_communities_than_clients_are_merged_whole(library: Graph) -> None:
 
 
 def test_fewer_communities_than_clients_splits_the_largest(library: Graph) -> None:
-    found = louvain._communities(library, 1.0, np.random.default_rng(0))
+    found = louvain._communities(library, np.random.default_rng(0))
     clients = 4 * len(found)
     partition = louvain.split(library, louvain.Params(clients=clients), np.random.default_rng(0))
     assert partition.num_clients == clients

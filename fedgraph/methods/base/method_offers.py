@@ -136,7 +136,7 @@ class Offers(Generic[_P, _M, _W, _S]):
         any_broadcast: the proof holds whatever model clients are sent, so the server may be active.
         trusts_nobody: every node protects its own data before it leaves: there is no curator and no federation to compare with.
         private_test_nodes: it answers a private test node from that node's own row.
-        partial_rounds: rounds may miss clients.
+        partial_rounds: a round may ask a share of the clients.
         answers_every_round: its state predicts after any round, so a curve over rounds can be drawn.
         drafts: rows that ``fedgraph new`` writes for it.
 
