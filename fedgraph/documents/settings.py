@@ -13,6 +13,7 @@ What a field says stands in its annotation, for example ``epsilons: Annotated[li
 ``validate_settings`` reads plain data as such a model; the first problem becomes one line that names place, found and allowed.
 """
 
+import inspect
 import math
 import typing
 from collections.abc import Iterator
@@ -67,6 +68,13 @@ class Settings(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Settings and class constants, as they are declared: ``Plan.fingerprint_text`` names both, since both shape noise."""
+        kinds = [kind for kind in reversed(type(self).__mro__) if issubclass(kind, Settings) and kind is not Settings]
+        names = dict.fromkeys(name for kind in kinds for name in inspect.get_annotations(kind))
+        known = {*type(self).model_fields, *type(self).__class_vars__}
+        yield from ((name, getattr(self, name)) for name in names if name in known and not name.startswith("_"))
 
     @classmethod
     def says(cls, field: str) -> SettingNotes:

@@ -9,7 +9,7 @@ restarted makes the same noisy hops again from the same random stream: same inpu
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -46,7 +46,7 @@ class Params(NodeCapSettings):
     steps: int = Field(60, ge=1, description="gradient steps of the encoder, and again of the classifier")
     learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
     momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
-    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
+    averaged: ClassVar[float] = 0.5  # share of the last iterates that is averaged
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ them. A score is computed from released values, so any pair may be asked, and an
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeAlias, cast
+from typing import ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,8 +65,8 @@ class Params(Settings):
     decoder: Literal["sum", "steps"] = Field(
         "sum", description="how supervision edges teach: by one noisy sum (a discriminant), or by DP-SGD on pairs"
     )
-    supervision: float = Field(0.25, gt=0, lt=1, description="share of all pairs whose edges teach the decoder")
-    supervision_share: float = Field(0.15, gt=0, lt=1, description="share of the squared loss that the decoder takes")
+    supervision: ClassVar[float] = 0.25  # share of all pairs whose edges teach the decoder
+    supervision_share: ClassVar[float] = 0.15  # share of the squared loss that the decoder takes
     steps: int = Field(100, ge=1, description="of decoder: steps, noisy sums of gradients T")
     sampling_rate: float = Field(0.1, gt=0, le=1, description="of decoder: steps, probability that an edge is drawn in one")
 

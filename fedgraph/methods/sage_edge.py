@@ -7,7 +7,7 @@ mechanism, and the other never uses it: any edge is one cell of one ε-DP releas
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,10 +32,10 @@ class Params(Settings):
     hidden: int = Field(32, ge=1, description="hidden units of a two-layer network")
     network: Literal["sage", "gcn"] = Field("sage", description="what is trained on the perturbed graph; gcn: DPGCN")
     adjacency: Literal["edgerand", "lapgraph"] = Field("lapgraph", description="how edges are perturbed")
-    count_share: float = Field(0.01, gt=0, lt=1, description="share of ε for the number of edges (lapgraph)")
+    count_share: ClassVar[float] = 0.01  # share of ε for the number of edges (lapgraph)
     memory_gb: float = Field(2.0, gt=0, description="memory the perturbed graph may take, in GB")
     epochs: int = Field(100, ge=1, description="Adam steps")
-    training_rate: float = Field(0.01, gt=0, description="Adam step size")
+    training_rate: ClassVar[float] = 0.01  # Adam step size
     weight_decay: float = Field(5e-4, ge=0, description="L2 weight")
 
     @property

@@ -112,7 +112,7 @@ def test_only_who_answered_has_spent(library: Graph, dealt: Partition, viewer: V
 def test_the_mean_of_samples_is_the_whole_sum(library: Graph, dealt: Partition) -> None:
     """In clear, half of equal clients, scaled up, step on average as all of them do."""
     facts = facts_of(library, dealt, Viewer.SERVER, 10)
-    params = features.Params(steps=1, momentum=0.0, averaged=1.0)
+    params = features.Params(steps=1, momentum=0.0)
     engine = SerialRuntime()
     shared = engine.share("p", dealt)
 

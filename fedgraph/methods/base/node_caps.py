@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, Self, TypeVar
+from typing import ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,9 +58,9 @@ class NodeCapSettings(Settings):
     cap: Literal["auto", "log", "limit", "promised"] = Field(
         "auto", description="what bounds a node's share of a hop; auto: log where noise is provable, promised where published"
     )
-    knee: int = Field(1, ge=1, description="degree up to which the log cap weighs every edge 1")
+    knee: ClassVar[int] = 1  # degree up to which the log cap weighs every edge 1
     limit: int | None = Field(None, ge=1, description="neighbours that the platform allows (cap: limit)")
-    typical: int = Field(10, ge=1, description="public guess of a degree: chooses the rule under a limit")
+    typical: ClassVar[int] = 10  # public guess of a degree: chooses the rule under a limit
     degree: int = Field(10, ge=1, description="promised maximum degree D, to which neighbourhoods are cut (cap: promised)")
     hop_share: float = Field(0.3, gt=0, lt=1, description="share of the squared loss spent on hops (provable reading)")
     clip: float = Field(0.5, gt=0, description="norm to which a node's gradient is clipped")

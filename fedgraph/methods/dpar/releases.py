@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -44,7 +44,7 @@ class Params(Settings):
     column_rows: Annotated[int, Field(ge=1)] | Literal["auto", "any"] = Field(
         "auto", description="B', rows naming a node; auto: 2 provable, any published"
     )
-    tau: float = Field(1.0, gt=0, description="L1 norm of the columns of the chosen rows")
+    tau: ClassVar[float] = 1.0  # L1 norm of the columns of the chosen rows
     columns: Literal["clip", "normalise", "none"] = Field("clip", description="at most tau, exactly tau (as coded), or free")
     tail: Literal["one-hot", "none"] = Field(
         "one-hot", description="rows of sampled nodes that are no source (one-hot as coded)"

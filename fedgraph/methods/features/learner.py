@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
@@ -45,7 +45,7 @@ class Params(Settings):
     steps: PositiveInt | Literal["auto"] = Field("auto", description="gradient steps, one release each")
     learning_rate: PositiveFloat | Literal["auto"] = Field("auto", description="step size on the mean clipped gradient")
     momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum at the server (without curvature)")
-    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged (without curvature)")
+    averaged: ClassVar[float] = 0.5  # share of the last iterates that is averaged (without curvature)
     projection: PositiveInt | Literal["auto", "none"] = Field("auto", description="public directions kept, or none")
     rarity: NonNegativeFloat | Literal["auto"] = Field("auto", description="power of the public inverse document frequency")
     pairs: Literal["auto"] | bool = Field("auto", description="see rows through pairs of words (quadratic kernel, public rows)")

@@ -10,7 +10,7 @@ Released are meetings, answered labels, and gradients with the labels or without
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -53,7 +53,7 @@ class Params(Settings):
     steps: PositiveInt | Literal["auto"] = Field("auto", description="gradient steps, one release each")
     learning_rate: PositiveFloat | Literal["auto"] = Field("auto", description="step size on the mean clipped gradient")
     momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
-    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
+    averaged: ClassVar[float] = 0.5  # share of the last iterates that is averaged
     propagation_steps: int = Field(3, ge=0, description="passes over a public test graph, where there is one")
 
     @property

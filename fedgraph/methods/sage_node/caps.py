@@ -8,7 +8,7 @@ promised   as published: neighbourhoods are cut to D by public coins, k(D) rows;
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,12 +33,12 @@ class Params(Settings):
     cap: Literal["auto", "log", "limit", "promised"] = Field(
         "auto", description="what bounds the rows a node touches; auto: log where noise is provable, promised where it is not"
     )
-    knee: int = Field(1, ge=1, description="degree up to which the log cap weighs every edge 1")
+    knee: ClassVar[int] = 1  # degree up to which the log cap weighs every edge 1
     limit: int | None = Field(None, ge=1, description="neighbours that the platform allows (cap: limit)")
     scale: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
         "auto", description="what sums over neighbours are divided by (log); auto: they cost as much as the own row"
     )
-    bound: float = Field(2.0, gt=0, description="norm that the weights of the neighbours' part keep (log)")
+    bound: ClassVar[float] = 2.0  # norm that the weights of the neighbours' part keep (log)
     degree: int = Field(10, ge=1, description="promised maximum degree D, to which neighbourhoods are cut (cap: promised)")
     clip: float = Field(0.5, gt=0, description="norm to which a subgraph's gradient is clipped")
     steps: int = Field(60, ge=1, description="gradient steps")
@@ -46,7 +46,7 @@ class Params(Settings):
     sampling_rate: float = Field(1.0, gt=0, le=1, description="share of the nodes in a batch; 1: all of them")
     learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
     momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum")
-    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
+    averaged: ClassVar[float] = 0.5  # share of the last iterates that is averaged
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
     @model_validator(mode="after")
