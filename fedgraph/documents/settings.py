@@ -16,7 +16,7 @@ What a field says stands in its annotation, for example ``epsilons: Annotated[li
 import inspect
 import math
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
