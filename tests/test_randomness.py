@@ -62,7 +62,6 @@ OF_TORCH = {
     "learning/links.py fit_link_encoder",
     "learning/baselines/fitting.py build_for_fitting",
     "learning/baselines/fitting.py continue_fitting",
-    "learning/baselines/many_gcns.py _masks",
     "learning/baselines/networks.py _dropped",
 }
 
