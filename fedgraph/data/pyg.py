@@ -1,8 +1,9 @@
 """Any data set of PyG, read by PyG itself: ``{name: pyg/dataset, parameters: {dataset: Reddit}}``.
 
 ``dataset`` is a class of ``torch_geometric.datasets``, and ``arguments`` is what it is called with, such as ``{name: Cora}``.
-PyG downloads the files to ``pyg/<class>`` in the user's cache, unless ``arguments`` names another ``root``, and converts them there.
-The graph is then treated as one's own PyG object is (``own/object``): its provenance names what no method reads.
+PyG downloads the files to ``pyg/<class>`` in the user's cache, unless ``arguments`` names another ``root``, and converts
+them there. The graph is then treated as one's own PyG object is (``own/object``): its provenance names what
+no method reads.
 
 Nothing here is checked against a publication: no checksum, no count, no stand-in. The data sets of the other families are.
 """
