@@ -14,7 +14,7 @@ import fedgraph
 ROOT = Path(fedgraph.__file__).parent
 EVERYTHING = None
 WITHOUT_TORCH = ("pricing", "privacy", "comparison", "report", "audit", "partition")
-ON_TORCH = (ROOT / "comparison" / "batch_descent.py", ROOT / "comparison" / "batch_transport.py")  # the path for a GPU
+ON_TORCH = (ROOT / "comparison" / "batched.py",)  # POT on a GPU
 
 # What each room may import of ours; docs/dataflow.md says what each of them is for. `federation` and `report` read privacy's
 # descriptions; `tasks` and `report` count with `audit.one_run` what attacks on whole methods prove. `audit` breaks and runs the
