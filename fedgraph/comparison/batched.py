@@ -1,4 +1,4 @@
-"""Gromov-Wasserstein problems by POT's batched proximal gradient (``ot.batch``), thousands at once, on a GPU where there is one.
+"""Gromov-Wasserstein problems by POT's batched proximal gradient (``ot.batch``), thousands at once, on a GPU if there is one.
 
 Another algorithm than ``descent``'s (Xu, Luo, Zha & Carin, ICML 2019): its values are, on the whole, higher. It is never taken
 unless it is asked for by name, so that numbers do not depend on the machine. Values are those of couplings that meet the

@@ -1,4 +1,4 @@
-"""``solver: batched``: POT's batched proximal gradient on torch's device, held against the compiled descent; on the CPU here."""
+"""``solver: batched``: POT's proximal gradient on torch's device, held against the compiled descent, on the CPU here."""
 
 from __future__ import annotations
 
