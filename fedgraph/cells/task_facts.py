@@ -447,23 +447,5 @@ class GraphStartsCellFacts(TaskFacts):
     with_product: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimCellFacts(TaskFacts):
-    """Of a paper's claim.
-
-    Attributes:
-        mechanism: In words.
-        inputs: Every number that went into the price.
-        explanation: Why the price is what it is.
-        delta: Of every ε of the claim.
-    """
-
-    kind: str = "claims"
-    mechanism: str = ""
-    inputs: Mapping[str, float | str] = field(default_factory=dict)
-    explanation: str = ""
-    delta: float = 0.0
-
-
 _EVERY: list[type[TaskFacts]] = [TaskFacts, *TaskFacts.__subclasses__()]
 CELL_FACTS_RECORDS: Mapping[str, type[TaskFacts]] = {record.kind: record for record in _EVERY}

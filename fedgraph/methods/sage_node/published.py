@@ -41,13 +41,9 @@ from scipy.special import logsumexp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.rdp import RDP_ORDERS
-from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.events import Event, FixedSizeGaussian, PoissonGaussian, PureDP, Repeated
+from fedgraph.privacy.events import Event, FixedSizeGaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.fields import require_positive
-
-PAPER = "SAGE-NDP (Daigavane et al. 2021)"
 
 
 def claimed_sage_subgraphs(degree: int, layers: int) -> int:
@@ -191,28 +187,3 @@ def sage_noise_multiplier(stage: ClaimedSageStage, sizes: Sequence[int], epsilon
         calibrate.calibrate_noise(lambda m, n=n: Repeated(stage.event(m, n), stage.steps), epsilon, delta)  # type: ignore[misc]
         for n in kinds.values()
     )
-
-
-def rows() -> list[Claim]:
-    """One node-level setting (10 neighbours, one layer) and the two edge-level mechanisms."""
-    nodes, batch, steps, degree, sigma, delta = 90000, 10000, 100, 10, 60.0, 1e-5
-    touched = claimed_sage_subgraphs(degree, 1)
-    claimed = claimed_sage_epsilon(sigma, batch, nodes, touched, steps, delta)
-    inputs: dict[str, float | str] = {"N": nodes, "B": batch, "T": steps, "K": degree, "layers": 1, "k": touched}
-    inputs["sigma / C"] = sigma
-    bounded = Repeated(FixedSizeGaussian(sigma, batch, nodes, touched, replaced=True), steps)
-    released = claimed_sage_epsilon(sigma, batch, nodes, touched, steps, delta, replacement=True)
-    node_level = (
-        ("1 layer, without replacement as accounted", price(bounded, delta).epsilon,
-         "holds under promised-degree only; provable is the same bound by loss distributions"),
-        ("1 layer, with replacement as released", released, "the released batches repeat subgraphs: j ~ Bin(B, k/N)"),
-    )  # fmt: skip
-    edge_level = (
-        ("upper triangle", 1, "one undirected cell, then post-processing"),
-        ("both triangles", 2, "an undirected edge is two cells when they are perturbed separately"),
-    )
-    found = [Claim(PAPER, name, claimed, delta, words, inputs, claimed, provable) for name, provable, words in node_level]
-    for cells, count, words in edge_level:
-        name, provable = f"EdgeRand / LapGraph, {cells}", price(Repeated(PureDP(1.0), count), 0.0).epsilon
-        found.append(Claim("SAGE-EDP (Wu et al. 2021)", name, 1.0, 0.0, words, {"cells touched": count}, 1.0, provable))
-    return found

@@ -28,10 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.fields import require_positive
-
-PAPER = "GCON"
 
 
 @dataclass(frozen=True)
@@ -217,17 +214,3 @@ def gcon_output_sensitivity(gradient_norm: float, total_regulariser: float) -> f
     if math.isnan(gradient_norm) or gradient_norm < 0:
         raise PrivacyError(f"a gradient norm is a number ≥ 0, found {gradient_norm}")
     return 2 * gradient_norm / total_regulariser
-
-
-def rows() -> list[Claim]:
-    """One setting (Cora-like) at ε = 4: provable equals published, on conditions."""
-    steps, restart = (2.0,), 0.6
-    sensitivity = claimed_gcon_psi(steps, restart)
-    made = gcon_perturbation(Situation(4.0, 1e-4, 0.9, gcon_soft_margin(7), sensitivity, 7, 16, 140, per_end=False), 1.0)
-    inputs: dict[str, float | str] = {
-        "restart": restart, "m": 2, "p": 0.5, "Psi": sensitivity, "c": 7, "d": 16, "n1": 140, "omega": 0.9, "Lambda": 1.0,
-        "c_sf": made.c_sf, "c_theta": made.c_theta, "eps_Lambda": made.epsilon_lambda, "Lambda'": made.extra_regulariser,
-        "beta": made.beta,
-    }  # fmt: skip
-    words = "holds for the exact minimiser, features and labels public; hyper-parameter search is not counted"
-    return [Claim(PAPER, "objective perturbation", 4.0, 1e-4, words, inputs, epsilon_published=4.0, epsilon_provable=4.0)]

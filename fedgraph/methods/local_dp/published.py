@@ -18,13 +18,8 @@ the shared model, whose FedAvg updates are not protected at all (that path is �
 import math
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.events import Event, Gaussian, MultiBit, Unprotected
+from fedgraph.privacy.events import Event, Gaussian, MultiBit
 from fedgraph.privacy.fields import require_positive
-
-PAPER = "LDP-GW (Jin & Chen)"
-_LPGNN = "LPGNN (Sajadmanesh & Gatica-Perez 2021)"
 
 
 def claimed_local_entries(epsilon: float, num_entries: int) -> int:
@@ -75,37 +70,3 @@ def claimed_local_code_event(noise_std: float, num_rows: int, num_columns: int, 
     if num_columns < 1 or num_rows < 1:
         raise PrivacyError(f"need at least one row and one column, found {num_rows} and {num_columns}")
     return Gaussian(noise_std / math.sqrt(2 * num_rows if softmax else num_rows * num_columns))
-
-
-def rows() -> list[Claim]:
-    """MUTAG-sized graphs (n = 18, h = 16) at the default ε = 1/n, LPGNN at ε = 1, and the model path."""
-    n, h, delta = 18, 16, 1e-5
-    epsilon = 1 / n
-    m = claimed_local_entries(epsilon, n * h)
-    inputs: dict[str, float | str] = {"n": n, "h": h, "m": m, "epsilon": epsilon}
-    literal, per_row = claimed_local_encoder_event(epsilon, m, n, True), claimed_local_encoder_event(epsilon, m, n, False)
-    softmax, box = claimed_local_code_event(epsilon, n, h, True), claimed_local_code_event(epsilon, n, h, False)
-    cases: tuple[tuple[str, Event, float, float | None, str], ...] = (
-        ("Algorithm 1, m bits of the matrix", literal, 0.0, epsilon, "read literally the loss is ε/n"),
-        ("Algorithm 1, m bits of each row", per_row, 0.0, epsilon, "m·n bits of ε/(mn) each"),
-        (
-            "released code N(0, ε²), as ε-LDP",
-            softmax,
-            0.0,
-            epsilon,
-            "the code reads ε as a standard deviation: no ε-LDP at all",
-        ),
-        ("released code N(0, ε²), softmax rows", softmax, delta, epsilon, "a Gaussian mechanism with Δ₂ = √(2n)"),
-        ("released code N(0, ε²), entries in [0, 1]", box, delta, epsilon, "a Gaussian mechanism with Δ₂ = √(n·h)"),
-        ("FedAvg updates of the shared model", Unprotected("in clear"), 0.0, None, "the paper does not protect the model path"),
-    )
-    graphs = [
-        Claim(PAPER, mechanism, epsilon, at, words, inputs, published, price(event, at).epsilon)
-        for mechanism, event, at, published, words in cases
-    ]
-    one_node: dict[str, float | str] = {"d": 1433, "m": 1, "epsilon": 1.0}
-    provable = price(MultiBit(1.0, 1), 0.0).epsilon
-    return [
-        *graphs,
-        Claim(_LPGNN, "multi-bit, m of d features", 1.0, 0.0, "m bits of ε/m each, one node", one_node, 1.0, provable),
-    ]

@@ -1,0 +1,1 @@
+"""Tables and figures of single papers, beside their scenarios: ``python -m benchmarks.reproductions.<name>``."""
