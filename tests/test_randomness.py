@@ -30,7 +30,6 @@ SEEDED = {
     "seeds/__init__.py secret_seeded_generator": STREAMS,
     "seeds/__init__.py seeded_generator": STREAMS,
     "attacks/base/attack_scene.py start_scene_model": STREAMS,
-    "tasks/graph_starts.py _explore": STREAMS,
     "export/project.py _dimensions": PUBLIC,
     "learning/layers/shared_gnn.py SharedGnnBatches.inputs": PUBLIC,
     "learning/links.py random_link_rows": PUBLIC,

@@ -407,45 +407,5 @@ class GraphClusteringCellFacts(TaskFacts):
     solver: SolverFacts = field(default_factory=SolverFacts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphMetricsCellFacts(TaskFacts):
-    """Of ways to compare graphs.
-
-    Attributes:
-        graphs: How many were drawn.
-        compared: How many of these are compared pair by pair.
-        mean_nodes: Of a graph.
-        edits: Random edits of each kind and graph.
-    """
-
-    kind: str = "graph_metrics"
-    graphs: int = 0
-    compared: int = 0
-    mean_nodes: float = 0.0
-    edits: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class GraphStartsCellFacts(TaskFacts):
-    """Of starts of a descent.
-
-    Attributes:
-        descents: Of each pair.
-        pairs: How many were solved.
-        graphs: How many the pairs are drawn from.
-        hops: Radius of an ego-network.
-        noise: Its standard deviation in the start; None for a start without noise.
-        with_product: Whether it stands beside the published start, the product of the weights.
-    """
-
-    kind: str = "graph_starts"
-    descents: int = 0
-    pairs: int = 0
-    graphs: int = 0
-    hops: int = 0
-    noise: float | None = None
-    with_product: bool = False
-
-
 _EVERY: list[type[TaskFacts]] = [TaskFacts, *TaskFacts.__subclasses__()]
-CELL_FACTS_RECORDS: Mapping[str, type[TaskFacts]] = {record.kind: record for record in _EVERY}
+CELL_FACTS_RECORDS: dict[str, type[TaskFacts]] = {record.kind: record for record in _EVERY}

@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.stats import spearmanr
 
-from fedgraph.cells.task_facts import GraphMetricsCellFacts
+from benchmarks.reproductions.facts import GraphMetricsCellFacts
+from benchmarks.reproductions.phrases import fill_phrase
 from fedgraph.report import plots
-from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number
+from fedgraph.report.phrases import phrase_count, phrase_number
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 

@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
+from benchmarks.reproductions import edits
+from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from fedgraph import seeds
-from fedgraph.cells.task_facts import GraphMetricsCellFacts
-from fedgraph.comparison import edits, gromov
+from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights, space_from_embedding, space_from_topology
 from fedgraph.errors import ScenarioError
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, task_without_plan, task_without_plugins

@@ -4,9 +4,10 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from fedgraph.cells.task_facts import GraphStartsCellFacts
+from benchmarks.reproductions.facts import GraphStartsCellFacts
+from benchmarks.reproductions.phrases import fill_phrase, read_phrases
 from fedgraph.report import charts, plots
-from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_count, phrase_number, read_phrases
+from fedgraph.report.phrases import phrase_average, phrase_count, phrase_number
 from fedgraph.report.report_rows import ReportRow, group_report_rows
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 

@@ -1,7 +1,7 @@
 """Does small noise help Gromov-Wasserstein out of saddle points (Jin & Chen, Figure 5 and Equation 4)?
 
 Pairs of small graphs, embedded in clear by one model. Every cell is the share by which one strategy ends below the descent from
-p qᵀ, on the clear problem, all strategies on the same pairs: see ``comparison.starts``. A seed is a new sample, a new model and
+p qᵀ, on the clear problem, all strategies on the same pairs: see ``starts``. A seed is a new sample, a new model and
 new noise, so that standard errors over seeds count everything. Nothing is released and no ε is claimed: the noise is in the
 embeddings' own units (the released code's reading, ε as a standard deviation).
 """
@@ -14,9 +14,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from benchmarks.reproductions import starts
+from benchmarks.reproductions.facts import GraphStartsCellFacts
 from fedgraph import seeds
-from fedgraph.cells.task_facts import GraphStartsCellFacts
-from fedgraph.comparison import starts
 from fedgraph.errors import ScenarioError
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, task_without_plan, task_without_plugins
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
