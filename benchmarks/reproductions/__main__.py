@@ -3,7 +3,7 @@
 import sys
 
 from benchmarks import reproductions
-from fedgraph import run
+from fedgraph.run import main as run
 
 
 def main(arguments: list[str]) -> int:
@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
         print(f"name a scenario of this folder; allowed: {', '.join(known)}", file=sys.stderr)
         return 2
     reproductions.register()
-    return run.main([str(reproductions.HERE / f"{arguments[0]}.yaml"), "--runtime", "serial", *arguments[1:]])
+    return run([str(reproductions.HERE / f"{arguments[0]}.yaml"), "--runtime", "serial", *arguments[1:]])
 
 
 if __name__ == "__main__":
