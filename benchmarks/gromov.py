@@ -1,7 +1,7 @@
 """Gromov-Wasserstein: the compiled solver against POT's conditional gradient, on the same pairs in one run.
 
     python benchmarks/gromov.py [--data-root DIR] [--only mutag …] [--pairs 20000] [--oracle 1000] [--all-pairs]
-                                [--device cuda] [--neighbours 5 20]
+                                [--batched] [--neighbours 5 20]
 
 Spaces are shortest paths with uniform weights: 500 one-hop ego-networks of CiteSeer, and the graphs of
 MUTAG, IMDB-BINARY and PROTEINS. Without --data-root, FEDGRAPH_DATA is read; where files are missing,
@@ -10,8 +10,8 @@ of one thread; ours is over --pairs random pairs (or all, with --all-pairs), POT
 ``lower`` and ``higher`` are the shares of pairs where our objective is below or above POT's by more than
 1e-9: the problem is not convex, and the two may stop at different local minima. The lines below are searches:
 ``quality: careful``, and as many restarts with five kicks each as fit into the time that POT takes for one descent.
-With --device the batched path runs too, on
-the compiled path's pairs (on ``cpu``: on POT's); its time is wall time on a GPU, ``ratio`` the compiled path's over it.
+With --batched POT's batched solver runs too (``solver: batched``), on the GPU where there is one: on the compiled path's pairs
+there, on POT's else; its time is wall time on a GPU, ``ratio`` the compiled path's over it.
 With --neighbours, how many pairs of a tenth of the spaces with the others are solved to know each one's k nearest, and how long
 it takes, bounds included.
 """
@@ -27,10 +27,9 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from fedgraph import data
-from fedgraph.comparison import batch_descent, gromov
-from fedgraph.comparison.descent import PRODUCT
+from fedgraph.comparison import gromov
 from fedgraph.comparison.gromov_bounds import solve_within_gromov_bounds
-from fedgraph.comparison.metric_space import MetricSpace, pack_metric_spaces, space_from_topology
+from fedgraph.comparison.metric_space import MetricSpace, space_from_topology
 from fedgraph.types import GraphCollection
 
 SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-binary", "proteins": "tu/proteins"}
@@ -69,12 +68,8 @@ def print_searched(spaces: list[MetricSpace], sample: np.ndarray, theirs: np.nda
 
 
 def batched(spaces: list[MetricSpace], which: np.ndarray, device: str) -> tuple[np.ndarray, float]:
-    packed, limits = pack_metric_spaces(spaces, np.arange(len(spaces)), fused=False), (10_000, 1e-9, 1e-9)
-
     def solve(pairs: np.ndarray) -> np.ndarray:
-        return batch_descent.solve_by_batch_descent(packed, pairs, 1.0, PRODUCT, 0, np.uint64(0), limits, torch.device(device))[
-            0
-        ]
+        return gromov.solve_gromov_pairs(spaces, pairs, gromov.GromovOptions(solver="batched")).value
 
     solve(which[:100])  # the device's own start
     clock = time.perf_counter if device == "cuda" else time.process_time
@@ -100,7 +95,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20_000)
     parser.add_argument("--oracle", type=int, default=1_000)
     parser.add_argument("--all-pairs", action="store_true", help="solve every pair with the compiled solver")
-    parser.add_argument("--device", choices=("cpu", "cuda"), help="also run the batched path, on this device of torch")
+    parser.add_argument("--batched", action="store_true", help="also run POT's batched solver, on a GPU where there is one")
     parser.add_argument("--neighbours", nargs="*", type=int, default=[], help="also find this many nearest spaces")
     args = parser.parse_args()
     began = time.perf_counter()
@@ -130,11 +125,12 @@ def main() -> None:
         print_searched(spaces, sample, theirs, slow)
         for k in args.neighbours:
             print_nearest(spaces, k)
-        if args.device:
-            few, same = (chosen, every) if args.device == "cuda" else (sample, ours)
-            found, wall = batched(spaces, few, args.device)
+        if args.batched:
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            few, same = (chosen, every) if device == "cuda" else (sample, ours)
+            found, wall = batched(spaces, few, device)
             apart, each = found - same, wall / len(few)
-            print(f"  batched on {args.device}: {1e6 * each:.1f} µs/pair, ratio {fast / each:.2f},", end=" ")
+            print(f"  batched on {device}: {1e6 * each:.1f} µs/pair, ratio {fast / each:.2f},", end=" ")
             print(f"{each * len(which):.1f} s for all pairs;")
             print(f"  median {np.median(found):.5f}, mean {found.mean():.5f}; the compiled path has", end=" ")
             print(f"{np.median(same):.5f}, {same.mean():.5f}; lower {np.mean(apart < -1e-9):.2f}", end=" ")

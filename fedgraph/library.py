@@ -167,7 +167,8 @@ def _tasks(
 ) -> list[dict[str, Any]]:
     """The tasks that compare the methods, by what each of them protects. asked: trust and epsilons, as scenarios write them."""
     (name, graph), listed = next(iter(given.items())), len(given) > 1
-    assert isinstance(graph, Graph)
+    if not isinstance(graph, Graph):
+        raise TypeError(f"{name} is a {type(graph).__name__}; allowed here: one Graph")
     chosen = _usual(listed) if methods is None else methods
     specs = [{"method": m} if isinstance(m, str) else dict(m) for m in chosen]
     embedders = [spec for spec in specs if listed and _embeds(spec)]

@@ -30,7 +30,6 @@ SEEDED = {
     "seeds/__init__.py secret_seeded_generator": STREAMS,
     "seeds/__init__.py seeded_generator": STREAMS,
     "attacks/base/attack_scene.py start_scene_model": STREAMS,
-    "tasks/graph_starts.py _explore": STREAMS,
     "export/project.py _dimensions": PUBLIC,
     "learning/layers/shared_gnn.py SharedGnnBatches.inputs": PUBLIC,
     "learning/links.py random_link_rows": PUBLIC,
@@ -62,7 +61,6 @@ OF_TORCH = {
     "learning/links.py fit_link_encoder",
     "learning/baselines/fitting.py build_for_fitting",
     "learning/baselines/fitting.py continue_fitting",
-    "learning/baselines/many_gcns.py _masks",
     "learning/baselines/networks.py _dropped",
 }
 

@@ -3,8 +3,8 @@
     fedgraph check citeseer
     fedgraph check my.yaml --set seeds=3 --probe 60
 
-The scenario is validated, its cells are counted, and a few of them are run for some seconds to estimate time, memory and disk.
-Nothing is written.
+The scenario is validated, its cells are counted, and the cheapest cell of each method is run: its seconds, times the number of
+the method's cells, are printed. Nothing is written.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.scenario import shipped
 
 _MOST_SECONDS = 86_400
-HELP = "validate a scenario, count its cells, and estimate time, memory and disk from a short probe"
+HELP = "validate a scenario, count its cells, and time the cheapest cell of each method"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="as fedgraph run --quick would run it")
     parser.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data; never written to")
     parser.add_argument(
-        "--probe", type=float, default=20.0, metavar="SECONDS", help="processor seconds to probe; 0: only count (default 20)"
+        "--probe",
+        type=float,
+        default=20.0,
+        metavar="SECONDS",
+        help="processor seconds to try; 0: only count (default 20)",
     )
 
 

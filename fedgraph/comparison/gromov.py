@@ -37,7 +37,6 @@ from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_by_descen
 from fedgraph.comparison.metric_space import MetricSpace, pack_metric_spaces, points_of_metric_space
 from fedgraph.errors import DataError
 
-_LARGEST_BATCHED = 2000
 _PROXIMAL_STEP = 0.3  # times the range of the first slope
 _PROXIMAL_STEPS = 300  # at most
 _INNER_STEPS = 20  # of Sinkhorn in each
@@ -52,10 +51,9 @@ class GromovOptions:
         solver: Which one:
 
             * ``fast``: compiled;
-            * ``batched``: the same descent on torch's device (``batch_descent``); for couplings, kicks and thousands of points
-              ``fast`` takes its place;
             * ``pot``: POT's conditional gradient, the reference; one descent from p qᵀ, no restarts;
-            * ``proximal``: POT's proximal point algorithm, once from p qᵀ.
+            * ``proximal``: POT's proximal point algorithm, once from p qᵀ;
+            * ``batched``: POT's proximal gradient for many pairs at once, on torch's device (``batched``), once from p qᵀ.
         loss: ``square`` or, by POT alone, ``kl``.
         alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
         max_iterations: Of each descent, at least 1.
@@ -70,7 +68,7 @@ class GromovOptions:
         ValueError: A field is out of its range, or fields do not go together.
     """
 
-    solver: Literal["fast", "batched", "pot", "proximal"] = "fast"
+    solver: Literal["fast", "pot", "proximal", "batched"] = "fast"
     loss: Literal["square", "kl"] = "square"
     alpha: float | None = None
     max_iterations: int = 10_000
@@ -81,13 +79,13 @@ class GromovOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.solver not in ("fast", "batched", "pot", "proximal") or self.loss not in ("square", "kl"):
+        if self.solver not in ("fast", "pot", "proximal", "batched") or self.loss not in ("square", "kl"):
             raise ValueError(
-                f"unknown solver {self.solver!r} or loss {self.loss!r}; allowed: fast, batched, pot, proximal; square, kl"
+                f"unknown solver {self.solver!r} or loss {self.loss!r}; allowed: fast, pot, proximal, batched; square, kl"
             )
-        if self.loss == "kl" and not self.by_pot:
+        if self.loss == "kl" and self.solver not in ("pot", "proximal"):
             raise ValueError(
-                f"loss 'kl' is solved by POT alone; allowed with it: solver 'pot' or 'proximal', found {self.solver!r}"
+                f"loss 'kl' is solved by POT, pair by pair; allowed with it: solver 'pot' or 'proximal', found {self.solver!r}"
             )
         if self.alpha is not None and not 0.0 <= self.alpha <= 1.0:
             raise ValueError(f"alpha must lie in [0, 1] (or be None for plain GW), found {self.alpha}")
@@ -101,7 +99,7 @@ class GromovOptions:
     @property
     def by_pot(self) -> bool:
         """Whether POT solves."""
-        return self.solver in ("pot", "proximal")
+        return self.solver != "fast"
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +200,11 @@ def _solve(
     with gromov_on_one_thread():
         if not options.by_pot:
             return _fast(spaces, which, options, keep)
+        if options.solver == "batched":
+            from fedgraph.comparison.batched import STEPS, solve_in_batches  # not before it is used: it imports torch
+
+            values, converged, couplings = solve_in_batches(spaces, which, options.alpha)
+            return GromovResults(values, converged, np.full(len(which), STEPS, np.int64)), couplings if keep else []
         solve = solve_gromov_by_pot if options.solver == "pot" else _proximal_gw
         results = GromovResults(np.zeros(len(which)), np.zeros(len(which), bool), np.zeros(len(which), np.int64))
         plans = []
@@ -290,14 +293,8 @@ def _fast(
         alpha = 1.0 if options.alpha is None else float(options.alpha)
         limits = (options.max_iterations, options.tolerance, options.tolerance)
         seed = np.uint64(seeds.seeded_integer(options.seed, "gromov", "restart"))
-        start, restarts = _STARTS[options.start], options.restarts
-        if options.solver == "batched" and not (keep or options.kicks) and sizes[local].min(axis=1).max() <= _LARGEST_BATCHED:
-            from fedgraph.comparison import batch_descent
-
-            values, steps, done = batch_descent.solve_by_batch_descent(packed, local, alpha, start, restarts, seed, limits)
-        else:
-            how = (alpha, start, restarts, options.kicks, seed, limits)
-            solve_by_descent(tuple(packed), local, *how, kept_at, kept, values, steps, done)
+        how = (alpha, _STARTS[options.start], options.restarts, options.kicks, seed, limits)
+        solve_by_descent(tuple(packed), local, *how, kept_at, kept, values, steps, done)
     plans = []
     for k, (i, j) in enumerate(which if keep else ()):  # points of weight zero have empty rows and columns
         rows, columns = points_of_metric_space(spaces[i]), points_of_metric_space(spaces[j])

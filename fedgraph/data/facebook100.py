@@ -220,7 +220,7 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
 
 
 def _present(request: base.PublishedRequest) -> tuple[str, ...]:
-    for place in files.data_file_places(_FOLDER, (*request.roots, files.data_file_cache()), direct=True):
+    for place in files.data_file_places(_FOLDER, (*request.roots, files.data_file_cache())):
         found = sorted(p.stem for p in place.glob("*.mat") if re.fullmatch(r"[A-Za-z ]+\d+", p.stem)) if place.is_dir() else []
         if found:
             return tuple(found)

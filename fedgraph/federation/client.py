@@ -65,10 +65,9 @@ def clients_compute_together(plan: Plan) -> bool:
 
     A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
     """
-    able = plan.sums.additive or method_kinds.load_method(plan.method).OFFERS.together is not None
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     hidden = plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return able and adds_up_messages(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
+    return plan.sums.additive and adds_up_messages(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
 
 
 def _one_by_one(
@@ -112,7 +111,7 @@ def _at_once(
     streams = PlanStreams(job.root, plan_block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
     own, noise = job.plan.schedule.of_client(clients[0]), streams.generator("noise")
     desk = Desk(ledger_account_name(job.stream), clients[0], round_, own, noise, together=clients)
-    released = (method.OFFERS.together or method.client)(job.plan, work, model, round_, streams, desk)
+    released = method.client(job.plan, work, model, round_, streams, desk)
     return desk.entries, released
 
 
@@ -129,9 +128,8 @@ def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
     if key not in kept:
         kept[key] = None
         if clients_compute_together(job.plan) and _plans_alike(job.plan, clients):
-            joint, starts = unite_message_block([held[client] for client in clients])
-            as_one = method.OFFERS.prepare_together
-            kept[key] = method.prepare(job.plan, joint) if as_one is None else as_one(job.plan, joint, starts)
+            joint, _ = unite_message_block([held[client] for client in clients])
+            kept[key] = method.prepare(job.plan, joint)
     return kept[key]
 
 

@@ -1,4 +1,4 @@
-"""``python -m fedgraph.privacy explain DIR/ledger.jsonl [--cell TEXT]`` and ``python -m fedgraph.privacy claims [--json]``."""
+"""``python -m fedgraph.privacy explain DIR/ledger.jsonl [--cell TEXT]``."""
 
 import argparse
 import sys
@@ -8,7 +8,6 @@ from pathlib import Path
 from fedgraph.errors import FedgraphError
 from fedgraph.printing import replace_unprintable
 from fedgraph.privacy import explain
-from fedgraph.privacy.claims import table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,12 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     in_words = commands.add_parser("explain", help="print a ledger in words, with its running total")
     in_words.add_argument("ledger", type=Path, help="a ledger.jsonl, or the folder that holds it")
     in_words.add_argument("--cell", metavar="TEXT", help="only cells whose name contains this")
-    claims = commands.add_parser("claims", help="print published privacy claims beside what can be proven")
-    claims.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
-    if options.command == "claims":
-        print(table.claimed_prices_as_json(table.rows()) if options.json else table.claimed_prices_as_text())
-        return 0
     path = options.ledger / "ledger.jsonl" if options.ledger.is_dir() else options.ledger
     try:
         print(explain.explain_ledger(explain.read(path), options.cell))

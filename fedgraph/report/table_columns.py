@@ -1,7 +1,7 @@
 """``TABLE_COLUMNS``: what every table of a run can say of a row. A new column is one line of it.
 
-results.csv, results.json, ``Run.table``, the terminal, the page's one table, TensorBoard and MLflow all read it. Example: a
-column with the number of rounds, in every one of them but the trackers, is
+results.csv, results.json, ``Run.table``, the terminal and the page's one table all read it. Example: a column with the
+number of rounds, in every one of them, is
 
     TableColumn("rounds", "rounds", lambda n: n.head.facts.rounds, page=PageColumn(4, "Rounds of the federation."))
 """
@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
@@ -93,12 +92,11 @@ class TableColumn:
     """One column of every table.
 
     Attributes:
-        key: Its name in results.csv, results.json, ``Run.table`` and the trackers.
+        key: Its name in results.csv, results.json and ``Run.table``.
         title: At its head on the page and in the terminal.
         csv: Whether results.csv and results.json have it.
         table: Whether ``Run.table`` has it.
         page: How the page shows it; None: not at all.
-        tracked: Where the trackers keep it; None: nowhere.
     """
 
     key: str
@@ -107,7 +105,6 @@ class TableColumn:
     csv: bool = True
     table: bool = True
     page: PageColumn | None = None
-    tracked: Literal["parameter", "metric", "both"] | None = None
 
 
 _PROVABLE = (
@@ -178,27 +175,27 @@ TABLE_COLUMNS: tuple[TableColumn, ...] = (
     TableColumn("run", "run", lambda n: n.run, csv=False),
     TableColumn("scenario", "scenario", lambda n: n.scenario, table=False),
     TableColumn("dataset", "data", lambda n: n.head.dataset, page=PageColumn(2, "Data set.", numeric=False),
-    tracked="parameter"),
+    ),
     TableColumn("source", "source of the data", lambda n: n.source, table=False),
-    TableColumn("task", "task", lambda n: n.head.task, page=PageColumn(4, "The label of the task in the scenario.", numeric=False), tracked="parameter"),  # noqa: E501
+    TableColumn("task", "task", lambda n: n.head.task, page=PageColumn(4, "The label of the task in the scenario.", numeric=False)),  # noqa: E501
     TableColumn("name", "method", _of_score(lambda s: s.name), csv=False, page=PageColumn(1, "Method and variant; its paper is under Methods.", numeric=False)),  # noqa: E501
-    TableColumn("method", "method", lambda n: n.head.method, tracked="parameter"),
-    TableColumn("variant", "variant", lambda n: n.head.variant, tracked="parameter"),
-    TableColumn("trust", "trust", _trust, page=PageColumn(1, _TRUST, lambda s: ColumnCell(s.trust.value, float(s.trust.rank), s.trust.words), numeric=False), tracked="parameter"),  # noqa: E501
+    TableColumn("method", "method", lambda n: n.head.method),
+    TableColumn("variant", "variant", lambda n: n.head.variant),
+    TableColumn("trust", "trust", _trust, page=PageColumn(1, _TRUST, lambda s: ColumnCell(s.trust.value, float(s.trust.rank), s.trust.words), numeric=False)),  # noqa: E501
     TableColumn("world", "trained together", lambda n: n.head.world.kind.value),
     TableColumn("viewer", "viewer", lambda n: _held(n, lambda p: p.viewer.value)),
-    TableColumn("unit", "unit", lambda n: _held(n, lambda p: p.unit.value), page=PageColumn(2, "What is private: one edge, one node with its edges, or one whole graph.", lambda s: ColumnCell(s.unit_name, s.unit_name), numeric=False), tracked="parameter"),  # noqa: E501
+    TableColumn("unit", "unit", lambda n: _held(n, lambda p: p.unit.value), page=PageColumn(2, "What is private: one edge, one node with its edges, or one whole graph.", lambda s: ColumnCell(s.unit_name, s.unit_name), numeric=False)),  # noqa: E501
     TableColumn("relation", "neighbouring relation", lambda n: _held(n, lambda p: p.relation.value)),
     TableColumn("assumptions", "assumptions", lambda n: _held(n, lambda p: " ".join(a.value for a in p.assumptions)) or ""),
     TableColumn("calibrated_by", "noise chosen for", lambda n: n.head.noise_for, page=PageColumn(4, "Which reading of ε the noise was chosen for: proof or paper.", numeric=False)),  # noqa: E501
     TableColumn("chosen", "chosen settings", _chosen, page=PageColumn(4, "Settings that were chosen privately; what choosing cost is in ε provable.", numeric=False)),  # noqa: E501
     TableColumn("epsilon_trial", "ε of one trial", lambda n: max((round(c.epsilon, 4) for c in n.row.choices), default=None), page=PageColumn(4, "Where settings were chosen privately: what one training alone costs.")),  # noqa: E501
-    TableColumn("epsilon", "ε asked", lambda n: n.head.epsilon, page=PageColumn(2, _ASKED, lambda s: ColumnCell("none" if math.isinf(s.target) else phrase_number(s.target), s.target)), tracked="parameter"),  # noqa: E501
-    TableColumn("delta", "δ", lambda n: n.head.delta, page=PageColumn(4, "The probability with which the bound ε may fail.", lambda s: ColumnCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0)), tracked="parameter"),  # noqa: E501
+    TableColumn("epsilon", "ε asked", lambda n: n.head.epsilon, page=PageColumn(2, _ASKED, lambda s: ColumnCell("none" if math.isinf(s.target) else phrase_number(s.target), s.target))),  # noqa: E501
+    TableColumn("delta", "δ", lambda n: n.head.delta, page=PageColumn(4, "The probability with which the bound ε may fail.", lambda s: ColumnCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0))),  # noqa: E501
     TableColumn("epsilon_published", "ε published", lambda n: n.row.published, page=PageColumn(3, "What the paper's own formula says of the same noise.", lambda s: ColumnCell(phrase_number(s.published, 2), -1.0 if s.published is None else s.published))),  # noqa: E501
     TableColumn("epsilon_provable", "ε provable", lambda n: n.provable, page=PageColumn(1, _PROVABLE, _show_provable),
-    tracked="both"),
-    TableColumn("epsilon_measured", "ε measured", lambda n: n.head.epsilon_measured if len(n.row.entries) == 1 else n.row.measured, page=PageColumn(2, _MEASURED, _show_measured), tracked="metric"),  # of several cells the bound on all their guesses together  # noqa: E501
+    ),
+    TableColumn("epsilon_measured", "ε measured", lambda n: n.head.epsilon_measured if len(n.row.entries) == 1 else n.row.measured, page=PageColumn(2, _MEASURED, _show_measured)),  # of several cells the bound on all their guesses together  # noqa: E501
     TableColumn("paths", "ε of each path", lambda n: " ".join(f"{path}={price:.6g}" for path, price in n.head.paths.items())),
     TableColumn("clients", "clients", lambda n: n.head.facts.clients, page=PageColumn(4, "Number of clients that hold the data.", lambda s: ColumnCell("—" if s.row.head.facts.clients is None else f"{s.row.head.facts.clients:,}", float(s.row.head.facts.clients or 0)))),  # noqa: E501
     TableColumn("cut_edges", "edges between clients", lambda n: n.head.facts.cut_edges),
@@ -208,9 +205,9 @@ TABLE_COLUMNS: tuple[TableColumn, ...] = (
     TableColumn("client", "client", lambda n: n.client, table=False),
     TableColumn("metric", "metric", lambda n: n.metric),
     TableColumn("value", "value", lambda n: n.value, table=False),
-    TableColumn("mean", "score", _of_score(lambda s: s.mean), csv=False, page=PageColumn(1, "{}. Mean over seeds; ± one standard deviation from two seeds on.", _show_score), tracked="metric"),  # noqa: E501
-    TableColumn("deviation", "standard deviation", _of_score(lambda s: s.deviation), csv=False, tracked="metric"),
-    TableColumn("seeds", "seeds", lambda n: len(n.row.entries), csv=False, page=PageColumn(4, "Independent repetitions. The ε is of one of them."), tracked="parameter"),  # noqa: E501
+    TableColumn("mean", "score", _of_score(lambda s: s.mean), csv=False, page=PageColumn(1, "{}. Mean over seeds; ± one standard deviation from two seeds on.", _show_score)),  # noqa: E501
+    TableColumn("deviation", "standard deviation", _of_score(lambda s: s.deviation), csv=False),
+    TableColumn("seeds", "seeds", lambda n: len(n.row.entries), csv=False, page=PageColumn(4, "Independent repetitions. The ε is of one of them.")),  # noqa: E501
     TableColumn("others", "other metrics", _of_score(lambda s: _show_others(s).text), csv=False, table=False, page=PageColumn(4, "Everything else that was measured.", _show_others, numeric=False)),  # noqa: E501
     TableColumn("seconds", "seconds", lambda n: round(_seconds(n.row), 3), page=PageColumn(4, "Seconds from begin to end of one cell, mean over seeds; others may run at the same time.", lambda s: ColumnCell(f"{_seconds(s.row):.1f}", _seconds(s.row)))),  # noqa: E501
     TableColumn("status", "status", lambda n: n.status),

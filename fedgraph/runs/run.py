@@ -5,7 +5,6 @@ run.answer                                          # the sentences of the first
 run.table()                                         # pandas: one line per configuration
 run.best(unit="node", trust="curator", epsilon=1)   # its name, mean, provable ε, …; None where no row keeps it
 run.figure().savefig("answer.png")
-run.to_tensorboard("logs"); run.to_mlflow()         # every row in somebody's dashboard (extras)
 run.sheet(run.best(unit="node", trust="curator", epsilon=1).anchor)
 run.best(unit="node", trust="curator", epsilon=4).fit("people")   # a model: fedgraph.models
 """
@@ -203,33 +202,6 @@ class Run:
         asked = self.score(row).row
         run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self.folder_of(asked) == folder)
         return privacy_sheet.make_privacy_sheet(run, asked).html
-
-    def to_tensorboard(self, folder: str | Path) -> int:
-        """Write one HPARAMS entry for each row (extra ``tensorboard``).
-
-        Args:
-            folder: Where TensorBoard looks.
-
-        Returns:
-            How many entries were written.
-        """
-        from fedgraph.report import trackers
-
-        return trackers.track_in_tensorboard(self.answered.scores, Path(folder))
-
-    def to_mlflow(self, experiment: str = "fedgraph", uri: str | None = None) -> int:
-        """Write a parent run with a nested run for each row to MLflow (extra ``mlflow``).
-
-        Args:
-            experiment: The name of the experiment in MLflow.
-            uri: MLflow's server or folder; None: as MLflow is set up.
-
-        Returns:
-            How many rows were written.
-        """
-        from fedgraph.report import trackers
-
-        return trackers.track_in_mlflow(self.answered.scores, experiment, self.folder.name, uri)
 
     def folder_of(self, row: report_rows.ReportRow) -> Path:
         """The run that ``row`` is of."""

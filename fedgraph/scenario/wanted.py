@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy.trust import Trust
 
 if TYPE_CHECKING:
@@ -219,7 +219,8 @@ def find_wanted_data(
 
     if federation is not None:
         loaded = data.load("own/federation", path=federation, parameters={**parameters, "labels": task == "nodes"})
-        assert isinstance(loaded, Graph)
+        if not isinstance(loaded, Graph):
+            raise DataError(f"{federation}: holds many graphs; allowed: one graph whose nodes have owners")
         if task == "nodes":
             _require_classes("--federation", loaded)
         return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
@@ -229,7 +230,8 @@ def find_wanted_data(
     if path.exists():
         name = "own/csv" if path.is_dir() else "own/npz"
         loaded = data.load(name, path=path, parameters=parameters)
-        assert isinstance(loaded, Graph)
+        if not isinstance(loaded, Graph):
+            raise DataError(f"{path}: holds many graphs; allowed: one")
         if task == "nodes":
             if (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
                 some = f"allowed: {_FEWEST_LABELLED} or more, since some train and others test"
@@ -263,7 +265,8 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
     from fedgraph.types import GraphCollection
 
     loaded = data.load("own/graphs", path=path, parameters=parameters)
-    assert isinstance(loaded, GraphCollection)
+    if not isinstance(loaded, GraphCollection):
+        raise DataError(f"{path}: holds one graph; allowed: many")
     counts = [loaded.labels.tolist().count(number) for number in range(max(2, loaded.num_classes))]
     if min(counts) < _FEWEST_OF_A_CLASS:
         named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts, strict=False)]
@@ -277,7 +280,8 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
 def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> WantedData:
     """``ScenarioError`` for a single client: nobody is there to join."""
     owner = graph.owner
-    assert owner is not None
+    if owner is None:
+        raise DataError(f"{name}: no node has an owner; allowed: a graph whose nodes know who holds them")
     clients = len(graph.owner_names)
     if clients < 2:
         raise ScenarioError(f"--federation: {found}; allowed: two clients or more (one graph is --graph)")

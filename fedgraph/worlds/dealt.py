@@ -136,7 +136,8 @@ class DealtFederation:
                 own = answers(asked.induced(rows))
                 found = np.zeros((asked.num_nodes, own.shape[1])) if found is None else found
                 found[rows] = own
-        assert found is not None
+        if found is None:
+            raise ValueError("no client is asked for any node")
         return found
 
     @property

@@ -44,7 +44,6 @@ FACTS = st.one_of(
         ),
         sent=st.builds(records.SentBytesCellFacts),
     ),
-    st.builds(records.ClaimCellFacts, inputs=st.dictionaries(NAMES, st.floats() | NAMES, max_size=4)),
     st.builds(
         records.GraphClusteringCellFacts,
         label=NAMES,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.comparison import edits
+from benchmarks.reproductions import edits
 
 
 def matrix(n: int, *edges: tuple[int, int]) -> sp.csr_array:

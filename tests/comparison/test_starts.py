@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgraph.comparison import gromov, starts
+from benchmarks.reproductions import starts
+from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import space_from_embedding
 
 

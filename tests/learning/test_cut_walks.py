@@ -12,7 +12,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
 from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregation_with_cut
 from fedgraph.learning.propagation.walks import open_walk_matrices, walk_rows
-from fedgraph.privacy.claims import gcon as claim
+from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fedgraph.errors import DataError
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
 from fedgraph.learning.propagation.walks import _num_steps, capped_walk_matrix, walk_rows
-from fedgraph.privacy.claims import gcon
+from fedgraph.privacy.mechanisms import gcon_noise as gcon
 
 Edges = list[tuple[int, int]]
 

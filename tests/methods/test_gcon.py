@@ -19,10 +19,10 @@ from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.gcon import releases as encoding
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.events import Composed
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms import gaussian_objective
+from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.base import Runtime

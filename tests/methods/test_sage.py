@@ -18,10 +18,10 @@ from fedgraph.learning.layers.torch_matrices import FeatureMatrix
 from fedgraph.learning.neighbour_limits import limit_neighbour_weights
 from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.sage_node.published import claimed_sage_subgraphs, claimed_touched_rows
 from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.claims.sage import claimed_sage_subgraphs, claimed_touched_rows
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.units import Viewer

@@ -1,16 +1,19 @@
 """Published claims: the figures of PRIVACY §4 and §5, and each formula against an independent reading."""
 
 import itertools
-import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.reproductions import claims as gap
+from benchmarks.reproductions.claims import rows
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import __main__ as command
-from fedgraph.privacy.claims import dpar, gap, gcon, local, sage
-from fedgraph.privacy.claims.table import rows
+from fedgraph.methods.dpar import published as dpar
+from fedgraph.methods.local_dp import published as local
+from fedgraph.methods.sage_node import published as sage
+from fedgraph.privacy.mechanisms import gcon_noise as gcon
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +37,13 @@ def table():
 )
 def test_the_dpar_table(table, mechanism, kind, one, eight):
     for claimed, expected in ((1, one), (8, eight)):
-        claim = table[dpar.PAPER, mechanism, claimed]
+        claim = table[gap._DPAR, mechanism, claimed]
         assert getattr(claim, f"epsilon_{kind}") == pytest.approx(expected, rel=2e-3)
 
 
 def test_the_one_calibration(table):
     for claimed, sigma in ((1, 5.504), (8, 1.433)):
-        inputs = table[dpar.PAPER, "GM: inner ε before q'", claimed].inputs
+        inputs = table[gap._DPAR, "GM: inner ε before q'", claimed].inputs
         assert inputs["sigma_sgd / C"] == pytest.approx(sigma, abs=6e-4)
         assert inputs["delta_sgd"] == pytest.approx(1e-3 / 0.09)
         assert (inputs["N'"], inputs["T"], inputs["q"]) == (210, 800, pytest.approx(60 / 210))
@@ -48,8 +51,8 @@ def test_the_one_calibration(table):
 
 def test_no_provable_row_is_below_what_an_attack_can_show(table):
     for claimed in (1, 8):
-        lowest = table[dpar.PAPER, "SGD alone, Poisson, sensitivity C", claimed].epsilon_lower_bound
-        mine = [c for c in rows() if c.paper == dpar.PAPER and round(c.epsilon_claimed) == claimed and c.epsilon_provable]
+        lowest = table[gap._DPAR, "SGD alone, Poisson, sensitivity C", claimed].epsilon_lower_bound
+        mine = [c for c in rows() if c.paper == gap._DPAR and round(c.epsilon_claimed) == claimed and c.epsilon_provable]
         assert all(c.epsilon_provable > lowest for c in mine)
 
 
@@ -100,11 +103,11 @@ def test_sage():
 
 
 def test_local(table):
-    literal = table[local.PAPER, "Algorithm 1, m bits of the matrix", 0]
+    literal = table[gap._LDP_GW, "Algorithm 1, m bits of the matrix", 0]
     assert literal.epsilon_provable == pytest.approx(literal.epsilon_claimed / 18)
-    assert table[local.PAPER, "Algorithm 1, m bits of each row", 0].epsilon_provable == pytest.approx(1 / 18)
-    assert table[local.PAPER, "released code N(0, ε²), as ε-LDP", 0].epsilon_provable == math.inf
-    assert table[local.PAPER, "FedAvg updates of the shared model", 0].epsilon_provable == math.inf
+    assert table[gap._LDP_GW, "Algorithm 1, m bits of each row", 0].epsilon_provable == pytest.approx(1 / 18)
+    assert table[gap._LDP_GW, "released code N(0, ε²), as ε-LDP", 0].epsilon_provable == math.inf
+    assert table[gap._LDP_GW, "FedAvg updates of the shared model", 0].epsilon_provable == math.inf
     assert [local.claimed_local_entries(e, 10) for e in (0.1, 2.18, 5.0, 100.0)] == [1, 1, 2, 10]
 
 
@@ -216,11 +219,23 @@ def test_gcon_psi_refuses_nonsense(arguments):
 
 
 def test_the_command(capsys):
-    assert command.main(["claims"]) == 0
+    assert gap.main([]) == 0
     text = capsys.readouterr().out
     for figure in ("65.2", "5.332", "27.31", "1.32", "1.448", "5.893", "12.01", "5.504"):
         assert figure in text
-    assert command.main(["claims", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert len(data) == len(rows())
-    assert all({"paper", "epsilon_published", "epsilon_provable", "epsilon_lower_bound", "inputs"} <= set(row) for row in data)
+    assert gap.main(["GCON"]) == 0
+    assert "GAP" not in capsys.readouterr().out
+
+
+def test_a_paper_that_does_not_exist_is_an_error(capsys):
+    assert gap.main(["GCON", "Nobody 2031"]) == 2
+    said = capsys.readouterr().err
+    assert "'Nobody 2031'" in said
+    assert "DPAR (WWW 2024)" in said
+
+
+def test_the_page_is_what_the_command_prints():
+    page = Path(__file__).parents[2] / "docs" / "published_claims.md"
+    assert page.read_text(encoding="utf-8") == gap.page(), (
+        "python -m benchmarks.reproductions.claims --page > docs/published_claims.md"
+    )

@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from fedgraph.methods.sage_node import published as sage
 from fedgraph.privacy.accounting import pld
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.claims import sage
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, Repeated
 
 

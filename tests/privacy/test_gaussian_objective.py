@@ -10,9 +10,9 @@ from scipy import stats
 
 from fedgraph.errors import PrivacyError
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
-from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.events import ApproxDP
 from fedgraph.privacy.mechanisms import gaussian_objective as calibration
+from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms.objective_perturbation import OBJECTIVE_OUTPUT_SHARE, ObjectivePerturbation
 
 

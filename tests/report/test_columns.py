@@ -8,7 +8,6 @@ from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.task_facts import ClientResultCellFacts, NodeClassificationCellFacts, ParticipationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import trackers
 from fedgraph.report.report_rows import group_report_rows
 from fedgraph.report.result_files import _WRITTEN, RESULT_NAMING, read_result_columns
 from fedgraph.report.scores import score_rows
@@ -64,13 +63,11 @@ def test_a_number_of_one_client_stands_beside_the_epsilon_of_that_client() -> No
     assert {line["client"]: line["epsilon_provable"] for line in written} == {r.client: r.epsilon for r in results}
 
 
-def test_the_page_and_the_trackers_have_what_the_list_says() -> None:
+def test_the_page_has_what_the_list_says() -> None:
     scores = score_rows(group_report_rows([ENTRY]))
-    ((_, cells),), (tracked,) = fill_page_columns(scores), trackers._lines(scores)
+    ((_, cells),) = fill_page_columns(scores)
     shown = {column.key: cell.text for (column, _), cell in zip(list_page_columns(scores), cells, strict=True)}
     assert (shown["epsilon_provable"], shown["clients"], shown["mean"], shown["trust"]) == ("0.9", "3", "0.500", "curator")
-    assert set(tracked.params) == {column.key for column in TABLE_COLUMNS if column.tracked in ("parameter", "both")}
-    assert tracked.metrics == {"accuracy": 0.5, "epsilon_provable": 0.9}
 
 
 def test_every_line_of_results_csv_names_its_cell() -> None:

@@ -21,7 +21,7 @@ from fedgraph.runs.console import Console
 from fedgraph.runtime.base import RuntimeDealing
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read
-from fedgraph.tasks import graph_metrics, node_classification
+from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome
 from fedgraph.types import Graph
 from fedgraph.worlds.world import world_of_trust
@@ -148,10 +148,8 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
 
 def test_who_is_alone() -> None:
     cell = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), 1.0, "provable", 0)
-    metrics = schedule.ScheduledStage(_task("graph_metrics", graph_metrics.Params()), _context(None), ())
-    claims = schedule.ScheduledStage(_task("claims", None), _context(None), ())
-    assert schedule._is_scheduled_alone(metrics, cell)
-    assert not schedule._is_scheduled_alone(claims, cell), "a cell of a task that says nothing is a federation"
+    clusters = schedule.ScheduledStage(_task("graph_clustering", None), _context(None), ())
+    assert not schedule._is_scheduled_alone(clusters, cell), "a cell of a task that says nothing is a federation"
     for trust in Trust:
         asked = Cell("t", "d", "m", "v", world_of_trust(trust), 1.0, "provable", 0)
         assert node_classification.alone(_params(), asked) is trust.whole

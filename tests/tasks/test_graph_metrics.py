@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.reproductions.sections import graph_metrics as section
+from benchmarks.reproductions.tasks import graph_metrics as task
 from fedgraph import data, runtime
 from fedgraph.cells.store import CellStore
-from fedgraph.report.sections import graph_metrics as section
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.tasks import graph_metrics as task
 from fedgraph.tasks.base import CellContext, CellOutcome
 from fedgraph.types import Graph
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from benchmarks.reproductions.sections import graph_starts as section
+from benchmarks.reproductions.tasks import graph_starts as task
 from fedgraph import data, runtime
 from fedgraph.cells.store import CellStore
 from fedgraph.errors import DataError
-from fedgraph.report.sections import graph_starts as section
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.base import Runtime
-from fedgraph.tasks import graph_starts as task
 from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph
 
@@ -76,8 +76,8 @@ def test_the_report_answers(library: Graph, tmp_path: Path) -> None:
     ([0.0, 0.1, -0.1], [0.0, -0.1, 0.1], "no difference"),
 ])  # fmt: skip
 def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
+    from benchmarks.reproductions.facts import GraphStartsCellFacts
     from fedgraph.cells.entry import CellEntry
-    from fedgraph.cells.task_facts import GraphStartsCellFacts
     from fedgraph.report.report_rows import ReportRow
 
     def row(name: str, gains: list[float]) -> ReportRow:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from benchmarks.reproductions.tasks import graph_metrics
 from fedgraph import runtime
 from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
-from fedgraph.tasks import graph_classification, graph_clustering, graph_metrics
+from fedgraph.tasks import graph_classification, graph_clustering
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_settings as settings
 from fedgraph.tasks.base.graphs.graph_pairs import solve_all_graph_pairs

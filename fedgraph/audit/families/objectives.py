@@ -13,9 +13,9 @@ import numpy as np
 
 from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
-from fedgraph.privacy.claims.gcon import GconLossBounds
 from fedgraph.privacy.fields import ArrayField
 from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated
+from fedgraph.privacy.mechanisms.gcon_noise import GconLossBounds
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.units import Relation
 

@@ -71,31 +71,28 @@ def data_file_cache() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "fedgraph"
 
 
-def find_data_files(
-    folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path], direct: bool
-) -> RawFiles | None:
-    """The first place that holds every file: ``root/folder``, or with ``direct`` also ``root/`` and folder's later parts."""
-    for place in data_file_places(folder, roots, direct):
+def find_data_files(folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path]) -> RawFiles | None:
+    """The first place that holds every file: ``root/folder``, or ``root/`` and folder's later parts."""
+    for place in data_file_places(folder, roots):
         if all((place / name).is_file() for name in files):
             return RawFiles(place, expected)
     return None
 
 
-def incomplete_data_files(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
+def incomplete_data_files(folder: str, files: tuple[str, ...], roots: Iterable[Path]) -> str:
     """One phrase for the first place that holds some of the files but not all: which it lacks; "" where there is none."""
-    for place in data_file_places(folder, roots, direct):
+    for place in data_file_places(folder, roots):
         lacking = [name for name in files if not (place / name).is_file()]
         if len(lacking) < len(files):
             return f"{place} lacks {', '.join(lacking)}"
     return ""
 
 
-def data_file_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
+def data_file_places(folder: str, roots: Iterable[Path]) -> Iterator[Path]:
     """Where the files of ``folder`` may lie, in the order of the search."""
     for root in roots:
         yield root / folder
-        if direct:
-            yield root / folder.partition("/")[2]
+        yield root / folder.partition("/")[2]
 
 
 def download_data_files(folder: str, files: tuple[str, ...], cache: Path, pyg: Mapping[str, object]) -> str:

@@ -85,46 +85,6 @@ def read_npz_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict
         return {key: _member(archive, key, name) for key in wanted if key in archive}
 
 
-def read_npy(raw: RawFiles, name: str) -> np.ndarray:
-    """A plain ``.npy`` file of numbers; a pickle is refused."""
-    try:
-        found = np.load(io.BytesIO(raw.read(name)), allow_pickle=False)
-    except NPZ_ERRORS as error:
-        raise DataError(f"{raw.folder / name}: not a plain array ({error}); a pickle is refused") from error
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiub":
-        kind = getattr(found, "dtype", type(found).__name__)
-        raise DataError(f"{raw.folder / name}: holds {kind}; allowed: one array of numbers")
-    return found
-
-
-def read_sparse_npz(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
-    """(sources, targets, nodes) of a sparse matrix that scipy saved (``data, indices, indptr, shape``, or ``row, col``)."""
-    file = str(raw.folder / name)
-    parts = read_npz_members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
-    shape = parts.get("shape", np.zeros(0))
-    if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape[0] != shape[1] or shape[0] < 1:
-        raise DataError(f"{file}: shape is {shape.tolist()}; allowed: [n, n] with at least one node")
-    n = int(shape[0])
-    if {"row", "col"} <= set(parts):
-        sources, targets = parts["row"], parts["col"]
-    elif {"indices", "indptr"} <= set(parts):
-        targets, indptr = parts["indices"], parts["indptr"]
-        steps = np.diff(indptr) if indptr.dtype.kind in "iu" and indptr.ndim == 1 else np.array([-1])
-        if indptr.shape != (n + 1,) or (steps < 0).any() or indptr[0] != 0 or indptr[-1] != targets.size:
-            raise DataError(f"{file}: indptr does not fit {n} rows and {targets.size} entries; allowed: a CSR matrix")
-        sources = np.repeat(np.arange(n), steps)
-    else:
-        held = ", ".join(parts) or "none"
-        raise DataError(f"{file}: holds {held} of a sparse matrix; allowed: indices and indptr, or row and col")
-    for which in (sources, targets):
-        if which.dtype.kind not in "iu" or which.ndim != 1 or sources.shape != targets.shape:
-            raise DataError(f"{file}: an edge is two whole numbers, found {which.dtype} of shape {which.shape}")
-        if which.size and (which.min() < 0 or which.max() >= n):
-            wrong = which.max() if which.max() >= n else which.min()
-            raise DataError(f"{file}: an edge names node {wrong}; allowed: 0 … {n - 1}")
-    return sources, targets, n
-
-
 def require_npz_width(columns: int, where: str) -> None:
     """``DataError`` for more feature columns than a model can have."""
     if columns > _MOST_FEATURES:

@@ -1,6 +1,5 @@
-"""Published text files: tables of numbers, unpacked where they are compressed, and JSON; one clear error per fault."""
+"""Published text files: tables of numbers, and JSON; one clear error per fault."""
 
-import gzip
 import json
 import math
 import warnings
@@ -9,21 +8,9 @@ import numpy as np
 
 from fedgraph.data.base import csv_tables
 from fedgraph.data.base.files import DataFileFaults, RawFiles
-from fedgraph.data.base.npz import NPZ_ERRORS
 from fedgraph.errors import DataError
 
 _LARGEST = 2**53  # whole numbers beyond it are not held exactly
-
-
-def unpack_number_file(raw: RawFiles, name: str) -> bytes:
-    """The bytes of a text file, unpacked where its name ends in ``.gz``."""
-    content = raw.read(name)
-    if not name.endswith(".gz"):
-        return content
-    try:
-        return gzip.decompress(content)
-    except NPZ_ERRORS as error:
-        raise DataError(f"{raw.folder / name}: not a whole gzip file ({error})") from error
 
 
 def read_number_file(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0, blanks: bool = False) -> np.ndarray:
@@ -33,7 +20,7 @@ def read_number_file(raw: RawFiles, name: str, columns: int | None = None, skip:
 
     Raises ``DataError`` that lists all faults with file, line, what was found and what is allowed.
     """
-    lines = unpack_number_file(raw, name).split(b"\n")[skip:]
+    lines = raw.read(name).split(b"\n")[skip:]
     if blanks:
         lines = [b",".join(line.replace(b",", b" ").split()) for line in lines]
     while lines and not lines[-1].strip():

@@ -90,14 +90,12 @@ class PublishedData:
         content: ``_graphs_digest`` of what is read; "" where none is known. Copies of a data set differ in bytes, so it is of
             the content: where one edge, word or label was changed it is another one, even where all counts are the published
             ones.
-        direct: whether a PyG root of this very family (the folder without its first part) is recognised beyond doubt.
         counts: as published; zeros where the reader has counts of its own.
         lost: share of the published edges that may be loops or repeated.
         pyg: ``class``, the PyG class that downloads the files, and the attributes that its ``download`` reads; empty: no
             download.
         stand_in: arguments of the block model that replaces the data; edges and features are those of ``counts`` unless it says
             other ones, and one number of ``class_sizes`` holds for every class.
-        share: the size of the stand-in as a share of the published one, such as 1/20; "": its size.
         parameters: the model of what a scenario may say under ``parameters``; None: nothing.
     """
 
@@ -108,12 +106,10 @@ class PublishedData:
     columns_from_rows: bool
     sha256: Mapping[str, str] = field(default_factory=dict)
     content: str = ""
-    direct: bool = True
     counts: PublishedCounts = field(default_factory=lambda: PublishedCounts(0, 0, 0, 0))
     lost: float = 0.0
     pyg: Mapping[str, object] = field(default_factory=dict)
     stand_in: Mapping[str, object] = field(default_factory=dict)
-    share: str = ""
     parameters: type[Settings] | None = None
 
     def generated(self, seed: int) -> Graph:
@@ -121,8 +117,7 @@ class PublishedData:
         sizes = self.stand_in["class_sizes"]
         given = {"num_edges": self.counts.edges, "num_features": self.counts.features, **self.stand_in}
         given["class_sizes"] = sizes if isinstance(sizes, list) else [sizes] * self.counts.classes
-        title = self.title + (f" ({self.share} of its size)" if self.share else "")
-        return block_model_stand_in(TypeAdapter(BlockModel).validate_python(given), self.key, title, seed)
+        return block_model_stand_in(TypeAdapter(BlockModel).validate_python(given), self.key, self.title, seed)
 
 
 @cache
@@ -166,11 +161,11 @@ def published_loader(
             raise DataError(f"the data root {str(strange)!r} is not a folder; name an existing one, or none")
         cache = files.data_file_cache()
         roots = (*request.roots, cache)
-        found = files.find_data_files(data.folder, data.files, data.sha256, roots, data.direct)
+        found = files.find_data_files(data.folder, data.files, data.sha256, roots)
         trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
         if found is None and request.download and data.pyg:
             trouble = files.download_data_files(data.folder, data.files, cache, data.pyg)
-            found = files.find_data_files(data.folder, data.files, data.sha256, (cache,), data.direct)
+            found = files.find_data_files(data.folder, data.files, data.sha256, (cache,))
         if found is not None:
             loaded = read(data, found)
             _require_published(data.key, data.content, loaded, found.folder)
@@ -179,7 +174,7 @@ def published_loader(
             return stand_in(data, request.seed)
         searched = f"searched: {', '.join(map(str, roots))}"
         wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
-        if partly := files.incomplete_data_files(data.folder, data.files, roots, data.direct):
+        if partly := files.incomplete_data_files(data.folder, data.files, roots):
             searched = f"{partly}; {searched}"
         raise DataError(
             f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "

@@ -159,8 +159,3 @@ def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple
     found = GraphMasks(*(np.array(own, dtype=np.int64) for own in rows))
     found.check(num_nodes, name)
     return (found,)
-
-
-def split_of_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[GraphMasks, ...]:
-    """One published split from ids in any order."""
-    return (GraphMasks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)

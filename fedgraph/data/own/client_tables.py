@@ -290,7 +290,8 @@ def _stacked(given: Sequence[ClientTable], names: Sequence[str]) -> tuple[list[l
     nodes: list[str] = []
     ends: list[int] = []
     for one in given:
-        assert one.texts is not None
+        if one.texts is None:
+            raise ValueError("a client's table has no columns of texts to join")
         at = [one.texts.names.index(name) for name in names]
         cells += [[row[place] for place in at] for row in one.texts.cells]
         places += [f"{one.file}:{line}" for line in one.texts.lines]

@@ -220,7 +220,8 @@ def _dotted(shape: NetworkShape) -> nn.Module:
         found = kind(**taken | dict(shape.arguments))
     except (TypeError, ValueError, AssertionError, KeyError) as error:
         raise ValueError(f"{shape.model} with arguments {dict(shape.arguments)}: {error}") from None
-    assert isinstance(found, nn.Module)
+    if not isinstance(found, nn.Module):
+        raise ValueError(f"{shape.model} with arguments {dict(shape.arguments)} made a {type(found).__name__}, no network")
     return found
 
 

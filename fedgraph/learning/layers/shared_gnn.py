@@ -148,13 +148,15 @@ def select_shared_gnn_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[Sh
         net: Over all features.
         given: A client's arrays, which say what columns they hold.
     """
-    assert given.columns is not None
+    if given.columns is None:
+        raise ValueError("a client's arrays do not say which columns they hold")
     layout, where = select_layout_columns(net.layout, given.columns)
     return replace(net, layout=layout), where
 
 
 def _gin(net: SharedGnn) -> gin.GinLayout:
-    assert isinstance(net.layout, gin.GinLayout)
+    if not isinstance(net.layout, gin.GinLayout):
+        raise TypeError(f"the network's layout is a {type(net.layout).__name__}; allowed here: a GinLayout")
     return net.layout
 
 
@@ -224,5 +226,6 @@ def score_shared_gnn_graphs(net: SharedGnn, vector: np.ndarray, graph: Graph, si
     """
     given = prepare_shared_gnn_inputs(net, graph, sizes)
     own, where = select_shared_gnn_inputs(net, given)
-    assert given.pool is not None
+    if given.pool is None:
+        raise ValueError("the network answers for nodes; whole graphs need one that pools")
     return given.pool.forward(_shared_gnn_scores(own, put_layout_on_device(vector[where]), given)).cpu().numpy()

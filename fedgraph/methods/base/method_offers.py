@@ -13,11 +13,10 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from fedgraph.methods.base.plan import Plan, PlanStreams, State
-from fedgraph.privacy.desk import Desk, Released
+from fedgraph.methods.base.plan import Plan, State
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition
 
 _P = TypeVar("_P")  # settings of the method (``Params``)
 _M = TypeVar("_M")  # what its plan made of them
@@ -143,9 +142,6 @@ class Offers(Generic[_P, _M, _W, _S]):
         reads: of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away.
         tuned: the state after a client's own steps on its graph, in clear (a head start for a personal model).
         says: what the training found, as sentences for the report.
-        prepare_together: the work of several clients, from their disjoint union and each one's first row; None where each shall
-            work alone.
-        together: the sum over those clients of what ``client`` releases.
 
         reads_rounds: for attacks: whether (model, inbox) of every round is kept in ``State.seen``.
         evidence: for attacks: float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
@@ -170,8 +166,6 @@ class Offers(Generic[_P, _M, _W, _S]):
     reads: Callable[[Plan[_P, _M]], MethodReads | None] | None = None
     tuned: Callable[[Plan[_P, _M], State[_S], Graph, np.random.Generator], State[_S]] | None = None
     says: Callable[[Plan[_P, _M], State[_S]], tuple[str, ...]] | None = None
-    prepare_together: Callable[[Plan[_P, _M], Subgraph, np.ndarray], _W | None] | None = None
-    together: Callable[[Plan[_P, _M], _W, Mapping[str, np.ndarray], int, PlanStreams, Desk], dict[str, Released]] | None = None
     reads_rounds: Callable[[Plan[_P, _M]], bool] | None = None
     evidence: Callable[[Plan[_P, _M], State[_S], Graph, np.ndarray], np.ndarray | None] | None = None
     graph_evidence: (

@@ -1,7 +1,7 @@
 """The noise of DPAR: from a budget to noise multipliers, by the published formulas or by a proof.
 
 Stage 1 releases the choices of M sources, stage 2 runs T noised steps of sampling rate q; each unit takes
-part with probability q' (once, secretly). ``published`` uses the paper's arithmetic (``privacy.claims.dpar``):
+part with probability q' (once, secretly). ``published`` uses the paper's arithmetic (``published``):
 q'·(ε_pr + ε_sgd). ``provable_dpar_noise`` gives stage 1 its share of the inner budget and stage 2 all that the composed
 price leaves:
 
@@ -17,9 +17,9 @@ from scipy.optimize import brentq
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget
+from fedgraph.methods.dpar import published
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import amplification, calibrate
-from fedgraph.privacy.claims import dpar as published
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
 
 DPAR_NOISE_FREE = ("random", "features")  # kinds without a private choice

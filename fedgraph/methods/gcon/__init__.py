@@ -3,9 +3,9 @@
     X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
 
 Z is the capped walk with restart (``learning.propagation.walks``), B has columns of Gamma-distributed radius
-(``mechanisms.objective_perturbation``; constants in ``privacy.claims.gcon``). With ``noise: gaussian`` its entries are normal,
-and several times smaller where rows are wide (proof: ``mechanisms.gaussian_objective``). One release per client: Θ. Edges
-are private, features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact
+(``mechanisms.objective_perturbation``; constants in ``mechanisms.gcon_noise``). With ``noise: gaussian`` its entries are
+normal, and several times smaller where rows are wide (proof: ``mechanisms.gaussian_objective``). One release per client: Θ.
+Edges are private, features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact
 minimiser; the distance to it is noised and charged. Θ₀ = 0 as published (prior: 0); by default Θ is pulled towards reading the
 encoder's class scores as they are, which is public, so a small ε costs little (c_θ grows by ‖Θ₀‖; the rest is as proven).
 
@@ -33,8 +33,8 @@ from fedgraph.learning.propagation.walks import capped_walk_matrix, open_walk_ma
 from fedgraph.methods import base
 from fedgraph.methods.gcon import releases
 from fedgraph.methods.gcon.releases import Made, Memory, Params
-from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph

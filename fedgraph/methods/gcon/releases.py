@@ -14,10 +14,10 @@ from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
 from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms import gaussian_objective
+from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.types import Graph
 

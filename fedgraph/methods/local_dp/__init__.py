@@ -14,7 +14,7 @@ The unit is the graph where clients hold whole graphs (graph-replace of known si
 counts), or where ``unit: graph`` says so: then all that a client holds is one unit. Otherwise it is the node: a node may be in
 several ego-networks, and its loss adds up over all of them. Under ``fedavg`` the budget is each graph's, as the paper has it,
 so a node may pay more; under every other training the budget is the unit's, for all that is released. What text, proof and
-released code disagree on is in ``privacy.claims``.
+released code disagree on is in ``published``.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.claims.local import claimed_local_code_event, claimed_local_encoder_event, claimed_local_entries
+from fedgraph.methods.local_dp.published import claimed_local_code_event, claimed_local_encoder_event, claimed_local_entries
 from fedgraph.privacy.events import Event, Gaussian, MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.blocks import PerBlock, worst_gaussian_block, worst_pure_block
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, MultiBitEncoder, NoiseMechanism

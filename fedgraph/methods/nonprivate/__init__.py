@@ -84,26 +84,14 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.PhaseTra
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> clients.Work:
-    return clients.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64), plan.params.features)
+    return clients.Work(subgraph.graph, plan.params.features)
 
 
 def client(
     plan: Planned, work: clients.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
 ) -> base.PlanSent:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
-    return {"update": desk.release("model", clients.nonprivate_client_message(plan, work, model, (desk.client,)))}
-
-
-def _prepare_together(plan: Planned, joint: Subgraph, starts: np.ndarray) -> clients.Work | None:
-    """The clients of a block as one, where one compiled call trains them all; else None."""
-    return clients.Work(joint.graph, starts, plan.params.features) if clients.nonprivate_clients_together(plan) else None
-
-
-def _together(
-    plan: Planned, work: clients.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
-) -> base.PlanSent:
-    """The sum of what ``client`` of each gives, up to rounding."""
-    return {"update": desk.release("model", clients.nonprivate_client_message(plan, work, model, desk.together))}
+    return {"update": desk.release("model", clients.nonprivate_client_message(plan, work, model, desk.client))}
 
 
 def server(plan: Planned, state: base.State[phases.PhaseTraining], inbox: base.PlanInbox) -> base.State[phases.PhaseTraining]:
@@ -243,8 +231,6 @@ OFFERS: base.Offers[Params, AskedParams, clients.Work, phases.PhaseTraining] = b
     drafts=_DRAFTS,
     tuned=tuned,
     says=_says,
-    prepare_together=_prepare_together,
-    together=_together,
     observe=_Updates,
     convolutions=_convolutions,
 )

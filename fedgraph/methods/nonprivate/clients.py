@@ -1,4 +1,4 @@
-"""What clients compute between two rounds, one alone or all of a block at once, and what they send of it.
+"""What a client computes between two rounds, and what it sends of it.
 
 A message is one float64 vector: parameters [p] and Adam's moments [2p, or none with plain descent], both times the number of
 labelled nodes; that number; then right answers, summed loss and number of validation nodes of the broadcast model; and how many
@@ -7,7 +7,7 @@ of the clients have a validation mask of the split. Every part adds up over clie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning import own_models
-from fedgraph.learning.baselines import fitting, many_gcns
+from fedgraph.learning.baselines import fitting
 from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
 from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import CandidateParams, Planned
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The graph of one client, or the disjoint union of several. What is computed from it is kept while it is needed.
+    """The graph of one client. What is computed from it is kept while it is needed.
 
     Attributes:
-        graph: of the client or clients.
-        starts: int64 [k + 1], each one's first row, and n.
+        graph: of the client.
         rows: how feature rows are scaled.
         networks: candidate → network, built when first needed (its parameters are always broadcast).
         divided: of the latest run's seed, phase and fold, the labels that train and those that validate.
@@ -41,7 +40,6 @@ class Work:
     """
 
     graph: Graph
-    starts: np.ndarray
     rows: fitting.FittingScaling
     networks: dict[int, Network] = field(default_factory=dict)
     divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
@@ -61,13 +59,9 @@ class Work:
             self.heard[key] = fitting.prepare_fitting_inputs(self.graph, self.rows, training)
         return self.heard[key]
 
-    @cached_property
-    def clients(self) -> many_gcns.ManyGcnsClients:
-        return many_gcns.prepare_many_gcns(self.graph, self.starts)
 
-
-def nonprivate_client_message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
-    """What the clients ``numbers`` send together."""
+def nonprivate_client_message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
+    """What client ``number`` sends."""
     place = phases.PhasePlace.of(model)
     if not place.going:
         return np.zeros(1)
@@ -77,23 +71,17 @@ def nonprivate_client_message(plan: Planned, work: Work, model: Mapping[str, np.
         labels = work.graph.labels
         work.divided[key] = labels, np.full_like(labels, -1)
         if not place.refits:
-            sizes = zip(numbers, np.diff(work.starts), strict=True)
-            drawn = [np.random.default_rng([place.seed, number]).random(size) for number, size in sizes]
-            work.divided[key] = phases.divide_phase_labels(work.graph, plan.made.validation, np.concatenate(drawn), place.fold)
+            drawn = np.random.default_rng([place.seed, number]).random(labels.size)
+            work.divided[key] = phases.divide_phase_labels(work.graph, plan.made.validation, drawn, place.fold)
     training, validation = work.divided[key]
     judged = np.zeros(3)
     if (validation >= 0).any():
-        like_asked = _like_asked(plan, work, validation, place, numbers)
+        like_asked = _like_asked(plan, work, validation, place, number)
         answers = _asked(plan, like_asked, place.candidate, model["parameters"], training)
         judged = phases.count_phase_validation(answers, validation)
-    vector, moments, weight = _trained(plan, work, model, training, numbers)
-    masked = 0.0 if work.graph.validation is None else float(len(numbers))
+    vector, moments, weight = _trained(plan, work, model, training, number)
+    masked = 0.0 if work.graph.validation is None else 1.0
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
-
-
-def nonprivate_clients_together(plan: Planned) -> bool:
-    """Whether the clients of a block are trained in one call: every candidate is a plain GCN, on a CPU."""
-    return all(_compiled(plan, index) for index in range(len(plan.made.candidates)))
 
 
 def scores(
@@ -128,44 +116,27 @@ def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.r
     return own_models.choose_own_model_steps(descended, answers, shared, graph.labels, rng)
 
 
-def _compiled(plan: Planned, index: int) -> bool:
-    shape, clients = phases.phase_shape(plan, index), plan.facts.sizes.num_clients
-    return plan.params.features == "unit" and many_gcns.can_train_many_gcns(shape, clients)
-
-
 def _asked(plan: Planned, work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
-    if _compiled(plan, index):
-        found = many_gcns.score_many_gcns(phases.phase_shape(plan, index), parameters, work.clients)
-        return _spread(plan, index, found, work.graph)
     given = work.read_by(plan.made.candidates[index], training)
     return scores(plan, index, _network(plan, work, index), parameters, work.graph, given)
 
 
 def _trained(
-    plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, numbers: Sequence[int]
+    plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """(parameters, moments, labelled nodes) summed over clients, the first two times the third; float64."""
+    """(parameters, moments, labelled nodes), the first two times the third; float64."""
     params, place = plan.params, phases.PhasePlace.of(model)
     candidate = plan.made.candidates[place.candidate]
-    shape = phases.phase_shape(plan, place.candidate)
     adam = params.client_optimiser == "adam"
     how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay, adam)
     before = fitting.FittingProgress(model["parameters"], model["moments"])
-
-    if _compiled(plan, place.candidate):
-        seeds = np.zeros((len(numbers), how.count), dtype=np.int64)
-        if shape.dropout or shape.input_dropout:
-            steps = range(how.first + 1, how.first + how.count + 1)
-            seeds = np.array([[place.step_seed(number, step) for step in steps] for number in numbers], dtype=np.int64)
-        return many_gcns.train_many_gcns(shape, work.clients, training, before, how, seeds)
-    (number,) = numbers
     network, given = _network(plan, work, place.candidate), work.read_by(candidate, training)
     after = fitting.continue_fitting(network, given, training, before, how, lambda step: place.step_seed(number, step))
     weight = float((training >= 0).sum())
     return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
 
 
-def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: phases.PhasePlace, numbers: Sequence[int]) -> Work:
+def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: phases.PhasePlace, number: int) -> Work:
     """The graph on which validation nodes are judged: with as few edges per node as the graph that will be asked.
 
     Where the test graph is a graph of its own, most neighbours of its nodes are missing from it. So are they here: edges stay
@@ -174,13 +145,12 @@ def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: phases
     if plan.made.share == 1:
         return work
     if (key := (place.seed, place.fold)) not in work.thinned:
-        sizes = zip(numbers, np.diff(work.starts), strict=True)
-        drawn = np.concatenate([np.random.default_rng([place.seed, number, 1]).random(size) for number, size in sizes])
+        drawn = np.random.default_rng([place.seed, number, 1]).random(validation.size)
         kept = sp.diags_array(((drawn < plan.made.share) | (validation >= 0)).astype(work.graph.adjacency.dtype))
         thin = sp.csr_array(kept @ work.graph.adjacency @ kept)
         thin.eliminate_zeros()
         work.thinned.clear()
-        work.thinned[key] = Work(replace(work.graph, adjacency=thin), work.starts, work.rows, work.networks)
+        work.thinned[key] = Work(replace(work.graph, adjacency=thin), work.rows, work.networks)
     return work.thinned[key]
 
 

@@ -25,9 +25,9 @@ from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.base.node_caps import node_caps_descent, node_caps_directions, node_caps_sparse_rows
+from fedgraph.methods.sage_node import published as sage
 from fedgraph.methods.sage_node.caps import Made, Params, SageNodeCaps, sage_node_caps
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.claims import sage
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism

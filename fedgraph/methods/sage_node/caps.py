@@ -20,8 +20,8 @@ from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.neighbour_limits import limit_neighbours, require_neighbour_limit
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.methods.base.node_caps import NODE_CAP_COIN, cap_node_edge_weights
+from fedgraph.methods.sage_node.published import ClaimedSageStage, claimed_sage_subgraphs, claimed_touched_rows
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.claims.sage import ClaimedSageStage, claimed_sage_subgraphs, claimed_touched_rows
 from fedgraph.privacy.neighbour_sums import PricedDegreeCap
 from fedgraph.privacy.units import Assumption, Relation
 

@@ -1,1 +1,1 @@
-"""Published privacy statements beside what can be proven: one file per paper; ``table`` has all of them."""
+"""Published ε of methods that stand outside this distribution; every other formula stands beside its method."""

@@ -18,13 +18,8 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.calibrate import calibrate_published
-from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.events import MentionedGaussian, Repeated
 from fedgraph.privacy.fields import require_positive
 
-PAPER = "HeterPoisson with SML noise (Xiang et al. 2024)"
 _ORDERS = np.linspace(1.0001, 10.0, 100)
 
 
@@ -54,19 +49,3 @@ def epsilon(noise_multiplier: float, rate: float, mentions: float, units: int, s
     back = np.log((a - 1) / (2 * a - 1)) - a * scaled
     moments = np.maximum(logsumexp(np.logaddexp(there, back) + weights, axis=0), 1e-6)
     return float(np.min(steps * moments / (a - 1) - (math.log(delta) + np.log(a)) / (a - 1) + np.log((a - 1) / a)))
-
-
-def rows() -> list[Claim]:
-    """PubMed as released (batch 4,096 of 15,774, nine epochs, one neighbour) at ε = 8, and Gaussian noise of that size."""
-    units, rate, mentions, steps, delta, claimed = 15774, 4096 / 15774, 1, 34, 1e-5, 8.0
-    sigma = calibrate_published(lambda m: epsilon(m, rate, mentions, units, steps, delta), claimed)
-    inputs: dict[str, float | str] = {"n": units, "q": rate, "M": mentions, "T": steps, "sigma / clip": sigma}
-    found = []
-    for name, heavy, words in (
-        ("as released, in many dimensions", True, "W is read off the directions that no row touches; a small W is no noise"),
-        ("the same standard deviation, Gaussian", False, "one W for all coordinates is what costs, not the sampling"),
-    ):
-        event = Repeated(MentionedGaussian(sigma, rate, mentions / units, units, heavy), steps)
-        provable = price(event, delta).epsilon
-        found.append(Claim(PAPER, name, claimed, delta, words, inputs, claimed if heavy else None, provable))
-    return found

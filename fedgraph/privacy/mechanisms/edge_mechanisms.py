@@ -122,9 +122,7 @@ class EdgeCells:
         return np.concatenate([[0], np.cumsum(self.num_nodes - 1 - self._ids)])
 
 
-BYTES_PER_EDGE_CELL = (
-    100  # peak memory per drawn cell: ids, sorting, the symmetric graph (benchmarks/aggregation.py measures it)
-)
+BYTES_PER_EDGE_CELL = 100  # peak memory per drawn cell: ids, sorting, the symmetric graph
 
 
 @dataclass(frozen=True)

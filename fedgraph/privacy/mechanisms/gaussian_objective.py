@@ -25,7 +25,7 @@ most (ε/2, δ/2), and an inner edge, which moves Z by Ψ at one client, at most
 An edge replaces rows zᵢ by zᵢ', ‖z‖ ≤ 1, Σᵢ ‖zᵢ' − zᵢ‖ ≤ Ψ. |ℓ'| ≤ c₁, |ℓ''| ≤ c₂. Write W = (c₁ + c₂c_θ)Ψ.
 
 **Guarantee.** If every ‖θ_j‖ ≤ c_θ except with probability δ_θ in either world, and |ln det| of the change of variables is
-at most ε_Λ (both as for the published noise, ``claims.gcon``), the exact minimiser is (ε, δ)-DP for every
+at most ε_Λ (both as for the published noise, ``gcon_noise``), the exact minimiser is (ε, δ)-DP for every
 order α > 1 with
 
     δ = δ_θ + (1/α)(1 − 1/α)^{α−1} · exp((α − 1)(ε_Λ + cW²/(2σ²) − ε)) · [2·exp(t²/2)·Φ(t)]^c,        t = (α − 1)W/σ.
@@ -43,8 +43,8 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import Event, PureDP
+from fedgraph.privacy.mechanisms import gcon_noise as gcon
 from fedgraph.privacy.mechanisms.objective_perturbation import OBJECTIVE_OUTPUT_SHARE, objective_output_noise
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e6, 2000)

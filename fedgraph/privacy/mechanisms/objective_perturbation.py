@@ -9,7 +9,7 @@ Where two clients know an edge, either's Z changes because of it, by Ψ/2 (``pro
 prices one end; an inner edge, which changes Z by Ψ at one client, costs no more than two of them.
 
 **Guarantee.** (ε, δ), edge-undirected, features and labels public: (ε₁, δ₁) for the exact minimiser
-(``claims.gcon.gcon_perturbation``) and (ε₂, δ₂) for the distance to it, ε₁ + ε₂ = ε, δ₁ + δ₂ = δ. F is Λ-strongly convex, so a
+(``gcon_noise.gcon_perturbation``) and (ε₂, δ₂) for the distance to it, ε₁ + ε₂ = ε, δ₁ + δ₂ = δ. F is Λ-strongly convex, so a
 solution with ‖∇F‖ ≤ g is within g/Λ of the minimiser, and two such distances differ by at most 2g/Λ. Given the exact
 minimiser B is determined, so the distance plus Gaussian noise is one more release (approximate minima perturbation,
 Iyengar et al. 2019, Theorem 1).
@@ -34,9 +34,9 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
-from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import ApproxDP, Event, PureDP
 from fedgraph.privacy.fields import ArrayField, CountField, PositiveField, require_finite, require_positive
+from fedgraph.privacy.mechanisms import gcon_noise as gcon
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.sensitivity import SensitivityBound
 

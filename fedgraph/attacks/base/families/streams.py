@@ -101,7 +101,7 @@ def _client(
     return {SUM: desk.release(SUM, work * model["weights"][round_])}
 
 
-_METHOD = SimpleNamespace(prepare=_prepare, client=_client, OFFERS=SimpleNamespace(together=None, prepare_together=None))
+_METHOD = SimpleNamespace(prepare=_prepare, client=_client)
 
 
 @contextlib.contextmanager

@@ -102,7 +102,8 @@ class ClearSampleSettings(Settings):
         """``count`` random graphs; ``DataError`` where fewer have a number of nodes that is allowed."""
         found: list[Graph] = []
         labels: list[int] = []
-        assert data is not None
+        if data is None:
+            raise DataError("there is no data set to draw graphs from")
         if isinstance(data, GraphCollection):
             data = collections.prepare_collection(data, None, self.max_degree, 0)
             kinds, classes = collections.task_node_kinds(data)

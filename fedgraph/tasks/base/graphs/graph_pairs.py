@@ -6,11 +6,10 @@ of: the spaces, and how they are compared. A resumed run finds them there: a pai
 """
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,12 +18,11 @@ from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov_bounds import solve_within_gromov_bounds
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import GromovPairFacts, SolverAgreement, SolverFacts
-from fedgraph.learning.layers.torch_matrices import torch_device
 from fedgraph.tasks.base import CellContext, CellPairKeeper
 
 _PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
 _PAIRS_TO_VERIFY = 10  # in one call
-_PAIRS_PER_BATCH = 20_000  # on a GPU, in order of size
+_PAIRS_PER_BATCH = 20_000  # of POT's batched solver, in order of size
 _SECONDS_BETWEEN_WRITES = 5.0
 
 
@@ -190,17 +188,13 @@ def _solver(
     """Solves pairs int64 [q, 2] at the server, as often as asked: float64 [q]. What the table had is not solved again."""
     handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
     points = np.array([space.num_points for space in spaces])
-    on_gpu = options.solver == "fast" and next(context.runtime.map(_on_gpu, [0]))
-    options, size = (replace(options, solver="batched"), _PAIRS_PER_BATCH) if on_gpu else (options, _chunk_size(points))
+    batched = options.solver == "batched"
+    size = _PAIRS_PER_BATCH if batched else _chunk_size(points)
     name = _name_of(spaces, options) if context.pairs else ""
     table = _Table(name, context.pairs, _Solved.nothing(len(spaces)) if known is None else known)
 
     def solve(which: np.ndarray) -> np.ndarray:
-        order = np.arange(len(which))
-        if on_gpu:
-            from fedgraph.comparison.batch_descent import order_for_batch_descent  # not before it is used: it imports torch
-
-            order = order_for_batch_descent(points[which])
+        order = np.lexsort(points[which].T) if batched else np.arange(len(which))
         chunks = [which[order[i : i + size]] for i in range(0, len(which), size)]
         chunks = [chunk for chunk in chunks if table.solved.missing(chunk).any()]
         done = len(which) - sum(map(len, chunks))
@@ -242,9 +236,3 @@ def _chunk_size(points: np.ndarray) -> int:
 
 def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> gromov.GromovResults:
     return gromov.solve_gromov_pairs(spaces, which, options)
-
-
-def _on_gpu(task: int) -> bool:
-    """Whether the server's process that is asked has one; then all have the same share of one."""
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""  # then nobody imports torch to ask
-    return not hidden and torch_device().type == "cuda"

@@ -142,8 +142,10 @@ GraphModels = Annotated[list[_CheckedModel], AfterValidator(_checked)]
 class GraphSolverSettings(Settings):
     """Settings that every task with Gromov-Wasserstein discrepancies has."""
 
-    solver: Literal["fast", "pot", "proximal"] = Field(
-        "fast", description="fast (compiled), or POT's at the server: pot (conditional gradient), proximal (proximal point)"
+    solver: Literal["fast", "pot", "proximal", "batched"] = Field(
+        "fast",
+        description="fast (compiled), or POT's at the server: pot (conditional gradient), proximal (proximal point), batched "
+        "(proximal gradient of many pairs at once, on a GPU where there is one)",
     )
     loss: Literal["square", "kl"] = Field("square", description="of two distances: square, or kl (divergence, POT's solvers)")
     verify: int = Field(50, ge=0, description="pairs that the server also solves with POT, to compare with ours")

@@ -1,0 +1,1 @@
+"""Plugins of ``fedgraph.report.sections`` that only scenarios of this folder use."""

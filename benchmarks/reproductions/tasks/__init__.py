@@ -1,0 +1,1 @@
+"""Plugins of ``fedgraph.tasks`` that only scenarios of this folder use."""
