@@ -5,14 +5,14 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 
-from fedgraph.privacy.claims import dpar, gap, gcon, heter_poisson, local, sage
+from fedgraph.privacy.claims import dpar, gap, gcon, local, sage
 from fedgraph.privacy.claims.claim import Claim
 
 
 @lru_cache(maxsize=1)
 def rows() -> tuple[Claim, ...]:
     """Every claim, in the order of PRIVACY §4-§8, from our own accountants."""
-    return (*dpar.rows(), *gap.rows(), *sage.rows(), *heter_poisson.rows(), *gcon.rows(), *local.rows())
+    return (*dpar.rows(), *gap.rows(), *sage.rows(), *gcon.rows(), *local.rows())
 
 
 def claimed_prices_as_json(claims: Iterable[Claim]) -> str:

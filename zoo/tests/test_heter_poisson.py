@@ -8,19 +8,19 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fedgraph_zoo import heter_poisson_claim as published
+from fedgraph_zoo.methods import heter_poisson
 from scipy.stats import binom, kstest, norm
 
 from fedgraph.errors import DataError
 from fedgraph.learning.clipping.per_sample import clip_per_sample
 from fedgraph.learning.clipping.subgraphs import join_subgraph_inputs
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
-from fedgraph.methods import heter_poisson
 from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.methods.base.node_caps import node_caps_sparse_rows
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.gaussian import gaussian_deltas
 from fedgraph.privacy.accounting.mentions import mention_curves
-from fedgraph.privacy.claims import heter_poisson as published
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Gaussian, MentionedGaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import SymmetricLaplaceNoise

@@ -1,6 +1,6 @@
 """ProGAP at node level: stage s is trained by clipped, noisy gradients on features and the noisy sums x₁ … x_s.
 
-Rounds sT … (s+1)T − 1 train stage s from the bases of stage s − 1 (``learning.clipping.staged``). In round sT, s ≥ 1, every
+Rounds sT … (s+1)T − 1 train stage s from the bases of stage s − 1 (``fedgraph_zoo.staged``). In round sT, s ≥ 1, every
 client sums the unit rows that stage s − 1 makes of its nodes, once, with noise; the sums stay with their client, where they are
 read at unit length. Frozen stages are broadcast, so a client that is restarted makes the same noisy sums again.
 
@@ -18,7 +18,6 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning.clipping import staged
 from fedgraph.learning.clipping.per_sample import overlap_per_sample
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, TorchMatrix, torch_device
@@ -31,6 +30,7 @@ from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.sensitivity import sensitivity_kernel_name
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
+from fedgraph_zoo import staged
 
 REFERENCE = base.method_bibtex("sajadmanesh2024progap")
 

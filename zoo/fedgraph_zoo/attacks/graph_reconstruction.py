@@ -10,8 +10,6 @@ how far.
 It speaks of networks whose answers are differentiable in the edges: ``nonprivate`` with ``model: gcn``.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from pydantic import Field
@@ -20,10 +18,10 @@ from torch.nn import functional
 from fedgraph.attacks.base import coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import RuntimeFailure
+from fedgraph.learning.baselines import fitting
+from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.methods.base import Plan, State, method_kinds
-from fedgraph.methods.base.method_offers import MethodConvolutions
+from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.units import Viewer
 
 REFERENCE = "Zhang, Liu, Huang, Wang, Lu, Liu & Chen, IJCAI 2021, arXiv 2106.02820"
@@ -41,14 +39,9 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """It needs a graph network whose weights come out."""
-    if _layers(made) is not None:
+    if made.method == "nonprivate" and made.params.model == "gcn":
         return None
     return "it inverts a graph convolution whose weights come out; this model reads no edge when asked"
-
-
-def _layers(made: Plan) -> Callable[[State], MethodConvolutions] | None:
-    convolutions = method_kinds.load_method(made.method).OFFERS.convolutions
-    return None if convolutions is None else convolutions(made)
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
@@ -61,10 +54,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
 
 def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
     """[k]: how much of an edge each pair gets, before it is clamped to [0, 1]."""
-    layers = _layers(scene.made)
-    if layers is None:
-        raise RuntimeFailure(f"{scene.made.method} offers no convolution (Offers.convolutions)")
-    weights = [(torch.tensor(w), torch.tensor(b)) for w, b in layers(scene.target.state)]
+    weights = _layers(scene.made, scene.target.state)
     rows = torch.tensor(unit_matrix_rows(scene.known.features).toarray(), dtype=torch.float32)
     known = torch.tensor(np.flatnonzero(scene.labels >= 0))
     target = torch.tensor(scene.labels)[known]
@@ -82,6 +72,16 @@ def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarra
         level = slope.median()  # what all pairs share says how many edges there are, which is given
         wanted = wanted - params.rate / params.steps * (slope - level) / slope.std().clamp_min(1e-12)
     return wanted.numpy().astype(np.float64)
+
+
+def _layers(made: Plan, state: State) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """(weights [out, in], bias [out]) of both layers of the trained network."""
+    shape = NetworkShape("gcn", made.facts.sizes.num_features, made.facts.sizes.num_classes, made.params.hidden)
+    network = fitting.build_network_for_fitting(shape, 0)
+    fitting.write_fitting_vector(network, state.model["parameters"])
+    every = [parameter.detach().cpu() for parameter in network.parameters()]
+    weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))
+    return list(zip(weights, biases, strict=True))
 
 
 def _spread(rows: torch.Tensor, ends: torch.Tensor, amount: torch.Tensor) -> torch.Tensor:

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from fedgraph_zoo.methods import privgnn
 from scipy.stats import kstest
 
 from fedgraph.errors import ScenarioError
-from fedgraph.methods import privgnn
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk

@@ -21,11 +21,11 @@ from fedgraph.attacks.base import coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members
 from fedgraph.attacks.base.coin_game import CoinGameRun
 from fedgraph.attacks.base.whole_run import whole_run_log_probabilities
-from fedgraph.attacks.rmia import compute_rmia_ratios
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import method_kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
+from fedgraph_zoo.attacks.rmia import compute_rmia_ratios
 
 REFERENCE = "Lassila, Östman, Ngo & Graell i Amat, NeurIPS 2025, arXiv 2505.24089"
 NEEDS = "the plan, every node's row and label, and shadow models (G-BASE: the edges, too)"

@@ -41,7 +41,13 @@ from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.method_bibtex("olatunji2023releasing")
+REFERENCE = """\
+@article{olatunji2023releasing,
+  title = {Releasing Graph Neural Networks with Differential Privacy Guarantees},
+  author = {Olatunji, Iyiola E. and Funke, Thorben and Khosla, Megha},
+  journal = {Transactions on Machine Learning Research}, year = {2023},
+  doi = {10.48550/arXiv.2109.08907}}
+"""
 
 _ONE_ANSWER = SimplexRows(1)
 

@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fedgraph_zoo import degree_prior
+from fedgraph_zoo.methods import blink
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
-from fedgraph.learning import degree_prior
-from fedgraph.methods import blink
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.neighbour_sums import NeighbourCounts
 from fedgraph.privacy.trust import Trust

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import scipy.sparse as sp
+from fedgraph_zoo.methods import privgnn
 
 from fedgraph import data, seeds
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
 from fedgraph.learning.propagation.walks import symmetric_walk_matrix
-from fedgraph.methods import privgnn
 from fedgraph.methods.base import (
     NO_PUBLIC_DERIVED_FACTS,
     Budget,

@@ -40,15 +40,20 @@ from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.base.node_caps import NODE_CAP_COIN, node_caps_descent, node_caps_directions, node_caps_sparse_rows
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.claims import heter_poisson as published
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, MentionedGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, SymmetricLaplaceNoise
 from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_kernel_name
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
+from fedgraph_zoo import heter_poisson_claim as published
 
-REFERENCE = base.method_bibtex("xiang2024preserving")
+REFERENCE = """\
+@inproceedings{xiang2024preserving,
+  title = {Preserving Node-level Privacy in Graph Neural Networks},
+  author = {Xiang, Zihang and Wang, Tianhao and Wang, Di},
+  booktitle = {IEEE Symposium on Security and Privacy}, year = {2024}, doi = {10.1109/SP54263.2024.00270}}
+"""
 
 
 class Params(Settings):

@@ -2,7 +2,7 @@
 
     list     node i says of every other node whether it is a neighbour, each answer flipped with probability 1/(e^{ε_a} + 1)
     degree   deg(i) + Laplace(1/ε_d)
-    graph    a prior from the degrees, a posterior from both answers about a pair (``learning.degree_prior``)
+    graph    a prior from the degrees, a posterior from both answers about a pair (``fedgraph_zoo.degree_prior``)
 
 ``links: hard`` keeps pairs that are more likely linked than not, ``hybrid`` so many of the likeliest as are expected, weighted,
 ``soft`` all pairs, weighted (Zhu, Tan & Xiao 2023, §4.3: its three variants).
@@ -26,7 +26,6 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import degree_prior
 from fedgraph.learning.layers import gcn
 from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
 from fedgraph.learning.propagation.aggregation import require_simple_aggregation
@@ -40,8 +39,20 @@ from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
+from fedgraph_zoo import degree_prior
 
-REFERENCE = base.method_bibtex("zhu2023blink", "chatterjee2011random")
+REFERENCE = """\
+@inproceedings{zhu2023blink,
+  title = {Blink: Link Local Differential Privacy in Graph Neural Networks via Bayesian Estimation},
+  author = {Zhu, Xiaochen and Tan, Vincent Y. F. and Xiao, Xiaokui},
+  booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2023},
+  doi = {10.48550/arXiv.2309.03190}}
+@article{chatterjee2011random,
+  title = {Random Graphs with a Given Degree Sequence},
+  author = {Chatterjee, Sourav and Diaconis, Persi and Sly, Allan},
+  journal = {The Annals of Applied Probability}, year = {2011},
+  doi = {10.1214/10-AAP728}}
+"""
 
 # ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the released code
 # found best for a GCN on Cora (scripts/output/best_hp.json)

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fedgraph_zoo.methods import dpdgc
 
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods import dpdgc
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensitivity_l2

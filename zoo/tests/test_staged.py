@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from fedgraph_zoo import staged
 
-from fedgraph.learning.clipping import staged
 from fedgraph.learning.layers.torch_matrices import DenseMatrix
 
 STAGES = [staged.ClippedStage(6, 4, 3, hops) for hops in (0, 2)]
