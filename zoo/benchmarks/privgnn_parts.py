@@ -1,4 +1,4 @@
-"""Where PrivGnn loses its accuracy: teachers, too few labels, or the noise.   python -m benchmarks.privgnn_parts
+"""Where PrivGnn loses its accuracy: teachers, too few labels, or the noise.   python zoo/benchmarks/privgnn_parts.py
 
 Cora, half of the nodes private. One line for each setting without noise: how many teachers say the right class of their query;
 what the student reaches on their answers, and what it would on the true classes of the same queries. Then the answers of the
@@ -13,7 +13,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import scipy.sparse as sp
-from fedgraph_zoo.methods import privgnn
 
 from fedgraph import data, seeds
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
@@ -32,6 +31,7 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Subgraph
 from fedgraph.worlds import protocols
+from fedgraph_zoo.methods import privgnn
 
 SETTINGS: tuple[Mapping[str, object], ...] = (
     {"queries": 60},

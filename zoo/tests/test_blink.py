@@ -7,8 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fedgraph_zoo import degree_prior
-from fedgraph_zoo.methods import blink
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
@@ -18,6 +16,8 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
+from fedgraph_zoo import degree_prior
+from fedgraph_zoo.methods import blink
 from tests.trainings import placed, train
 
 SITUATION = blink.OFFERS.situations[0]

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fedgraph_zoo.methods import dpdgc
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Budget
@@ -17,6 +16,7 @@ from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensit
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Subgraph
+from fedgraph_zoo.methods import dpdgc
 from tests.trainings import placed, train
 
 SITUATION = dpdgc.OFFERS.situations[0]

@@ -8,8 +8,6 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fedgraph_zoo import heter_poisson_claim as published
-from fedgraph_zoo.methods import heter_poisson
 from scipy.stats import binom, kstest, norm
 
 from fedgraph.errors import DataError
@@ -26,6 +24,8 @@ from fedgraph.privacy.events import Gaussian, MentionedGaussian, PoissonGaussian
 from fedgraph.privacy.mechanisms.noise import SymmetricLaplaceNoise
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
+from fedgraph_zoo import heter_poisson_claim as published
+from fedgraph_zoo.methods import heter_poisson
 from tests.methods.test_gap import run, situation
 from tests.methods.test_situations import zeroed
 

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from fedgraph_zoo.methods import privgnn
 from scipy.stats import kstest
 
 from fedgraph.errors import ScenarioError
@@ -18,6 +17,7 @@ from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
+from fedgraph_zoo.methods import privgnn
 from tests.methods.test_gap import run, situation
 from tests.methods.test_situations import zeroed
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fedgraph_zoo import staged
-from fedgraph_zoo.methods import progap_node
 from scipy.stats import kstest
 
 from fedgraph.federation import client as federated_client
@@ -16,6 +14,8 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
+from fedgraph_zoo import staged
+from fedgraph_zoo.methods import progap_node
 from tests.methods.test_gap import run, situation
 
 torch = pytest.importorskip("torch")

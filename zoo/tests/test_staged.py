@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from fedgraph_zoo import staged
 
 from fedgraph.learning.layers.torch_matrices import DenseMatrix
+from fedgraph_zoo import staged
 
 STAGES = [staged.ClippedStage(6, 4, 3, hops) for hops in (0, 2)]
 
