@@ -110,7 +110,9 @@ def test_graphs_that_nobody_had_in_mind(shape: str) -> None:
 @pytest.mark.quality("attacks", "methods", "learning")
 @pytest.mark.dataset
 def test_membership_on_citeseer_as_printed(data_root: Any) -> None:
-    """The authors' own results for a GCN on CiteSeer: AUC .858 (RMIA, BASE); TPR at 1 % FPR .226 (arXiv 2505.24089, results of their repository). Ours takes its shadows from the same half."""
+    """The authors' own results for a GCN on CiteSeer: AUC .858 (RMIA, BASE), TPR at 1 % FPR .226 (arXiv 2505.24089, results of
+    their repository). Ours takes its shadows from the same half.
+    """
     graph = data.load("planetoid/citeseer", root=data_root)
     model = PLAIN | {"hidden": 32, "local_epochs": 15, "weight_decay": 1e-4}
     named = [{"attack": a} for a in ("rmia", "bayes_optimal")]

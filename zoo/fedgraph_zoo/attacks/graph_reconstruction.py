@@ -10,6 +10,8 @@ how far.
 It speaks of networks whose answers are differentiable in the edges: ``nonprivate`` with ``model: gcn``.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from pydantic import Field
@@ -37,7 +39,7 @@ class Params(Settings):
     smoothness: float = Field(1.0, ge=0, description="weight α of differing rows")
 
 
-def refuses(made: Plan) -> str | None:
+def refuses(made: Plan[Any, Any]) -> str | None:
     """It needs a graph network whose weights come out."""
     if made.method == "nonprivate" and made.params.model == "gcn":
         return None
@@ -74,7 +76,7 @@ def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarra
     return wanted.numpy().astype(np.float64)
 
 
-def _layers(made: Plan, state: State) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def _layers(made: Plan[Any, Any], state: State) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """(weights [out, in], bias [out]) of both layers of the trained network."""
     shape = NetworkShape("gcn", made.facts.sizes.num_features, made.facts.sizes.num_classes, made.params.hidden)
     network = fitting.build_network_for_fitting(shape, 0)
