@@ -101,9 +101,8 @@ def test_methods_are_compared_where_their_offers_say() -> None:
     }
     links = {name for name in plugins.own_names("methods") if method_kinds.load_method(name).OFFERS.kind == "linker"}
     assert set(found["links"]) == links == {"link_clear", "link_hops", "link_owners"}
-    edges = {
-        name for name in plugins.own_names("methods") if not method_kinds.load_method(name).OFFERS.serves("inductive")
-    } - links
+    own = {name: method_kinds.load_method(name).OFFERS for name in plugins.own_names("methods")}
+    edges = {name for name, offers in own.items() if not offers.serves("inductive")} - links
     assert set(found["edge-level"]) == edges
     assert {name for name in edges if method_kinds.load_method(name).OFFERS.units == (Unit.EDGE,)} == {
         "gap_edge",
