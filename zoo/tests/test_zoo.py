@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from fedgraph import plugins
+from fedgraph.models import model_file
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.report import references
 from fedgraph.scenario import read
@@ -98,6 +99,13 @@ def test_names_are_listed_without_what_computes() -> None:
     said = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, check=True).stdout
     assert "'blink'" in said
     assert not re.search(r"\b(torch|fedgraph_zoo)\b", said.partition("]")[2])
+
+
+def test_a_models_file_holds_records_of_an_installed_package(library: Graph) -> None:
+    plan = plan_of("progap_node", library, 1.0)
+    again = model_file.parse_model_file(model_file.model_file_bytes(plan))
+    assert isinstance(again.made, progap_node.Made)  # type: ignore[attr-defined]
+    assert again.fingerprint == plan.fingerprint  # type: ignore[attr-defined]
 
 
 def test_progap_at_node_level_is_publicly_disputed_and_says_so(library: Graph) -> None:
