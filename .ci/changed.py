@@ -50,7 +50,7 @@ def rooms(files: list[str]) -> str:
     """The rooms of these files, in order, joined by commas."""
     if any(name in FOR_ALL or name.startswith(".ci/") for name in files):
         return "all"
-    parts = [PurePosixPath(name).parts for name in files]
+    parts = [PurePosixPath(name.removeprefix("zoo/").replace("fedgraph_zoo/", "fedgraph/", 1)).parts for name in files]
     return ",".join(sorted({p[1].removesuffix(".py") for p in parts if len(p) > 1 and p[0] in ("fedgraph", "tests")}))
 
 

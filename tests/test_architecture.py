@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "comparison": {"types", "seeds", "errors", "compiled"},
     "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "documents"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "documents"},
-    "runtime": {"types", "errors"},
+    "runtime": {"types", "errors", "plugins"},
     "audit": {"privacy", "learning", "types", "errors", "seeds", "printing"},
     "cells": {"comparison", "federation", "privacy", "runtime", "types", "errors", "worlds"},
     "worlds": {"data", "partition", "methods", "privacy", "types", "errors", "documents", "seeds", "plugins"},
@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str] | None] = {
     },
     "models": {
         "scenario", "tasks", "cells", "methods", "data", "worlds", "privacy", "runtime", "documents", "types", "errors",
-        "seeds",
+        "seeds", "plugins",
     },
     "report": {"privacy", "worlds", "audit", "types", "errors", "plugins", "cells", "documents"},
     "pricing": {"privacy", "errors", "plugins", "documents"},

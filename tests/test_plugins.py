@@ -1,7 +1,9 @@
-"""A file is a plugin, and a misspelt one is suggested."""
+"""A file is a plugin, so is what an installed package offers, and a misspelt one is suggested."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,11 @@ import pytest
 import fedgraph.partition
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
+from fedgraph.methods.base import method_kinds
+from fedgraph.scenario import schema
+
+Offer = Callable[..., None]
+SOUND = "from fedgraph.methods.features import *\n"
 
 
 def test_files_are_found_and_furniture_is_not() -> None:
@@ -31,10 +38,94 @@ def test_every_file_holds_the_contract_of_its_room(package: str) -> None:
 def test_a_file_that_lacks_a_part_is_named_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stripes.py").write_text("class Params: ...\n", encoding="utf-8")
     monkeypatch.setattr(fedgraph.partition, "__path__", [*fedgraph.partition.__path__, str(tmp_path)])
-    plugins.names.cache_clear()
+    plugins.forget()
     try:
         with pytest.raises(ScenarioError, match="fedgraph/partition/stripes lacks PARTITION"):
             plugins.load("partition", "stripes")
     finally:
         monkeypatch.undo()
-        plugins.names.cache_clear()
+        plugins.forget()
+
+
+@pytest.fixture
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
+    """Installs a distribution that offers one plugin, with the text of its module."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    modules: list[str] = []
+
+    def install(distribution: str, name: str, text: str, room: str = "methods", value: str = "") -> None:
+        module = distribution.replace("-", "_")
+        modules.append(module)
+        (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
+        meta = tmp_path / f"{module}-1.2.dist-info"
+        meta.mkdir()
+        (meta / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n", encoding="utf-8")
+        (meta / "entry_points.txt").write_text(f"[fedgraph.{room}]\n{name} = {value or module}\n", encoding="utf-8")
+        plugins.forget()
+
+    yield install
+    monkeypatch.undo()
+    for module in modules:
+        sys.modules.pop(module, None)
+    plugins.forget()
+
+
+def test_an_installed_package_offers_a_method_and_is_imported_only_when_asked(offer: Offer) -> None:
+    offer("acme-dp", "tree_votes", f'"""Votes of trees. And more."""\n{SOUND}')
+    assert "tree_votes" in plugins.names("methods")
+    assert plugins.source("methods", "tree_votes").name == "acme_dp.py"  # type: ignore[union-attr]
+    assert "acme_dp" not in sys.modules
+    assert ("acme-dp", "1.2") in plugins.distributions()
+    assert "acme_dp" in plugins.packages()
+    method = method_kinds.load_method("tree_votes")
+    assert method.OFFERS.kind == "classifier"
+
+
+@pytest.mark.parametrize("room", [room for room in plugins.PLUGIN_CONTRACTS if room != "methods"])
+def test_every_room_is_open(offer: Offer, room: str) -> None:
+    parts = plugins.PLUGIN_CONTRACTS[room]
+    offer("acme-dp", "acme", "\n".join(f"{part} = {{}}" for part in parts) + "\n", room)
+    assert plugins.load(room, "acme").__name__ == "acme_dp"
+
+
+def test_a_name_that_two_distributions_offer_is_an_error_that_names_both(
+    offer: Offer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer("acme-dp", "tree_votes", SOUND)
+    offer("other-dp", "tree_votes", SOUND)
+    offer("third-dp", "features", SOUND)
+    both = r"'tree_votes' is offered by (acme-dp|other-dp) 1\.2 \(\w+\) and by (acme-dp|other-dp) 1\.2 \(\w+\)"
+    with pytest.raises(ScenarioError, match=both):
+        plugins.load("methods", "tree_votes")
+    with pytest.raises(ScenarioError, match=r"'features' is offered by fedgraph itself and by third-dp 1\.2 \(third_dp\)"):
+        plugins.load("methods", "features")
+    assert "gcon" in method_kinds.list_method_names(lambda offers: offers.units), "others are as they were"
+    assert capsys.readouterr().err.count("Left out: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "says"),
+    [
+        ("import nowhere_at_all\n", "", r"cannot be imported: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("raise ValueError('two\\nlines')\n", "", "cannot be imported: ValueError: two lines"),
+        ("", "acme_gone", "cannot be imported: ModuleNotFoundError"),
+        ("class It: ...\n", "acme_dp:It", "names no module; allowed: a module, such as 'acme_dp'"),
+    ],
+)
+def test_a_broken_package_gives_one_line_and_stops_nobody_else(
+    offer: Offer, text: str, value: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer("acme-dp", "tree_votes", text, value=value)
+    with pytest.raises(ScenarioError, match=says) as failure:
+        plugins.load("methods", "tree_votes")
+    assert "\n" not in str(failure.value)
+    assert "acme-dp 1.2" in str(failure.value)
+    assert "gcon" in method_kinds.list_method_names(lambda offers: offers.units)
+    assert "tree_votes" not in str(schema.scenario_schema())
+    assert capsys.readouterr().err.splitlines() == [f"Left out: {failure.value}"]
+
+
+@pytest.mark.skipif("blink" in plugins.names("methods"), reason="the zoo is installed")
+def test_what_stands_in_the_zoo_is_said_where_it_is_not_installed() -> None:
+    with pytest.raises(ScenarioError, match=r"method 'blink' stands in fedgraph-zoo: pip install \./zoo"):
+        plugins.load("methods", "blink")

@@ -38,16 +38,12 @@ SEEDED = {
     "learning/projection.py _pairs": PUBLIC,
     "methods/link_hops.py _random": PUBLIC,
     "methods/link_owners.py _random": PUBLIC,
-    "methods/progap_node.py start": PUBLIC,
     "partition/louvain.py _communities": PUBLIC,
     "learning/propagation/mean_field.py mean_field_look_alikes": AFTER,
-    "methods/blink.py _learnt": AFTER,
-    "methods/dpdgc.py _learnt": AFTER,
     "methods/gap_edge.py _after_hop": AFTER,
     "methods/local_dp/evidence.py _settings": AFTER,
     "methods/lpgnn.py predict": AFTER,
     "methods/progap_edge.py _grown": AFTER,
-    "methods/progap_node.py server": AFTER,
     "methods/sage_edge.py server": AFTER,
     "learning/links.py fit_link_encoder": CLEAR,
     "methods/nonprivate/clients.py nonprivate_client_message": CLEAR,
@@ -159,11 +155,11 @@ def test_every_exception_is_still_there() -> None:
     ],
 )  # fmt: skip
 def test_the_check_sees_each_other_source_of_a_clients_coins(source: str, tmp_path: Path) -> None:
-    """Such a line in the place of HeterPoisson's stream of mentions."""
-    text = (ROOT / "methods" / "heter_poisson.py").read_text(encoding="utf-8")
-    stream = 'streams.generator("mentions")'
+    """Such a line in the place of GAP's stream of batches."""
+    text = (ROOT / "methods" / "gap_node.py").read_text(encoding="utf-8")
+    stream = 'streams.generator("batch")'
     assert text.count(stream) == 1
-    bad = tmp_path / "methods" / "heter_poisson.py"
+    bad = tmp_path / "methods" / "gap_node.py"
     bad.parent.mkdir()
     bad.write_text(text.replace(stream, source), encoding="utf-8")
     assert unsound(sources(bad, tmp_path)), source

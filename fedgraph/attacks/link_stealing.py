@@ -1,14 +1,11 @@
-"""Stealing links, attacks 0 to 7: nodes with an edge get answers that are alike.
+"""Stealing links: nodes with an edge get answers that are alike.
 
-What the attacker may have beside the answers decides the number: F, all rows; A*, a part of the edges; D′, another graph with a
-model of its own.
+    0  the attacker has the answers alone; the score is the correlation of two answers
+    3  and a part of the edges (A*): a classifier learns from pairs, described by eight distances between answers and four
+       combinations of their entropies
 
-    0  nothing   1  D′   2  F   3  A*   4  D′ and F   5  D′ and A*   6  F and A*   7  all three
-
-Without edges to learn from (0, 2) the score is the correlation of two answers; attack 2 takes off what a model that reads rows
-alone (the attacker's reference) finds alike anyway. With A* or D′ a classifier learns from pairs described by eight distances
-between answers and four combinations of their entropies, with F also by the same of the reference's answers and of the rows.
-A pair of D′ and one of the target are described by the same numbers, whatever the classes and words are.
+The numbers are the paper's; its attacks that also have all rows, or another graph, stand in fedgraph-zoo
+(``link_stealing_more``).
 
 **Two games on one run.** As published: edges that are there against pairs that never had one (``truth`` is no coin: neighbours
 are alike in themselves, so a high area alone proves no leak). And the coin game: real edges that were kept or dropped by a
@@ -20,106 +17,61 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fedgraph import data, seeds
 from fedgraph.attacks.base import coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import DataError
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph
 
 REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131"
-NEEDS = (
-    "the model's answers for the nodes; attacks 2, 4, 6, 7 all rows; 3, 5, 6, 7 a part of the edges; 1, 4, 5, 7 another graph"
-)
+NEEDS = "the model's answers for the nodes; attack 3 a part of the edges"
 VIEWER = Viewer.CURATOR_TRUSTED
 GAME: coin_game.CoinGameKind = "edges"
 
-STEPS, RATE, _DECAY = 100, 0.01, 5e-4  # of models of the attacker's own
-ROWS, _PART, _OTHER = (2, 4, 6, 7), (3, 5, 6, 7), (1, 4, 5, 7)
-
 
 class Params(Settings):
-    number: Literal[0, 1, 2, 3, 4, 5, 6, 7] = Field(0, description="which of the eight attacks")
+    number: Literal[0, 3] = Field(0, description="which attack of the paper's eight; the others: link_stealing_more (zoo)")
     part: float = Field(0.1, gt=0, le=0.5, description="share of the other edges that the attacker knows (A*)")
-    shadow: str = Field("embedded/library", description="family/dataset of the other graph (D′)")
 
 
 refuses = coin_game.refuse_edge_coins
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    known, found = scene.known, scene.game.found
-    pairs = found.units
-    answers = scene.shown(scene.target)
-    own = _Described(np.exp(answers), known, params.number in ROWS, scene.rng)
-    examples: list[tuple[np.ndarray, np.ndarray]] = []
-    if params.number in _PART:
-        inside = np.column_stack(known.adjacency.nonzero())
-        inside = inside[inside[:, 0] < inside[:, 1]]
-        there = inside[scene.rng.permutation(len(inside))[: max(2, round(params.part * len(inside)))]]
-        away = coin_game.draw_coin_game_strangers(scene.game.partition, known, len(there), scene.rng)
-        examples.append((own.of(np.concatenate([there, away])), np.arange(len(there) + len(away)) < len(there)))
-    if params.number in _OTHER:
-        examples.append(_elsewhere(params, scene))
-    strangers = scene.game.strangers
-    if examples:
-        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        classifier.fit(np.concatenate([e for e, _ in examples]), np.concatenate([t for _, t in examples]))
-        score, apart = (classifier.decision_function(own.of(p)) for p in (pairs, strangers))
-    else:
-        score, apart = own.alike(pairs), own.alike(strangers)
-    return find_scene_edges(score, scene.target.coins, apart, f"edges kept from edges dropped (attack {params.number})")
+    pairs, strangers, coins = scene.game.found.units, scene.game.strangers, scene.target.coins
+    answers = np.exp(scene.shown(scene.target))
+    what = f"edges kept from edges dropped (attack {params.number})"
+    if params.number == 0:
+        score, apart = (-pair_distances(answers, some)[:, 2] for some in (pairs, strangers))
+        return find_scene_edges(score, coins, apart, what)
+    known, there = known_pairs(scene, params.part)
+    classifier = pair_classifier(describe_pairs(answers, known), there)
+    score, apart = (classifier.decision_function(describe_pairs(answers, some)) for some in (pairs, strangers))
+    return find_scene_edges(score, coins, apart, what)
 
 
-def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of another graph, described by the answers of a graph network of its own, and whether they have an edge."""
-    graph = data.load(params.shadow)
-    if not isinstance(graph, Graph):
-        raise DataError(f"{params.shadow} is a collection of graphs; an attacker's shadow needs one graph")
-    answers = _answers_of_own(graph, "gcn", int(scene.rng.integers(2**31)))
-    described = _Described(answers, graph, params.number in ROWS, scene.rng)
-    inside = np.column_stack(graph.adjacency.nonzero())
-    inside = inside[inside[:, 0] < inside[:, 1]][:5000]
-    rng = seeds.seeded_generator(int(scene.rng.integers(2**31)), "strangers")
-    n = graph.num_nodes
-    away = coin_game.draw_coin_game_pairs(graph, len(inside), lambda k: rng.integers(n, size=(k, 2)))
-    return described.of(np.concatenate([inside, away])), np.arange(len(inside) + len(away)) < len(inside)
+def known_pairs(scene: Scene, part: float) -> tuple[np.ndarray, np.ndarray]:
+    """(pairs [2k, 2], whether they are edges [2k]): A*, ``part`` of the edges in no coin's hands, and as many strangers."""
+    inside = np.column_stack(scene.known.adjacency.nonzero())
+    inside = inside[inside[:, 0] < inside[:, 1]]
+    there = inside[scene.rng.permutation(len(inside))[: max(2, round(part * len(inside)))]]
+    away = coin_game.draw_coin_game_strangers(scene.game.partition, scene.known, len(there), scene.rng)
+    return np.concatenate([there, away]), np.arange(len(there) + len(away)) < len(there)
 
 
-class _Described:
-    def __init__(self, answers: np.ndarray, graph: Graph, rows: bool, rng: np.random.Generator) -> None:
-        self.answers, self.graph, self.rows = answers, graph, rows
-        self.reference = _answers_of_own(graph, "mlp", int(rng.integers(2**31))) if rows else None
-
-    def of(self, pairs: np.ndarray) -> np.ndarray:
-        """[k, 12], or with rows [k, 32]."""
-        parts = [_distances(self.answers, pairs), _entropies(self.answers, pairs)]
-        if self.reference is not None:
-            known = _distances(self.reference, pairs)
-            parts += [parts[0] - known, _entropies(self.reference, pairs), self._rows(pairs)]
-        return np.nan_to_num(np.concatenate(parts, axis=1))
-
-    def _rows(self, pairs: np.ndarray) -> np.ndarray:
-        """[k, 8]: the same distances of the nodes' own rows, some pairs at a time."""
-        found = [np.zeros((0, 8))]
-        for part in np.array_split(pairs, -(-len(pairs) // 1000)) if len(pairs) else []:
-            nodes, places = np.unique(part, return_inverse=True)
-            found.append(_distances(self.graph.features[nodes].toarray(), places.reshape(part.shape)))
-        return np.concatenate(found)
-
-    def alike(self, pairs: np.ndarray) -> np.ndarray:
-        """[k]: correlation of the answers, less the reference's where there is one."""
-        found = -_distances(self.answers, pairs)[:, 2]
-        return found if self.reference is None else found + _distances(self.reference, pairs)[:, 2]
+def pair_classifier(examples: np.ndarray, there: np.ndarray) -> Pipeline:
+    """A logistic regression that tells edges from strangers. examples: [k, d], standardised first. there: bool [k]."""
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(examples, there)
 
 
-def _distances(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def describe_pairs(answers: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """[k, 12]: distances and entropies of the answers [n, c] of both ends."""
+    return np.nan_to_num(np.concatenate([pair_distances(answers, pairs), pair_entropies(answers, pairs)], axis=1))
+
+
+def pair_distances(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """[k, 8]: cosine, Euclidean, correlation, Chebyshev, Bray-Curtis, Canberra, city block, squared Euclidean (Table 13)."""
     a, b = rows[pairs[:, 0]].astype(np.float64), rows[pairs[:, 1]].astype(np.float64)
     apart, size = np.abs(a - b), np.abs(a) + np.abs(b)
@@ -141,20 +93,8 @@ def _angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return 1.0 - np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
 
 
-def _entropies(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def pair_entropies(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """[k, 4]: average, product, |difference|, squared difference of the answers' entropies (Table 12)."""
     every = -(rows * np.log(np.maximum(rows, 1e-12))).sum(axis=1)
     a, b = every[pairs[:, 0]], every[pairs[:, 1]]
     return np.column_stack([(a + b) / 2, a * b, np.abs(a - b), (a - b) ** 2])
-
-
-def _answers_of_own(graph: Graph, model: str, seed: int) -> np.ndarray:
-    """[n, c] probabilities for the nodes of ``graph`` from a network (``gcn`` or ``mlp``) trained on its known labels."""
-    shape = NetworkShape(model, graph.num_features, graph.num_classes, 32)
-    given = fitting.prepare_fitting_inputs(graph)
-    network = fitting.build_network_for_fitting(shape, seed)
-    before, how = fitting.start_fitting(shape, seed), fitting.FittingSteps(STEPS, 0, RATE, _DECAY)
-    after = fitting.continue_fitting(network, given, graph.labels, before, how, lambda step: seed + step)
-    scores = fitting.score_after_fitting(network, after.vector, given).astype(np.float64)
-    likely = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(likely / likely.sum(axis=1, keepdims=True))

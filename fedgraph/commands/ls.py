@@ -10,7 +10,6 @@ What it says of a method, a task or a partition is the first sentence of its doc
 import argparse
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 
 import yaml
 
@@ -73,9 +72,8 @@ def _docstring(package: str, name: str) -> str | None:
     """Read from the source: a list of names should not load torch."""
     import ast
 
-    places = [Path(folder, end) for folder in plugins.plugin_folders(package) for end in (f"{name}.py", f"{name}/__init__.py")]
-    source = next(place for place in places if place.is_file())
-    return ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
+    source = plugins.source(package, name)
+    return None if source is None else ast.get_docstring(ast.parse(source.read_bytes()))
 
 
 def _data() -> list[tuple[str, str]]:

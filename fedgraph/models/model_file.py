@@ -5,8 +5,8 @@ everything. The digest finds damage and careless edits. Whoever edits the file c
 only as honest as the stranger: what it can do is give wrong answers, for nothing in it is ever run.
 
 What it holds are frozen records, written with their classes. When one is read, the class must be a dataclass, a settings model
-or an enumeration of the rooms below; it is built by its own constructor, so its own checks run, and each field must hold what
-its type says. Nothing is unpickled and no name is called by it.
+or an enumeration of the rooms below, or of an installed package that offers methods; it is built by its own constructor, so its
+own checks run, and each field must hold what its type says. Nothing is unpickled and no name is called by it.
 """
 
 import dataclasses
@@ -26,6 +26,7 @@ from typing import TypeAlias, cast
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph import plugins
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 
@@ -120,7 +121,7 @@ def _digest(text: str, header: dict[str, object], parts: list[bytes]) -> str:
 
 
 _Tree: TypeAlias = "bool | int | float | str | list[_Tree] | dict[str, _Tree] | None"
-_ROOMS = ("fedgraph.methods.", "fedgraph.privacy.", "fedgraph.learning.", "fedgraph.types", "fedgraph.models.")
+_ROOMS = ("fedgraph.methods.", "fedgraph.privacy.", "fedgraph.learning.", "fedgraph.types", "fedgraph.models.")  # and plugins'
 _KINDS = "fiub"  # of arrays: numbers, true and false
 _DEEPEST = 60  # records inside records
 
@@ -216,8 +217,11 @@ def _called(kind: type) -> str:
 def _class(name: _Tree) -> type:
     """The class of ours that a file names."""
     module, _, qualified = str(name).partition(":")
-    if not module.startswith(_ROOMS) or "__main__" in module:
-        raise DataError(f"found a record {str(name)[:80]!r}; allowed: records of fedgraph's own")
+    rooms = (*_ROOMS, *(f"{package}." for package in plugins.packages()))
+    if not module.startswith(rooms) or "__main__" in module:
+        raise DataError(
+            f"found a record {str(name)[:80]!r}; allowed: records of fedgraph's own, and of installed packages with methods"
+        )
     try:
         named = vars(importlib.import_module(module)).get(qualified)
     except ImportError:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedgraph import plugins
 from fedgraph.cells import store
 from fedgraph.cells.entry import make_entry_portable
 from fedgraph.cells.environment import Environment, EnvironmentMaking, EnvironmentSource, write_environment_notice
@@ -173,7 +174,11 @@ def _describe_process(
     command = f"{_program()} {shlex.join(sys.argv[1:])}".strip()
     finished = time.strftime("%Y-%m-%d %H:%M:%S %z")
     return Environment(
-        versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        versions={
+            "python": platform.python_version(),
+            **{name: _version(name) for name in _PACKAGES},
+            **dict(plugins.distributions()),
+        },
         platform=f"{platform.system()} {platform.machine()}",
         devices=_devices(),
         runtime=runtime,

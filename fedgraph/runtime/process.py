@@ -21,6 +21,7 @@ from pathlib import Path
 
 import threadpoolctl
 
+from fedgraph import plugins
 from fedgraph.errors import RuntimeFailure
 
 _LARGEST, _KEPT = (1 << 31) - 1, 1 << 30  # bytes: a block that still comes from the heap; free bytes at its end that are kept
@@ -84,7 +85,7 @@ class ProcessVersions:
 
     Attributes:
         python: Its version.
-        packages: (name, version) of each package whose version may change numbers.
+        packages: (name, version) of each package whose version may change numbers; those that offer plugins among them.
         source: A digest over all of fedgraph's ``.py`` files.
     """
 
@@ -99,7 +100,7 @@ def own_process_versions() -> ProcessVersions:
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
-    packages = tuple((name, _version(name)) for name in _COMPUTING)
+    packages = (*((name, _version(name)) for name in _COMPUTING), *plugins.distributions())
     return ProcessVersions(platform.python_version(), packages, digest.hexdigest()[:16])
 
 
@@ -115,5 +116,7 @@ def require_equal_process_versions(here: ProcessVersions, others: Sequence[tuple
     for where, there in others:
         named = (("python", here.python), *here.packages, ("fedgraph's source", here.source))
         found = {"python": there.python, **dict(there.packages), "fedgraph's source": there.source}
-        if words := "; ".join(f"{name}: driver {a}, worker {found[name]}" for name, a in named if a != found[name]):
+        if words := "; ".join(
+            f"{name}: driver {a}, worker {b}" for name, a in named if a != (b := found.get(name, "not installed"))
+        ):
             raise RuntimeFailure(f"the worker on {where} is not what the driver is ({words}); install the same there")

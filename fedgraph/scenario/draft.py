@@ -80,7 +80,7 @@ def draft_rows(wanted: Wanted) -> Rows:
         Pairs of a method's name and its row.
     """
     data = wanted.data
-    every = [(name, method_kinds.load_method(name).OFFERS) for name in plugins.names("methods")]
+    every = [(name, method_kinds.load_method(name).OFFERS) for name in plugins.usable("methods")]
     kind = "links" if wanted.links else "federation" if data.federation else "graph"
     fitting = [
         (name, draft)

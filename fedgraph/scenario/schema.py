@@ -26,7 +26,7 @@ def scenario_schema() -> _Schema:
     """
     definitions: _Schema = {}
     found = _model(Scenario, definitions)
-    found["properties"]["tasks"]["items"] = {"anyOf": [_task(name, definitions) for name in plugins.names("tasks")]}
+    found["properties"]["tasks"]["items"] = {"anyOf": [_task(name, definitions) for name in plugins.usable("tasks")]}
     return {"$schema": _DIALECT, "title": "fedgraph scenario", **found, "$defs": definitions}
 
 
@@ -39,7 +39,7 @@ def _task(name: str, definitions: _Schema) -> _Schema:
         properties["method"] = {"description": "one method in place of methods"}
     for key, (package, word) in _NESTED.items():
         if key in properties:
-            kinds = {"anyOf": [_plugin(package, word, n, definitions, of_task) for n in plugins.names(package)]}
+            kinds = {"anyOf": [_plugin(package, word, n, definitions, of_task) for n in plugins.usable(package)]}
             told = {k: v for k, v in properties[key].items() if k in ("description", "default")}
             properties[key] = {**properties[key], "items": kinds} if key == "methods" else told | kinds
     properties["task"] = {"const": name, "description": "what to run"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph import data, plugins
-from fedgraph.attacks import bayes_optimal, link_stealing, lira, rmia
+from fedgraph.attacks import link_stealing, lira
 from fedgraph.attacks.base import coin_game, named
 from fedgraph.attacks.base import named as risks
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members
@@ -60,7 +60,7 @@ def test_every_attack_says_what_it_is(name: str) -> None:
     module = plugins.load("attacks", name)
     assert "20" in module.REFERENCE
     assert module.NEEDS
-    assert module.GAME in ("nodes", "edges", "words", "clients")
+    assert isinstance(module.GAME, coin_game.OwnCoinGame) or module.GAME in ("nodes", "edges", "clients")
     assert module.Params()
 
 
@@ -85,15 +85,6 @@ def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
     assert (played.strangers[:, 0] != played.strangers[:, 1]).all()
 
 
-def test_words_change_one_row_each(library: Graph) -> None:
-    played = coin_game.play_word_coins(whole(library), library, library, 50, np.random.default_rng(0))
-    m = played.found.coins.size
-    with_all, with_none = played.whole(np.ones(m, bool)), played.whole(np.zeros(m, bool))
-    assert same(with_none, library)
-    moved = np.flatnonzero(np.diff(with_all.features.indptr) != np.diff(library.features.indptr))
-    assert np.array_equal(moved, played.found.nodes)
-
-
 def test_shadow_coins_come_in_pairs_of_opposites() -> None:
     tossed = coin_game.toss_shadow_coins(6, 50, np.random.default_rng(0))
     assert (np.stack(tossed).sum(axis=0) == 3).all()
@@ -107,36 +98,20 @@ def test_lira_is_the_likelihood_ratio_of_two_normal_laws() -> None:
     np.testing.assert_allclose(lira.compute_lira_ratios(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
 
 
-def test_rmia_and_base_measure_against_the_mean_of_the_shadows() -> None:
-    answers = np.log(np.array([[0.8, 0.2], [0.5, 0.2], [0.3, 0.2]]))
-    np.testing.assert_allclose(np.exp(rmia.compute_rmia_ratios(answers)), [2.0, 1.0])
-
-
-def test_batches_of_removed_nodes_do_not_meet(library: Graph) -> None:
-    reach = bayes_optimal._within(library.adjacency, 1)
-    nodes = np.arange(library.num_nodes)
-    found = bayes_optimal._batches(reach, nodes)
-    assert np.array_equal(np.sort(np.concatenate(found)), nodes)
-    for batch in found:
-        assert reach[nodes[batch]].sum(axis=0).max() <= 1
-
-
 def test_distances_are_those_of_their_names() -> None:
     from scipy.spatial import distance
 
     rows = np.random.default_rng(0).dirichlet(np.ones(5), size=2)
-    (found,) = link_stealing._distances(rows, np.array([[0, 1]]))
+    (found,) = link_stealing.pair_distances(rows, np.array([[0, 1]]))
     names = ("cosine", "euclidean", "correlation", "chebyshev", "braycurtis", "canberra", "cityblock", "sqeuclidean")
     np.testing.assert_allclose(found, [getattr(distance, n)(*rows) for n in names])
 
 
-def test_without_privacy_members_edges_words_and_labels_are_found(library: Graph) -> None:
-    nodes = told(outcome(library, PLAIN, [{"attack": a} for a in ("lira", "rmia", "bayes_optimal", "attribute_inference")]))
-    for name in ("lira", "rmia", "bayes_optimal"):
-        assert nodes[name]["auc"] > 0.65, name
-        assert nodes[name]["comparable"]
+def test_without_privacy_members_edges_and_rows_are_found(library: Graph) -> None:
+    nodes = told(outcome(library, PLAIN, [{"attack": "lira"}]))
+    assert nodes["lira"]["auc"] > 0.65
+    assert nodes["lira"]["comparable"]
     assert nodes["lira"]["epsilon"] > 0
-    assert nodes["attribute_inference"]["auc"] > 0.6
     edges = told(
         outcome(library, PLAIN, [{"attack": "link_stealing"}, {"attack": "linkteller", "most": 16}], protocol="transductive")
     )
@@ -144,38 +119,17 @@ def test_without_privacy_members_edges_words_and_labels_are_found(library: Graph
     assert edges["linkteller"]["more"]["auc_published"] > 0.9
     clients = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 8}}
     once = PLAIN | {"local_epochs": 1}
-    found = told(outcome(library, once, [{"attack": "gradient_inversion"}, {"attack": "label_distribution"}], **clients))
+    found = told(outcome(library, once, [{"attack": "gradient_inversion"}], **clients))
     assert found["gradient_inversion"]["auc"] > 0.9
-    assert found["label_distribution"]["more"]["cosine"] > 0.999
-
-
-@pytest.mark.parametrize(("protocol", "others"), [("inductive", True), ("asking", False)])
-def test_rmia_measures_against_nodes_that_nobody_trained_on(
-    library: Graph, protocol: str, others: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the nodes that ask are held, the labels that are known are those of training nodes: the units stand in."""
-    counted: list[int] = []
-    honest = rmia.compute_rmia_ratios
-
-    def ratios(answers: np.ndarray) -> np.ndarray:
-        counted.append(answers.shape[1])
-        return honest(answers)
-
-    monkeypatch.setattr(rmia, "compute_rmia_ratios", ratios)
-    told(outcome(library, PLAIN | {"local_epochs": 2}, [{"attack": "rmia"}], protocol=protocol))
-    assert len(counted) == (2 if others else 1)
 
 
 def test_noise_of_a_small_budget_hides_them(library: Graph) -> None:
-    found = outcome(library, {"method": "features"}, [{"attack": a} for a in ("lira", "rmia", "bayes_optimal")])
+    found = outcome(library, {"method": "features"}, [{"attack": "lira"}])
     for v in found.facts.named.found:
         assert v.epsilon <= found.epsilon_provable
         assert v.limit == pytest.approx(operating_points.most_audited_advantage(found.epsilon_provable, 1e-3))
         assert v.estimator == "curve"
         assert abs(v.auc - 0.5) < 0.12
-    clients = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 8}}
-    read = told(outcome(library, {"method": "features"}, [{"attack": "label_distribution"}], **clients))
-    assert read["label_distribution"]["more"]["cosine"] < 0.97
 
 
 def test_too_little_noise_is_caught_by_name(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,16 +219,13 @@ def test_an_unknown_attack_is_one_line_with_its_place(tmp_path: Any) -> None:
 @pytest.mark.quality("attacks", "methods", "learning")
 @pytest.mark.dataset
 def test_membership_on_citeseer_as_printed(data_root: Any) -> None:
-    """The authors' own results for a GCN on CiteSeer: AUC .871 (LiRA), .858 (RMIA, BASE), .739 (classifier of posteriors); TPR
-    at 1 % FPR .154, .226, .226 (arXiv 2505.24089, results of their repository). Ours takes its shadows from the same half.
+    """The authors' own results for a GCN on CiteSeer: AUC .871 (arXiv 2505.24089, results of their repository). Ours takes its
+    shadows from the same half.
     """
     graph = data.load("planetoid/citeseer", root=data_root)
     model = PLAIN | {"hidden": 32, "local_epochs": 15, "weight_decay": 1e-4}
-    named = [{"attack": a} for a in ("lira", "rmia", "bayes_optimal")]
-    found = told(outcome(graph, model, named, attack={"shadows": 8}, train_fraction=0.95))
-    for name, printed in (("lira", 0.871), ("rmia", 0.858), ("bayes_optimal", 0.858)):
-        assert found[name]["auc"] == pytest.approx(printed, abs=0.035), name
-    assert found["bayes_optimal"]["tpr"][1] == pytest.approx(0.226, abs=0.08)
+    found = told(outcome(graph, model, [{"attack": "lira"}], attack={"shadows": 8}, train_fraction=0.95))
+    assert found["lira"]["auc"] == pytest.approx(0.871, abs=0.035)
 
 
 @pytest.mark.quality("attacks", "methods", "learning")

@@ -42,12 +42,10 @@ def liar(tmp_path: Path) -> Iterator[None]:
     home.mkdir()
     (home / "liar.py").write_text(textwrap.dedent(LIAR))
     fedgraph.methods.__path__.append(str(home))
-    for cached in (plugins.names, plugins.load):
-        cached.cache_clear()
+    plugins.forget()
     yield
     fedgraph.methods.__path__.remove(str(home))
-    for cached in (plugins.names, plugins.load):
-        cached.cache_clear()
+    plugins.forget()
 
 
 def scenario(folder: Path, *methods: str) -> Path:

@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from fedgraph import seeds
+from fedgraph import plugins, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds, server
@@ -90,7 +90,7 @@ def test_a_failing_client_is_named(library: Graph, dealt: Partition) -> None:
         rounds.run_rounds(runtime, runtime.share("p", dealt), broken, 0, ("x",), ("x",), rounds.RoundPrefixes())
 
 
-@pytest.mark.parametrize("name", ["gap_node", "progap_node"])
+@pytest.mark.parametrize("name", [name for name in ("gap_node", "progap_node") if name in plugins.names("methods")])
 def test_a_client_remembers_over_rounds_what_it_released(name: str, library: Graph) -> None:
     """Its hops are made again from other edges in a later round: the same noise on both would show the difference."""
     plan, partition, _ = planned(name, 0, Trust.OWN_CLIENT, library, 2.0)

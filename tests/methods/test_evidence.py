@@ -36,7 +36,6 @@ def outcome(graph: Graph, method: dict[str, Any], trust: str, epsilon: float, **
     [
         {"method": "sage_node", "steps": 20},
         {"method": "gap_node", "steps": 20},
-        {"method": "progap_node", "steps": 20, "hops": 1},
         {"method": "dpar", "epochs": 20, "hidden": 8, "num_sources": 3},
     ],
     ids=lambda m: m["method"],

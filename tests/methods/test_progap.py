@@ -9,12 +9,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import kstest
 
-from fedgraph.federation import client as federated_client
-from fedgraph.learning.clipping import staged
-from fedgraph.learning.clipping.per_sample import overlap_per_sample
-from fedgraph.learning.layers.torch_matrices import DenseMatrix
 from fedgraph.learning.propagation.aggregation import aggregate_hop
-from fedgraph.methods import progap_edge, progap_node
+from fedgraph.methods import progap_edge
 from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
@@ -103,88 +99,3 @@ def test_the_published_price_counts_one_of_two_rows(claimed: float, truth: float
     plan = progap_edge.plan(progap_edge.Params(hops=2), facts, Budget(claimed, 1e-7, "published"))
     assert plan.epsilon_published == pytest.approx(claimed, rel=1e-6)
     assert plan.provable().epsilon == pytest.approx(truth, abs=0.05)
-
-
-def node_plan(graph: Graph, epsilon: float, reading: str = "provable", **params: object) -> tuple[Plan, Partition]:
-    _, partition, facts = situation(graph, "inductive", Viewer.SERVER)
-    settings = progap_node.Params(**{"steps": 4, **params})  # type: ignore[arg-type]
-    return progap_node.plan(settings, facts, Budget(epsilon, 1e-3, reading)), partition  # type: ignore[arg-type]
-
-
-def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph) -> None:
-    plan, partition = node_plan(library, 2.0)
-    model = progap_node.start(plan, np.random.default_rng(0)).model
-    desk = Desk("c", 0, 4, plan.schedule.releases, np.random.default_rng(0))
-    work = progap_node.prepare(plan, partition.subgraphs[0])
-    sent = progap_node.client(plan, work, model, 4, PlanStreams(0, ("c", "client", 0, "round", 4)), desk)
-    assert list(sent) == ["gradient"]
-    assert [e.path for e in desk.entries] == ["aggregate 1", "stage 1"]
-
-
-def test_a_restarted_client_makes_the_same_noisy_hops(library: Graph) -> None:
-    plan, partition = node_plan(library, 2.0)
-    whole = run(plan, partition).state
-    original = progap_node.client
-
-    def forgetful(plan_, work, *rest):  # type: ignore[no-untyped-def]
-        work.hops.clear()
-        return original(plan_, work, *rest)
-
-    federated_client._workspaces.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progap_node, "client", forgetful)
-        again = run(plan, partition).state
-    for name, value in whole.model.items():
-        assert np.array_equal(value, again.model[name]), name
-
-
-def test_node_level_learns_without_noise_and_its_stages_grow(library: Graph) -> None:
-    setting, partition, facts = situation(library, "inductive", CURATOR)
-    plan = progap_node.plan(progap_node.Params(), facts, Budget(np.inf, 1e-3))
-    state = run(plan, partition).state
-    right = (progap_node.predict(plan, state, setting.asked).argmax(axis=1) == setting.truth)[setting.truth >= 0].mean()
-    assert right > 0.6
-    without = progap_node.predict(plan, state, protocols.graph_without_edges(setting.asked))
-    assert not np.allclose(without, progap_node.predict(plan, state, setting.asked))
-
-
-@pytest.mark.parametrize("claimed", [2.0, 8.0])
-def test_the_published_node_price_needs_the_promise(claimed: float, library: Graph) -> None:
-    plan, _ = node_plan(library, claimed, "published", degree=5, sampling_rate=0.3)
-    assert plan.epsilon_published == pytest.approx(claimed, rel=1e-3)
-    assert plan.guarantee.protection.promised_degree == 5
-    assert progap_node._DISPUTED in plan.notes
-    proven, _ = node_plan(library, claimed, cap="log")
-    assert proven.provable().epsilon <= claimed
-    assert proven.guarantee.protection.promised_degree is None
-
-
-def test_two_thirds_of_the_noise_of_a_gradient_are_told_apart(library: Graph) -> None:
-    plan, partition = node_plan(library, 2.0)
-    model = progap_node.start(plan, np.random.default_rng(0)).model
-    work, draws = progap_node.prepare(plan, partition.subgraphs[0]), []
-    for seed in range(40):
-        desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(seed))
-        streams = PlanStreams(0, ("c", "client", 0, "round", 0))
-        draws.append(progap_node.client(plan, work, model, 0, streams, desk)["gradient"].value)
-    release = next(r for r in plan.schedule.releases if r.path == "stage 0")
-    clear = staged.clip_staged_gradients(plan.made.stages[0], model["stage 0"], [work.x], work.labels, plan.params.clip)
-    noise = (np.array(draws) - clear).ravel()[:5000] / release.mechanism.std
-    assert kstest(noise, "norm").pvalue > 1e-3
-    assert kstest(noise * 3 / 2, "norm").pvalue < 1e-6
-
-
-def test_what_a_stage_s_sum_holds_beyond_known_rows() -> None:
-    """The fast products of the attack against row-by-row gradients."""
-    rng, clip = np.random.default_rng(0), 0.4
-    stage = staged.ClippedStage(6, 3, 4, 1)
-    xs = [DenseMatrix(rng.normal(size=(7, 6)).astype(np.float32)), DenseMatrix(rng.normal(size=(7, 3)).astype(np.float32))]
-    vector, labels = rng.normal(size=stage.num_parameters).astype(np.float32), rng.integers(4, size=7)
-    alone = [torch.tensor(np.where(np.arange(7) == row, labels, -1)) for row in range(7)]
-    each = np.stack([staged.clip_staged_gradients(stage, vector, xs, one, clip) for one in alone]).astype(float)
-    message, weights, of = rng.normal(size=stage.num_parameters), rng.random(7), np.array([1, 4])
-    clipped = staged.staged_gradients(stage, vector, xs, torch.tensor(labels)).clipped(clip)
-    left = clipped.left_over_products(message, weights)
-    assert left == pytest.approx(each @ (message - weights @ each), rel=1e-4, abs=1e-5)
-    found = clipped.products([overlap_per_sample(x, of) for x in xs], of)
-    assert found == pytest.approx(each[of] @ each[of].T, rel=1e-4, abs=1e-6)

@@ -5,12 +5,14 @@ A file of ``fedgraph/attacks`` defines
     REFERENCE                        who described it: names, place, arXiv number
     NEEDS                            one sentence: what the attacker must know
     VIEWER                           whose view is enough, a ``privacy.units.Viewer`` (who sees more can do it, too)
-    GAME                             what is in question: ``nodes``, ``edges``, ``words`` or ``clients`` (``base.coin_game``)
+    GAME                             what is in question: ``nodes``, ``edges``, ``clients``, or a game of its own
+                                     (``base.coin_game.OwnCoinGame``)
     Params                           pydantic model, frozen, unknown keys forbidden
     refuses(made) → str | None       why it says nothing about a plan, as one sentence, or None
     attack(params, scene) → SceneFinding  scores and truth; the rest is counted in ``base.named``
 
-and is named by a scenario: ``attack: {named: [{attack: lira}, {attack: rmia}]}``.
+and is named by a scenario: ``attack: {named: [{attack: lira}]}``. An installed package offers one as
+an entry point of ``fedgraph.attacks``.
 
 canaries, whole_run, canary_graphs: the strongest attacks we know, which no paper names: units that enter by a coin, read in
 what was released. coin_game: coins for real nodes and edges, shadow models. attack_scene: what an attack may look at, single

@@ -23,7 +23,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from fedgraph.attacks.base.coin_game import CoinGame, CoinGameKind, CoinGameRun
+from fedgraph.attacks.base.coin_game import CoinGame, CoinGameKind, CoinGameRun, OwnCoinGame
 from fedgraph.attacks.base.whole_run import whole_run_answers, whole_run_without_spread
 from fedgraph.audit import operating_points
 from fedgraph.documents.settings import Settings
@@ -159,7 +159,7 @@ class SceneAttack(Protocol):
     REFERENCE: str
     NEEDS: str
     VIEWER: Viewer
-    GAME: CoinGameKind
+    GAME: CoinGameKind | OwnCoinGame
     Params: type[Settings]
 
     def refuses(self, made: Plan) -> str | None: ...

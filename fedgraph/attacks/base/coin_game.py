@@ -2,7 +2,6 @@
 
     nodes   each labelled node takes part as it is, or is zeroed           neighbours under node-zero-out
     edges   each of some real edges is there, or is not                    neighbours under edge-undirected
-    words   each of some nodes has one more public word, or has not        both are replacements of one node's row
 
 The target's plan is run on what the coins say: same noise multipliers, fresh noise. *Shadow* runs are the attacker's own: the
 same plan with other coins, which the attacker knows. Their coins come in pairs, each pair each other's opposite, so that every
@@ -12,7 +11,7 @@ score is a function of what the target released and of things that do not depend
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,42 +21,38 @@ from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Partition
 
-CoinGameKind = Literal["nodes", "edges", "words", "clients"]
+CoinGameKind = Literal["nodes", "edges", "clients"]
 
 
-@dataclass(frozen=True, eq=False)
-class CoinWords:
-    """Words that some nodes' rows have or lack.
+class CoinUnits(Protocol):
+    """What is in question.
 
     Attributes:
-        nodes: int64 [m], global ids.
-        columns: int64 [m], the column of each node's word. The row lacks it as it was given.
-        values: float32 [m], the value that the word has where it is there.
-        coins: bool [m], whether it is there.
+        units: int64 [m, k], one row for each unit; its first number is a node.
+        coins: bool [m], of the run under attack.
     """
 
-    nodes: np.ndarray
-    columns: np.ndarray
-    values: np.ndarray
-    coins: np.ndarray
-
     @property
-    def units(self) -> np.ndarray:
-        """int64 [m, 2]: node, word."""
-        return np.column_stack([self.nodes, self.columns])
-
+    def units(self) -> np.ndarray: ...
+    @property
+    def coins(self) -> np.ndarray: ...
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
-        """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
-        place = canaries.place_canaries(nodes, self.nodes)
-        here = np.flatnonzero((place[self.nodes] >= 0) & versions)
-        at = (place[self.nodes[here]], self.columns[here])
-        added = sp.csr_array((self.values[here], at), shape=graph.features.shape)
-        features = sp.csr_array(graph.features + added).astype(np.float32)
-        features.sort_indices()
-        return replace(graph, features=features)
+        """``graph``, whose rows are the global ``nodes``, with every unit as ``versions`` (bool [m]) says."""
 
 
-_InQuestion = canaries.CanaryNodes | canaries.CanaryEdges | CoinWords
+@dataclass(frozen=True)
+class OwnCoinGame:
+    """A game that an attack brings (its ``GAME``), where none of the kinds above asks its question.
+
+    Attributes:
+        name: of its random streams.
+        relation: under which the two versions of a unit are neighbours.
+        play: (partition, all clients' nodes, public graph, how many units at most, coins) → the game.
+    """
+
+    name: str
+    relation: Relation
+    play: "Callable[[Partition, Graph, Graph, int, np.random.Generator], CoinGame]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +79,7 @@ class CoinGame:
         strangers: int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question.
     """
 
-    found: _InQuestion
+    found: CoinUnits
     partition: Partition
     known: Graph
     strangers: np.ndarray
@@ -119,25 +114,6 @@ def toss_edge_coins(partition: Partition, held: Graph, relation: Relation, most:
     left = partition.with_graphs(lambda s: _without(s.graph, s.nodes, chosen))
     rest = _without(known, np.arange(known.num_nodes), chosen)
     return CoinGame(found, left, rest, draw_coin_game_strangers(partition, known, len(chosen), rng))
-
-
-def play_word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> CoinGame:
-    """At most ``most`` labelled nodes (half of them all), each with a coin for one word that its row lacks.
-
-    The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
-    """
-    known = canaries.join_canary_clients(partition, held)
-    labelled = np.flatnonzero(known.labels >= 0)
-    chosen = np.sort(rng.permutation(labelled)[: min(most, labelled.size // 2)])
-    seen = public.features if public.features.nnz and public.num_features == known.num_features else known.features
-    largest = np.asarray(abs(seen).max(axis=0).todense()).ravel()
-    used = np.flatnonzero(largest)
-    columns = used[rng.integers(used.size, size=chosen.size)]
-    rows = known.features
-    lacks = np.array([c not in rows.indices[rows.indptr[n] : rows.indptr[n + 1]] for n, c in zip(chosen, columns, strict=True)])
-    chosen, columns = chosen[lacks], columns[lacks]
-    found = CoinWords(chosen, columns, largest[columns].astype(np.float32), rng.random(chosen.size) < 0.5)
-    return CoinGame(found, partition, known, np.zeros((0, 2), np.int64))
 
 
 def play_without_coins(partition: Partition, held: Graph) -> CoinGame:
@@ -212,8 +188,10 @@ def refuse_edge_coins(made: Plan) -> str | None:
     return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
 
 
-def coin_game_relation(kind: CoinGameKind, made: Plan) -> Relation | None:
+def coin_game_relation(kind: CoinGameKind | OwnCoinGame, made: Plan) -> Relation | None:
     """Under which relation the two versions of a unit are neighbours."""
+    if isinstance(kind, OwnCoinGame):
+        return kind.relation
     own = made.guarantee.protection.relation
     of_edges = own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED
-    return {"nodes": Relation.NODE_ZERO_OUT, "words": Relation.NODE_REPLACE, "edges": of_edges}.get(kind)
+    return {"nodes": Relation.NODE_ZERO_OUT, "edges": of_edges}.get(kind)

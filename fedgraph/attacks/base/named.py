@@ -254,15 +254,16 @@ def measure_named_attacks(
 
 
 def _scene(
-    kind: coin_game.CoinGameKind, asked: WholeRunAttack, made: Plan, cell: Cell, context: CellContext, partition: Partition,
-    held: Graph,
+    kind: coin_game.CoinGameKind | coin_game.OwnCoinGame, asked: WholeRunAttack, made: Plan, cell: Cell, context: CellContext,
+    partition: Partition, held: Graph,
     public: Graph,
 ) -> Scene | None:  # fmt: skip
     """The game, its target run and its shadows; None where there is nothing to toss coins for."""
-    rng = seeds.seeded_generator(context.root, "game", kind, *cell.path)
+    called = kind.name if isinstance(kind, coin_game.OwnCoinGame) else kind
+    rng = seeds.seeded_generator(context.root, "game", called, *cell.path)
 
     def train(dealt: Partition, name: str) -> State:
-        return train_whole_run(made, dealt, cell, context, f"{kind}-{name}")
+        return train_whole_run(made, dealt, cell, context, f"{called}-{name}")
 
     if kind == "clients":
         target = coin_game.CoinGameRun(np.zeros(0, dtype=bool), State({}, None))
@@ -270,8 +271,8 @@ def _scene(
         return Scene(made, everybody, target, (), public, asked.answers, cell.epsilon, rng, train)
     if kind == "nodes":
         played = coin_game.toss_node_coins(partition, held, asked.units, rng)
-    elif kind == "words":
-        played = coin_game.play_word_coins(partition, held, public, asked.units, rng)
+    elif isinstance(kind, coin_game.OwnCoinGame):
+        played = kind.play(partition, held, public, asked.units, rng)
     else:
         relation = coin_game.coin_game_relation(kind, made)
         assert relation is not None

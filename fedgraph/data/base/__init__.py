@@ -64,7 +64,7 @@ def default_data_roots() -> tuple[Path, ...]:
 
 def data_families() -> dict[str, Mapping[str, _Described]]:
     """Family name → its data sets."""
-    return {name: plugins.load("data", name).DATASETS for name in plugins.names("data")}
+    return {name: plugins.load("data", name).DATASETS for name in plugins.usable("data")}
 
 
 def data_settings(family: str, dataset: str) -> type[Settings] | None:

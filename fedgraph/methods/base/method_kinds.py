@@ -168,7 +168,7 @@ def explain_method_misfit(
 
 def list_method_names(able: Callable[[AnyMethodOffers], object]) -> list[str]:
     """Names of the methods of whose ``Offers`` ``able`` says something true, in alphabetical order."""
-    return [name for name in plugins.names("methods") if able(load_method(name).OFFERS)]
+    return [name for name in plugins.usable("methods") if able(load_method(name).OFFERS)]
 
 
 def load_method(name: str) -> Method:

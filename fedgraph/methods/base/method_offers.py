@@ -119,9 +119,6 @@ class MethodGradientReader(Protocol):
         """
 
 
-MethodConvolutions: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]  # (weights [out, in], bias [out]) of each layer
-
-
 @dataclass(frozen=True, kw_only=True)
 class Offers(Generic[_P, _M, _W, _S]):
     """What a method can do. Every field without a default must be said; a default is never the less private choice.
@@ -149,8 +146,6 @@ class Offers(Generic[_P, _M, _W, _S]):
         graph_evidence: the same of whole graphs: from clients with every canary in version 0, in version 1, and which canary
             decides each graph.
         observe: for attacks that read the gradient in one client's message.
-        convolutions: for attacks that invert a graph convolution: what reads its layers out of a state; None for other
-            networks.
     """
 
     units: tuple[Unit, ...]
@@ -172,7 +167,6 @@ class Offers(Generic[_P, _M, _W, _S]):
         Callable[[Plan[_P, _M], State[_S], Partition, Partition, Sequence[np.ndarray]], np.ndarray | None] | None
     ) = None
     observe: Callable[[Plan[_P, _M]], MethodGradientReader] | None = None
-    convolutions: Callable[[Plan[_P, _M]], Callable[[State[_S]], MethodConvolutions] | None] | None = None
 
     def serves(self, given: _Given) -> bool:
         """Whether one of its situations is ``given``."""

@@ -20,7 +20,7 @@ private row may (``label_hop``). Test labels are seen by nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,6 @@ from fedgraph.errors import PrivacyError
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.late import torch
 from fedgraph.methods import base
-from fedgraph.methods.base.method_offers import MethodConvolutions
 from fedgraph.methods.nonprivate import clients, phases
 from fedgraph.methods.nonprivate.params import CEILING_PARAM, NONPRIVATE_CEILING_FEW, AskedParams, Params, Planned
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -178,21 +177,6 @@ class _Updates:
             at += parameter.numel()
 
 
-def _convolutions(plan: Planned) -> Callable[[base.State[phases.PhaseTraining]], MethodConvolutions] | None:
-    """What reads the two layers of a trained graph convolution; None where another network is trained."""
-    if plan.params.model != "gcn":
-        return None
-
-    def layers(state: base.State[phases.PhaseTraining]) -> MethodConvolutions:
-        network = fitting.build_network_for_fitting(phases.phase_shape(plan, 0), 0)
-        fitting.write_fitting_vector(network, state.model["parameters"])
-        every = [p.detach().cpu().numpy() for p in network.parameters()]
-        weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))
-        return list(zip(weights, biases, strict=True))
-
-    return layers
-
-
 _CEILING, _PLAIN = "what the same data gives when nothing is protected", "a plain network by FedAvg"
 _MLP = {"model": "mlp", "label": "MLP without privacy", "rounds": 20}
 _GCN = {"model": "gcn", "label": "GCN without privacy", "rounds": 20}
@@ -232,5 +216,4 @@ OFFERS: base.Offers[Params, AskedParams, clients.Work, phases.PhaseTraining] = b
     tuned=tuned,
     says=_says,
     observe=_Updates,
-    convolutions=_convolutions,
 )

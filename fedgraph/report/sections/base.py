@@ -106,7 +106,7 @@ class SectionRecords:
 
 def build_sections(records: SectionRecords, notice: str | None) -> Section:
     """Everything that the sections of this kind of task say, one after another."""
-    modules = [plugins.load("report.sections", name) for name in plugins.names("report.sections")]
+    modules = [plugins.load("report.sections", name) for name in plugins.usable("report.sections")]
     built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
 

@@ -22,6 +22,7 @@ from ray.actor import ActorHandle
 from ray.exceptions import RayError
 from ray.util.placement_group import remove_placement_group
 
+from fedgraph import plugins
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
 from fedgraph.runtime.base import Runtime, RuntimeDealing, RuntimeDone, RuntimeFunction, RuntimeKind, RuntimeTask
@@ -36,6 +37,7 @@ from fedgraph.runtime.ray.server import Server, ServerMeters
 _SECONDS_BETWEEN_LOOKS = 2.0
 _SECONDS_TO_COUNT = 10.0
 _SECONDS_TO_ANSWER = 0.5  # of actors that are asked for a sign of life at once
+_METHODS = ("fedgraph.methods.", *(f"{package}." for package in plugins.packages()))  # modules that a client may need
 _ACTORS: dict[str, type] = {"curator": Curator, "client": Client, "server": Server}
 
 
@@ -62,7 +64,7 @@ class RayRuntime(CuratorConductor, Runtime):
         self._hearing: list[ray.ObjectRef] = []
         self._looked = time.monotonic()
         self._versions = process.own_process_versions()
-        self._modules = tuple(sorted(name for name in sys.modules if name.startswith(("fedgraph.methods.", "fedgraph.tasks."))))
+        self._modules = tuple(sorted(name for name in sys.modules if name.startswith((*_METHODS, "fedgraph.tasks."))))
         try:
             if self._owns_ray:
                 cluster.connect_cluster(workers)
@@ -79,7 +81,7 @@ class RayRuntime(CuratorConductor, Runtime):
         self._meters = ServerMeters()
 
     def _start(self, kind: str, slot: int) -> ActorHandle:
-        modules = tuple(m for m in self._modules if kind == "curator" or m.startswith("fedgraph.methods."))
+        modules = tuple(m for m in self._modules if kind == "curator" or m.startswith(_METHODS))
         return self._places.start(_ACTORS[kind], kind, slot, (modules, 0), self._told)
 
     def _welcome(self, kind: str, about: ActorAbout) -> None:

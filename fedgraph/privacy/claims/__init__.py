@@ -1,1 +1,0 @@
-"""Published ε of methods that stand outside this distribution; every other formula stands beside its method."""

@@ -1,0 +1,253 @@
+"""DPDGC at edge level: a network reads rows of the adjacency matrix, is trained with noise, and its outputs are released once.
+
+Rounds 0 … T−1: clients send noisy sums of clipped gradients of a logistic regression from a node's row of the adjacency matrix
+(at unit length) to its label. Round T: every node's class probabilities by the averaged parameters are released with noise. The
+server then trains a classifier on public rows and the released ones (*decoupled*: features never pass along an edge), and how
+much of them to read is chosen on public labels.
+
+**Guarantee.** Edge level, features and labels are public. An undirected edge is in the rows of both its ends. Each row's
+clipped gradient becomes any other: Δ₂ = 4C for the sum. Each row of probabilities becomes any other, at most √2 away:
+Δ₂ = 2. All are Gaussians of one composition. Published (and in the released code): one row is replaced, 2C, and a released row
+moves by its own norm, Δ = 1.
+
+``neighbours: k`` chooses the noise so that any k edges of one node are protected together at ε (the paper's k-neighbour level,
+but with public features): they are in k + 1 rows, so Δ₂ = 2(k + 1)C and √(2(k + 1)). What is printed for one edge is then less.
+
+Federated, who sees what: the server sees each client's sums and rows (behind secure aggregation: their sums), clients see the
+parameters. A client's rows hold edges among its own nodes; edges between clients are dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+from scipy.special import softmax
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
+from fedgraph.learning.optimisers import public_training as public
+from fedgraph.learning.optimisers.descents import Descended
+from fedgraph.methods import base
+from fedgraph.methods.base import noisy_hops
+from fedgraph.methods.base.node_caps import node_caps_descent
+from fedgraph.privacy.accounting import calibrate, gaussian
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Event, Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
+from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensitivity_kernel_name, sensitivity_l2
+from fedgraph.privacy.units import Relation, Unit
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = r"""@inproceedings{chien2023differentially,
+  title = {Differentially Private Decoupled Graph Convolutions for Multigranular Topology Protection},
+  author = {Chien, Eli and Chen, Wei-Ning and Pan, Chao and Li, Pan and {\"O}zg{\"u}r, Ayfer and Milenkovic, Olgica},
+  booktitle = {Advances in Neural Information Processing Systems}, year = {2023},
+  doi = {10.48550/arXiv.2307.06422}}
+"""
+
+_ENDS = 2  # rows that one edge turns
+_CLAIMED_GRADIENT, _CLAIMED_ROWS = 2.0, 1.0  # Δ₂ as published: in clips, and in norms of a released row
+
+
+_K_EDGES = (
+    "Any {k} edges of one node, which turn {rows} rows, are protected together at ε ≤ {epsilon:.4g}; the ε of this row is of "
+    "one edge."
+)
+
+
+class Params(Settings):
+    neighbours: int = Field(1, ge=1, description="edges of one node that are protected together at ε: k-neighbour level")
+    steps: int = Field(40, ge=0, description="gradient steps of the network on adjacency rows T; 0: no edge is read (ε = 0)")
+    rows_share: float = Field(0.5, gt=0, lt=1, description="share of the squared loss for the released rows")
+    clip: float = Field(0.5, gt=0, description="norm to which a row's gradient is clipped")
+    learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
+    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
+    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
+    hidden: int = Field(64, ge=1, description="hidden units of the public encoder of features")
+    classifier: int = Field(32, ge=0, description="hidden units of the classifier; 0: logistic regression")
+    epochs: int = Field(100, ge=1, description="Adam steps of the encoder, half of the classifier's")
+    folds: int = Field(5, ge=2, description="folds of the encoder's out-of-fold rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features and labels.
+        layout: of the network on adjacency rows.
+    """
+
+    attributes: Graph
+    layout: Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's rows.
+
+    Attributes:
+        x: its adjacency rows over all nodes, [n_i, n], at unit length.
+        labels: int64 [n_i], −1 where unknown.
+        nodes: int64 [n_i], whose rows they are.
+    """
+
+    x: FeatureMatrix
+    labels: torch.Tensor
+    nodes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What the server remembers.
+
+    Attributes:
+        seed: of the classifier.
+        descended: how far the private network is.
+        released: float [n, c], noisy probabilities as they came; None until then.
+        scores: float [n, c], of the classifier; None until it is trained.
+    """
+
+    seed: int
+    descended: Descended
+    released: np.ndarray | None = None
+    scores: np.ndarray | None = None
+
+
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
+    """T gradients and one release of rows, priced at 4C and 2."""
+    attributes = base.require_public_attributes("dpdgc", facts)
+    if facts.membership.cut_edges_shared:
+        raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
+    relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
+    bounds = (EndsClippedSum(params.clip, n, sensitivity_kernel_name(clip_per_sample)), EndsSimplexRows(n))
+    noised: tuple[tuple[NoiseMechanism, Event], ...] = (base.PLAN_WITHOUT_NOISE,) * 2
+    published, min_clients, notes = 0.0 if budget.private else None, 1, tuple[str, ...]()
+    if budget.private and steps:
+        whole = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+        wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
+        true = tuple(sensitivity_l2(bound, relation) for bound in bounds)
+        claimed = (_CLAIMED_GRADIENT * params.clip, _CLAIMED_ROWS)
+        rows = (1 + params.neighbours) / _ENDS  # so many times those that one edge turns
+        priced = claimed if budget.calibrated_by == "published" else true
+        stds = (wanted[0] * (priced[0] * rows), wanted[1] * (priced[1] * math.sqrt(rows)))
+        shares = [base.plan_gradient_std(1.0, std, facts) for std in stds]
+        min_clients = shares[0][1]
+        events = [Gaussian(std / change) for std, change in zip(stds, true, strict=True)]
+        noised = tuple((GaussianNoise(share), event) for (share, _), event in zip(shares, events, strict=True))
+        published = gaussian.epsilon(math.hypot(math.sqrt(steps) * claimed[0] / stds[0], claimed[1] / stds[1]), budget.delta)
+        if params.neighbours > 1:
+            one, two = (event.noise_multiplier for event in events)
+            together = gaussian.epsilon(math.hypot(math.sqrt(steps) * rows / one, math.sqrt(rows) / two), budget.delta)
+            notes = (_K_EDGES.format(k=params.neighbours, epsilon=together, rows=1 + params.neighbours),)
+    releases = (
+        PlannedRelease("gradient", bounds[0], *noised[0], range(steps)),
+        PlannedRelease("rows", bounds[1], *noised[1], range(steps, steps + 1)),
+    )
+    made = Made(attributes, Layout((n, facts.sizes.num_classes)))
+    guarantee = base.guarantee_from_public_facts(facts, relation, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
+    schedule = base.PlanSchedule(steps + 1 if steps else 0, releases if steps else (), min_clients)
+    return base.Plan("dpdgc", params, facts, guarantee, schedule, made, published, notes=notes)
+
+
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    descended = node_caps_descent(plan.params).start(plan.made.layout.start(rng))
+    memory = Memory(int(rng.integers(2**63)), descended)
+    if not plan.params.steps:
+        return base.State({}, replace(memory, scores=_learnt(plan, memory)))
+    return base.State({"parameters": descended.parameters}, memory)
+
+
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    own, labels = subgraph.graph.adjacency.tocoo(), plan.made.attributes.labels[subgraph.nodes]
+    there = (np.ones(own.nnz, np.float32), (own.coords[0], subgraph.nodes[own.coords[1]]))
+    rows = sp.csr_array(there, shape=(subgraph.nodes.size, plan.facts.sizes.num_nodes))
+    return Work(FeatureMatrix(unit_matrix_rows(rows)), torch.tensor(labels, device=torch_device()), subgraph.nodes)
+
+
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+    """The noisy gradient sum; in round T the noisy probabilities of the client's nodes."""
+    if round_ < plan.params.steps:
+        at = (plan.made.layout, model["parameters"], work.x, work.labels, plan.params.clip)
+        return {"gradient": desk.release("gradient", lambda: clip_per_sample(*at))}
+
+    def rows() -> np.ndarray:
+        found = _probabilities(layout_logits(plan.made.layout, model["parameters"], work.x))
+        return noisy_hops.send_noisy_rows(plan, work.nodes, found)
+
+    return {"rows": desk.release("rows", rows)}
+
+
+def _probabilities(scores: np.ndarray) -> np.ndarray:
+    return np.asarray(softmax(scores.astype(np.float64), axis=1))
+
+
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+    """One step; the averaged parameters before the last round; then the classifier."""
+    memory, steps = state.memory, plan.params.steps
+    if inbox.round == steps:
+        memory = replace(memory, released=noisy_hops.receive_noisy_hops(plan, inbox, "rows"))
+        return base.State(state.model, replace(memory, scores=_learnt(plan, memory)))
+    labelled = np.float32((plan.made.attributes.labels >= 0).sum())
+    after = node_caps_descent(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)
+    shown = after.average if inbox.round == steps - 1 else after.parameters
+    return base.State({"parameters": shown}, replace(memory, descended=after))
+
+
+def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
+    """float [n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
+    p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.sizes.num_classes
+    encoder = public.PublicTrainingEncoder("classes", p.hidden, p.folds, public.PublicTrainingSteps(p.epochs, 0.01, 5e-4))
+    inputs = [public.encode_by_public_training(plan.made.attributes, encoder).own]
+    if memory.released is not None:
+        inputs.append((memory.released - 1 / classes).astype(np.float32))
+    widths = (*((p.classifier,) if p.classifier else ()), classes)
+    how = public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3)
+    rng = np.random.default_rng(memory.seed)
+    return public.classify_by_public_training(inputs, labels, widths, how, True, rng).scores(inputs)
+
+
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
+    """[n, c] scores from what was released; ``graph`` is not read."""
+    return base.require_plan_received(plan, state.memory.scores)
+
+
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+    """For each pair [m, 2] the log-likelihood ratio of the released rows of both ends, the edge there against not, times s².
+
+    graph: what is known, without the pairs; other pairs in question are left out. Gradients are not read. None where nothing
+    was released.
+    """
+    if state.memory.released is None:
+        return None
+    ratios, known = np.zeros(len(pairs)), graph.adjacency.tolil()
+    for place, (one, two) in enumerate(pairs):
+        for end, other in ((one, two), (two, one)):
+            without = np.zeros((1, graph.num_nodes), dtype=np.float32)
+            without[0, known.rows[end]] = 1
+            with_it = without.copy()
+            with_it[0, other] = 1
+            both = FeatureMatrix(unit_matrix_rows(sp.csr_array(np.concatenate([without, with_it]))))
+            zero, there = _probabilities(layout_logits(plan.made.layout, state.model["parameters"], both))
+            ratios[place] += (state.memory.released[end] - (zero + there) / 2) @ (there - zero)
+    return ratios
+
+
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+    units=(Unit.EDGE,),
+    reads=lambda plan: base.MethodReads.NOTHING,
+    situations=(base.MethodSituation("transductive", settings={"steps": 5}),),
+    evidence=evidence,
+)

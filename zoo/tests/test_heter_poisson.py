@@ -1,0 +1,171 @@
+"""HeterPoisson: what a node moves a step by, what that costs, and what one W for all coordinates tells."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import binom, kstest, norm
+
+from fedgraph.errors import DataError
+from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping.subgraphs import join_subgraph_inputs
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix
+from fedgraph.methods.base import Budget, Plan, PlanStreams
+from fedgraph.methods.base.node_caps import node_caps_sparse_rows
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.calibrate import calibrate_published
+from fedgraph.privacy.accounting.gaussian import gaussian_deltas
+from fedgraph.privacy.accounting.mentions import mention_curves
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.events import Gaussian, MentionedGaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.mechanisms.noise import SymmetricLaplaceNoise
+from fedgraph.privacy.units import Viewer
+from fedgraph.types import Graph, Partition
+from fedgraph_zoo import heter_poisson_claim as published
+from fedgraph_zoo.methods import heter_poisson
+from tests.methods.test_gap import run, situation
+from tests.methods.test_situations import zeroed
+
+torch = pytest.importorskip("torch")
+QUICK = {"steps": 3, "projection": 16}
+
+
+def planned(
+    graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, reading: str = "provable", **given: object
+) -> tuple[Plan, Partition]:
+    _, partition, facts = situation(graph, "inductive", viewer)
+    params = heter_poisson.Params(**{**QUICK, **given})  # type: ignore[arg-type]
+    return heter_poisson.plan(params, facts, Budget(epsilon, 1e-3, reading)), partition  # type: ignore[arg-type]
+
+
+def test_a_node_moves_a_step_by_its_own_row_or_by_its_mentions(library: Graph) -> None:
+    """The same coins in both worlds: at most C where it was drawn, 2C for each row that mentions it where it was not."""
+    plan, partition = planned(library, np.inf)
+    graph, rng, largest = partition.subgraphs[0].graph, np.random.default_rng(0), 0.0
+    vector = rng.standard_normal(plan.made.layout.num_parameters).astype(np.float32)
+    for node in range(0, graph.num_nodes, 9):
+        drawn = rng.random(graph.num_nodes) < 0.4
+        kept = heter_poisson._mentioned(graph.adjacency, drawn, 0.7, rng)
+        mask = sp.diags_array((np.arange(graph.num_nodes) != node).astype(np.float32))
+        worlds = ((graph, kept), (zeroed(graph, node), sp.csr_array(mask @ kept @ mask)))
+        sums = []
+        for world, arcs in worlds:
+            x = FeatureMatrix(join_subgraph_inputs(node_caps_sparse_rows(world, plan.made.basis), sp.csr_array(arcs)))
+            labels = torch.tensor(np.where(drawn, world.labels, -1))
+            sums.append(clip_per_sample(plan.made.layout, vector, x, labels, 0.3))
+        mentions = int((kept[:, [node]].toarray() > 0).sum())
+        assert not (drawn[node] and mentions), "a node is in the sum once: by its row, or by mentions"
+        allowed = 1.0 if drawn[node] else 2.0 * mentions
+        moved = float(np.linalg.norm(sums[0] - sums[1])) / 0.3
+        assert moved <= allowed + 1e-4
+        largest = max(largest, moved)
+    assert largest > 0.9
+
+
+@pytest.mark.parametrize(("rate", "mention", "others"), [(0.3, 0.5, 1), (0.2, 0.3, 4), (0.5, 1.0, 3)])
+def test_one_step_costs_what_integration_says(rate: float, mention: float, others: int) -> None:
+    sigma, delta, x = 2.0, 1e-2, np.linspace(-25, 35, 200_001)
+    found = price(MentionedGaussian(sigma, rate, mention, others, heavy=False), delta).epsilon
+    q, total = norm.pdf(x, 0, sigma), 0.0
+    for k in range(others + 1):
+        p = rate * norm.pdf(x, 1, sigma)
+        p = p + sum((1 - rate) * binom.pmf(j, k, mention) * norm.pdf(x, 2 * j, sigma) for j in range(k + 1))
+        total += binom.pmf(k, others, rate) * np.trapezoid(np.maximum(p - math.exp(found) * q, 0), x)
+    assert 0.5 * delta < total <= delta
+
+
+def test_simple_cases_are_those_of_one_row_and_more_mentions_cost_more() -> None:
+    assert price(MentionedGaussian(2.0, 0.2, 0.0, 9, heavy=False), 1e-4) == price(PoissonGaussian(2.0, 0.2, 1, False), 1e-4)
+    assert price(MentionedGaussian(2.0, 1.0, 0.3, 9, heavy=False), 1e-4) == price(Gaussian(2.0), 1e-4)
+    costs = [
+        price(Repeated(MentionedGaussian(4.0, 0.2, p, m, False), 20), 1e-4).epsilon for p, m in ((0.1, 5), (0.2, 5), (0.2, 9))
+    ]
+    assert costs == sorted(costs)
+    two_sided = price(Repeated(PoissonGaussian(4.0, 0.2, 6, False), 20), 1e-4).epsilon
+    assert price(Repeated(MentionedGaussian(4.0, 0.2, 0.5, 5, False), 20), 1e-4).epsilon < two_sided
+
+
+def test_noise_of_one_w_tells_more_than_laplace_noise_on_a_line() -> None:
+    """One row, two hundred dimensions. On a line every loss is at most √2/σ; here an event shows more than that, and less than
+    the price."""
+    sigma, dimensions, runs, rng = 5.0, 200, 200_000, np.random.default_rng(0)
+    w = rng.exponential(size=runs)
+    along, across = rng.standard_normal(runs), rng.chisquare(dimensions - 1, runs) / (dimensions - 1)
+    quiet = w * across < 4e-3
+    hits = [float(np.mean(quiet & (shift + sigma * np.sqrt(w) * along > 0.5))) for shift in (1.0, 0.0)]
+    assert hits[0] > 3e-3
+    assert math.log(hits[0] / max(hits[1], 1e-9)) > 3 * math.sqrt(2) / sigma
+    event = MentionedGaussian(sigma, 1.0, 0.0, 0, heavy=True)
+    allowed = mention_curves(event, 1e-9)[0].deltas(np.array([1.0]))[0]
+    assert hits[0] - math.e * hits[1] < allowed < 0.1
+    exact = np.mean([gaussian_deltas(np.array([1.0]), 1 / (sigma * math.sqrt(one)))[0] for one in w[:20_000]])
+    assert allowed == pytest.approx(exact, rel=0.2)
+
+
+def test_what_is_published_for_laplace_noise_is_not_what_is_proven(library: Graph) -> None:
+    claimed, _ = planned(library, 8.0, reading="published", noise="laplace")
+    assert claimed.epsilon_published == pytest.approx(8.0, rel=1e-3)
+    assert claimed.provable().epsilon > 20
+    normal, _ = planned(library, 8.0, reading="published")
+    assert normal.provable().epsilon < 8.0, "Gaussian noise of that size costs less than is claimed for the other"
+    units, rate, steps = 15774, 4096 / 15774, 34  # PubMed as released: batches of 4,096, nine epochs, one neighbour
+    sigma = calibrate_published(lambda m: published.epsilon(m, rate, 1, units, steps, 1e-5), 8.0)
+    events = (Repeated(MentionedGaussian(sigma, rate, 1 / units, units, heavy), steps) for heavy in (True, False))
+    released, same = (price(event, 1e-5).epsilon for event in events)
+    assert released == math.inf
+    assert 2 < same < 4
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_the_noise_is_the_planned_one(noise: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 900 releases of one gradient, which is computed twice: the same streams give the same."""
+    plan, partition = planned(library, 4.0, noise=noise, sampling_rate=0.3)
+    clear, _ = planned(library, np.inf, sampling_rate=0.3)
+    subgraph, model = partition.subgraphs[0], heter_poisson.start(plan, np.random.default_rng(0)).model
+    work = heter_poisson.prepare(plan, subgraph)
+
+    def released(which: Plan, draw: int) -> np.ndarray:
+        desk = Desk("c", 0, 0, which.schedule.releases, np.random.default_rng(draw))
+        return heter_poisson.client(which, work, model, 0, PlanStreams(0, ("c", "client", 0, "round", 0)), desk)[
+            "gradient"
+        ].value
+
+    exact = released(clear, 0)
+    assert np.array_equal(released(clear, 1), exact), "without noise only the batch and the mentions decide"
+    monkeypatch.setattr(heter_poisson, "clip_per_sample", lambda *_: exact)
+    std = plan.schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
+    draws = np.array([(released(plan, draw) - exact)[7] for draw in range(900)]) / std
+    law = "norm" if noise == "gaussian" else "laplace"
+    draws = draws if noise == "gaussian" else draws * math.sqrt(2)  # one coordinate is Laplace of variance std²
+    assert kstest(draws, law).pvalue > 1e-3
+    assert kstest(draws * 3 / 2, law).pvalue < 1e-3, "two thirds of the noise must be told apart"
+
+
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_declared_is_at_most_the_budget(viewer: Viewer, noise: str, library: Graph) -> None:
+    plan, partition = planned(library, 4.0, viewer, noise=noise)
+    assert all(price(event, 1e-3).epsilon <= 4.0 for event in plan.declared().values())
+    assert np.isfinite(run(plan, partition).state.memory.average).all()
+
+
+def test_a_limit_that_the_data_break_is_refused(library: Graph) -> None:
+    plan, partition = planned(library, 4.0, cap="limit", degree=2)
+    with pytest.raises(DataError, match="limit of 2"):
+        heter_poisson.prepare(plan, partition.subgraphs[0])
+    promised, _ = planned(library, 4.0, cap="promised", degree=2)
+    assert promised.guarantee.protection.promised_degree == 2
+    work = heter_poisson.prepare(promised, partition.subgraphs[0])
+    assert np.diff(work.adjacency.indptr).max() <= 2
+
+
+def test_laplace_noise_must_be_of_the_price(library: Graph) -> None:
+    plan, _ = planned(library, 4.0, noise="laplace")
+    release = plan.schedule.releases[0]
+    thin = dataclasses.replace(release, mechanism=SymmetricLaplaceNoise(release.mechanism.std * 2 / 3))  # type: ignore[attr-defined]
+    with pytest.raises(Exception, match="more noise than it gets"):
+        dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=(thin,)))
