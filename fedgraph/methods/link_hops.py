@@ -36,7 +36,6 @@ from pydantic import Field, model_validator
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
-from fedgraph.learning.optimisers.descents import draw_poisson_descent_mask
 from fedgraph.learning.propagation.aggregation import aggregation_with_cut, require_simple_aggregation, scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
@@ -226,7 +225,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
     """float [1 + p], of the supervision edges that are drawn in this step."""
-    drawn = draw_poisson_descent_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
+    drawn = streams.drawn("batch", work.supervision, plan.params.sampling_rate)
     return pair_scorer.clip_pair_scorer_gradients(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
 
