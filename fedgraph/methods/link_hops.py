@@ -33,6 +33,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
+from fedgraph import seeds
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
@@ -200,9 +201,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     nodes, own = subgraph.nodes, links.list_links(subgraph.graph.adjacency)
     inner, away = links.list_known_links(subgraph)
     everything = not plan.params.hops
-    teach, teach_away = (
-        everything | (links.draw_link_coins(p, plan.made.key) < plan.params.supervision) for p in (inner, away)
-    )
+    teach, teach_away = (everything | supervises_link(plan, pairs) for pairs in (inner, away))
     adjacency = links.link_adjacency(own[~teach], nodes.size)
     if subgraph.cut is not None:
         adjacency = aggregation_with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
@@ -211,6 +210,14 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     supervision = np.concatenate([inner[teach], away[teach_away]])
     shares = np.concatenate([np.ones(int(teach.sum())), np.full(int(teach_away.sum()), 0.5)])
     return Work(adjacency, supervision, shares, nodes)
+
+
+def supervises_link(plan: Planned, pairs: np.ndarray) -> np.ndarray:
+    """bool [m], whether a pair would supervise if it were an edge: a public coin of each pair, which no edge changes.
+
+    pairs: int64 [m, 2], global ids.
+    """
+    return seeds.coins(plan.made.key, "supervision", things=np.sort(pairs, axis=1)) < plan.params.supervision
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:

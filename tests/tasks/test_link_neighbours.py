@@ -25,7 +25,7 @@ from fedgraph.types import Graph
 EDGES, HUB = 600, 80
 EDGE_ROWS = [
     pytest.param({"method": "link_hops", "width": 16}, NeighbourSums, 2**0.5, id="hops"),
-    pytest.param({"method": "link_hops", "hops": 0}, EdgeRows, 1.0, id="supervision"),
+    pytest.param({"method": "link_hops", "hops": 0}, EdgeRows, 5**0.5, id="supervision"),
 ]
 
 
