@@ -33,9 +33,9 @@ def prepare_collection(
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.seeded_generator(root, "subset", collection.name)
-        kept: list[int] = []
+        order, kept = rng.permutation(len(collection.graphs)), list[int]()
         for label in range(collection.num_classes):
-            own = rng.permutation(np.flatnonzero(collection.labels == label))
+            own = order[collection.labels[order] == label]
             kept += own[: max(1, round(max_graphs * own.size / len(collection.graphs)))].tolist()
         collection = collection.chosen(np.sort(kept))
     if (columns := collection.graphs[0].columns) is not None:  # nobody can estimate ranks where a graph is the unit
