@@ -225,7 +225,7 @@ def _dealt(
             split = collections.split_task_by_clients(shares, *how)
         else:
             split = collections.split_task_by_folds(collection.labels, *how)
-        kinds = collections.task_node_kinds(collection)[0] if on_nodes else None
+        kinds = collections.task_node_kinds(collection) if on_nodes else None
         return split, collections.deal_task_collection(collection, shares, split.train, kinds)
 
     return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
