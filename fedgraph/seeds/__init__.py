@@ -194,7 +194,9 @@ def coins(root: int, *path: str | int | float, things: np.ndarray) -> np.ndarray
     secret, number = (root.key, "secret") if isinstance(root, SecretSeed) else (b"", str(int(root)))
     shape = b"pairs" if named.ndim == 2 else b"things"  # node 3 is not the pair (3, 0)
     stream = f"{number}{_SEPARATOR}{_name(path)}".encode()
-    return chacha_coins(hashlib.blake2b(stream, digest_size=32, key=secret, person=b"fedgraph-coins", salt=shape).digest(), names)
+    return chacha_coins(
+        hashlib.blake2b(stream, digest_size=32, key=secret, person=b"fedgraph-coins", salt=shape).digest(), names
+    )
 
 
 def seeded_integer(root: int, *path: str | int | float) -> int:

@@ -218,7 +218,18 @@ U = float(np.log2(1 + 40.0))  # where somebody of age 40 lies on the line of cou
 
 
 @pytest.mark.parametrize(
-    "sent", [[U, U], [U, U - 1], [np.nan, U], [-np.inf, U], [U, np.inf], [U, 41.0], [U, np.nextafter(U, 41)], [0.0, 5e-324], [-1e308, 1.7e308]]
+    "sent",
+    [
+        [U, U],
+        [U, U - 1],
+        [np.nan, U],
+        [-np.inf, U],
+        [U, np.inf],
+        [U, 41.0],
+        [U, np.nextafter(U, 41)],
+        [0.0, 5e-324],
+        [-1e308, 1.7e308],
+    ],
 )
 def test_whether_a_client_refuses_brackets_is_no_matter_of_its_people(sent: list[float]) -> None:
     """A server may send any brackets: somebody at their very edge, and nobody there, give the same refusal, or counts."""
