@@ -145,8 +145,8 @@ def count_positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
         int64 [n, d]: 0 below the bracket, 1 … BINS in it, BINS + 1 above, −1 for NaN.
 
     Raises:
-        PrivacyError: brackets that are none. Whether they are refused depends on them alone and not on anybody's number: a server
-            that may send what it likes learns nothing from a client that stops.
+        PrivacyError: brackets that are none. Whether they are refused depends on them alone and not on anybody's number: a
+            server that may send what it likes learns nothing from a client that stops.
     """
     allowed = f"[{line.shape[1]} or 1, 2], finite, low < high"
     if brackets.dtype.kind != "f" or brackets.ndim != 2 or brackets.shape not in ((line.shape[1], 2), (1, 2)):

@@ -9,8 +9,8 @@ A seed that is written, or can be guessed, is no secret: 30,000 candidates are t
 gives each private stream (noise, samples, batches) a ChaCha20 key of its own, BLAKE2b of that secret and the stream's name;
 public streams (splits, partitions, starting points) are those of seed 0.
 
-**Coins for things.** Who is hidden, asked or sampled among private things is drawn by ``coins``, a keyed hash of each thing's own
-number: one thing more or less moves no other thing's coin. A permutation of the list of them would move all.
+**Coins for things.** Who is hidden, asked or sampled among private things is drawn by ``coins``, a keyed hash of each thing's
+own number: one thing more or less moves no other thing's coin. A permutation of the list of them would move all.
 
 **The key and other processes.** A pickled ``SecretSeed`` holds the key's name and never the key, so that whatever is stored,
 shared or written to disk on its way (Ray's object store spills to disk) says nothing. A worker is given the key by

@@ -236,7 +236,8 @@ def test_whether_a_client_refuses_brackets_is_no_matter_of_its_people(sent: list
     graph = people()
     plan = planned("features", facts_of(graph, 2, Viewer.ACTIVE_SERVER), 4.0)
     counting = column_ranks.plan_column_ranks(plan)
-    assert counting is not None and graph.columns is not None
+    assert counting is not None
+    assert graph.columns is not None
     age = int(graph.columns.places[0])
     said, counts = set(), []
     for ages in (np.full(200, 40.0), np.full(200, 0.0), np.full(200, 33.0), graph.features[:200, [age]].toarray().ravel()):
