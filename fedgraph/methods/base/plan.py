@@ -16,6 +16,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from fedgraph import seeds
+from fedgraph.documents import canonical
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
 from fedgraph.privacy import priced_noise
@@ -25,6 +26,7 @@ from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
 from fedgraph.privacy.settle import Guarantee, amplify_before_settling, settle_plan
 from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.types import Graph
 
 Model: TypeAlias = Mapping[str, np.ndarray]  # what the server broadcasts
 PlanSent: TypeAlias = dict[str, Released]  # one client's message
@@ -83,10 +85,10 @@ def plan_block_path(cell: tuple[str | int | float, ...], first: int, last: int, 
 class PlanStreams:
     """A client's random streams for one round; noise and training never share one.
 
-    The fingerprint of the plan enters the name of every stream but the public coins. So runs with other settings never add the
-    same noise twice (their difference would show the data), nor draw the same secret sample or batches. It does not hold which
-    public data are used, nor who holds which node at equal sizes: two runs that differ in these alone need ``seed: secret``, or
-    two written seeds. Cells of one run have other paths.
+    The fingerprint of the plan enters the name of every stream but the public coins. So runs with other settings, other public
+    data or other holders of nodes never add the same noise twice (their difference would show the data), nor draw the same
+    secret sample or batches. Two runs of one plan on other private data do, under one written seed: they need ``seed:
+    secret``. Cells of one run have other paths.
 
     Attributes:
         root: the secret or the number from which all streams of the run follow.
@@ -103,6 +105,16 @@ class PlanStreams:
         if name == PLAN_PUBLIC_COINS:
             return seeds.seeded_generator(self.root, *self.path, name)
         return seeds.secret_seeded_generator(self.root, *self.path, name, self.fingerprint)
+
+    def drawn(self, name: str, things: np.ndarray, rate: float) -> np.ndarray:
+        """Who of a private list is in a Poisson sample: bool [m], by a secret coin of each thing's own (``seeds.coins``).
+
+        Args:
+            name: Names the stream.
+            things: int64 [m] or [m, 2], ids of nodes, or of both ends of edges.
+            rate: Of a thing to be drawn; from 1 on all are.
+        """
+        return seeds.coins(self.root, *self.path, name, self.fingerprint, things=things) < rate
 
     def of_client(self, client: int) -> PlanStreams:
         """One client's own streams, where these are the streams of its block (``plan_block_path``)."""
@@ -232,13 +244,29 @@ class Plan(Generic[_P, _M]):
             place = priced_noise.NoisePlace(release.bound, protection, hiding, per_end=self.guarantee.per_end)
             priced_noise.require_priced_noise(release, place)
 
-    @property
+    @cached_property
+    def public_text(self) -> str:
+        """What is public of the data, and who holds which node, as it enters names of streams: counts and digests.
+
+        Nothing here follows from what the guarantee protects. Membership that was computed from edges, or from protected
+        labels, enters by its sizes alone.
+        """
+        facts, relation = self.facts, self.guarantee.protection.relation
+        sizes, member, public = facts.sizes, facts.membership, facts.public
+        from_private = member.from_edges or (member.from_labels and relation.protects_labels)
+        holders = () if from_private else (member.nodes, member.holdings)
+        said = (
+            (sizes.num_nodes, sizes.num_features, sizes.num_classes, sizes.clients, sizes.graphs),
+            (member.from_edges, member.from_labels, member.cut_edges, holders),
+            (public.name, _public_part(public.graph), _public_part(public.attributes)),
+        )
+        return canonical.text(said)
+
+    @cached_property
     def fingerprint_text(self) -> str:
-        """What shapes the releases, as it enters the fingerprint: values and the names of the classes that hold them."""
-        facts: tuple[object, ...] = (self.facts.sizes.num_nodes, self.facts.sizes.clients)
-        if self.facts.answering is not None:
-            facts += (self.facts.answering,)
-        return repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
+        """What shapes the releases, as it enters the fingerprint: settings, price, who answers, and ``public_text``."""
+        said = (self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds)
+        return canonical.text((said, self.facts.answering, self.public_text))
 
     @property
     def fingerprint(self) -> str:
@@ -248,6 +276,11 @@ class Plan(Generic[_P, _M]):
         """
         return hashlib.sha256(self.fingerprint_text.encode()).hexdigest()[:16]
 
+    @property
+    def shared_fingerprint(self) -> str:
+        """As ``fingerprint``, of the first rounds that plans with one ``shared_key`` have in common."""
+        return hashlib.sha256(canonical.text((self.schedule.shared_key, self.public_text)).encode()).hexdigest()[:16]
+
     def declared(self, path: str | None = None) -> dict[int, Event]:
         """Client → all that it will release (on ``path``, or on all), composed, and amplified where the plan samples once."""
         clients, releases = range(self.facts.sizes.num_clients), self.schedule.releases
@@ -256,6 +289,11 @@ class Plan(Generic[_P, _M]):
     def provable(self, path: str | None = None) -> AccountantEpsilon:
         """The provable price of the worst unit, where the data keep every promise; of ``path`` alone, or of everything."""
         return settle_plan(self.guarantee, self.schedule.releases, path)
+
+
+def _public_part(graph: Graph | None) -> object:
+    """The numbers of a public graph; its name, its people's ids and where it came from shape no release."""
+    return None if graph is None else (graph.num_classes, graph.adjacency, graph.features, graph.labels)
 
 
 PLAN_WITHOUT_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")
