@@ -225,6 +225,31 @@ class FixedSizeGaussian(Event):
 
 
 @dataclass(frozen=True)
+class EpochGaussian(Event):
+    """One pass over fixed batches: a noisy sum of each of ``num_batches`` disjoint groups of rows, one after another.
+
+    Each row is bounded by the clip C in L2 norm, and is in exactly one of the sums. Which one is public. Every sum gets
+    N(0, (noise_multiplier·C)²I). The sums that a unit's rows are in move by at most reach·C together, where reach is
+    2·touched_rows − 1, or 2·touched_rows where rows are replaced, and most in L2 norm where all of these rows are in one batch:
+
+        price = that of ``Gaussian(noise_multiplier / reach)``
+
+    One step costs as much as the whole pass, because the rows may be in its batch; so a pass is one event.
+
+    Attributes:
+        noise_multiplier: std / C, ≥ 0.
+        num_batches: batches in a pass, ≥ 1. The price does not depend on it.
+        touched_rows: rows that one protected unit may appear in, at most; ≥ 1.
+        replaced: as in ``PoissonGaussian``.
+    """
+
+    noise_multiplier: LevelField
+    num_batches: CountField
+    touched_rows: CountField
+    replaced: EventFlagField
+
+
+@dataclass(frozen=True)
 class MentionedGaussian(Event):
     """A noisy sum of rows, in which a unit that is not drawn may change the rows of its neighbours (``accounting.mentions``).
 

@@ -135,7 +135,9 @@ def _normal(mechanism: noise.GaussianNoise | OwnBudgetNoise, event: events.Gauss
 
 
 def _of_sampled_rows(
-    mechanism: noise.GaussianNoise | OwnBudgetNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: NoisePlace
+    mechanism: noise.GaussianNoise | OwnBudgetNoise,
+    event: events.PoissonGaussian | events.FixedSizeGaussian | events.EpochGaussian,
+    place: NoisePlace,
 ) -> bool:
     """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn.
 
@@ -223,7 +225,7 @@ PRICED_NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
     **{
         (kind, event): _of_sampled_rows
         for kind in (noise.GaussianNoise, OwnBudgetNoise)
-        for event in (events.PoissonGaussian, events.FixedSizeGaussian)
+        for event in (events.PoissonGaussian, events.FixedSizeGaussian, events.EpochGaussian)
     },
     **{(kind, events.MentionedGaussian): _of_mentions for kind in (noise.GaussianNoise, noise.SymmetricLaplaceNoise)},
     (noise.LaplaceNoise, events.Laplace): _laplace,
