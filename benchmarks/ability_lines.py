@@ -23,7 +23,7 @@ KINDS = {
     "method": "methods", "task": "tasks", "attack": "attacks", "data set": "data", "partition": "partition",
     "command": "commands", "reader": "pricing.readers",
 }  # fmt: skip
-LOADED_BY_NAME = ("audit.families.", "attacks.base.families.", "report.sections.", "runtime.", "data.own.")
+LOADED_BY_NAME = ("report.sections.", "runtime.", "data.own.")
 
 
 def modules() -> dict[str, Path]:

@@ -290,7 +290,7 @@ class Desk:
         """One planned release of many steps: n noised values, and one ledger line for all.
 
         Args:
-            path: a planned release whose event is ``Repeated(step, n)``; a step that is an ``EpochGaussian`` is one for each batch.
+            path: a planned release whose event is ``Repeated(step, n)``; an ``EpochGaussian`` is a step for each batch.
             walk: where it starts, what is private, and how it goes on.
 
         Returns:

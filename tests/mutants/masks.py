@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.attacks.base.families import streams
 from fedgraph.audit import lower_bound
-from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import ClientJob, SecureMasks, cut_message_blocks
 from fedgraph.federation.round_attendance import Attendance
@@ -27,6 +25,8 @@ from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_even
 from fedgraph.privacy.events import Composed, Event
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
 from fedgraph.privacy.units import Relation, Viewer
+from tests.mutants import streams
+from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 EPSILON, DELTA, _FAILURE = 2.0, 1e-3, 1e-8
 _ASKED, LEAST = 12, 4
