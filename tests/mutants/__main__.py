@@ -1,12 +1,14 @@
 """The bench as a table: ``python -m tests.mutants [mechanisms|methods] [--seed N] [--runs N]``.
 
+``mechanisms``: what is released, judged by its law, and then the faults of the code, each found by a check of its own.
+
 Exit status: 0 when every mutant was caught and nothing sound accused; 1 otherwise.
 """
 
 import argparse
 import sys
 
-from tests.mutants import bench, methods
+from tests.mutants import bench, code, methods
 
 parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Sound mechanisms and methods, and broken twins.")
 parser.add_argument("what", nargs="?", choices=["mechanisms", "methods"], default="mechanisms", help="(default mechanisms)")
@@ -24,4 +26,10 @@ else:
 print("✗ a deliberately broken twin of the case above it. Lower bounds hold for all sound ones together")
 print(f"with confidence {found.confidence:.2%}; ceiling: the largest ε that counting this many runs per world could show.")
 print(found.summary)
-sys.exit(0 if found.ok else 1)
+ok = found.ok
+if options.what == "mechanisms":
+    faults = code.all_code_mutants()
+    caught, accused = code.judge_code_mutants(faults)
+    print(f"{caught} of {len(faults)} faults of the code caught, {accused} of {len(faults)} checks accuse the code as it is")
+    ok = ok and (caught, accused) == (len(faults), 0)
+sys.exit(0 if ok else 1)

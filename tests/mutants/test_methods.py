@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedgraph.privacy.units import Viewer
-from tests.mutants import bench
+from tests.mutants import bench, code
 from tests.mutants import methods as mutants
 
 
@@ -28,6 +28,7 @@ def test_the_page_counts_what_the_benches_have() -> None:
     judged = list(bench.all_bench_cases())
     wrong = sum(case.mutant is not None for case in judged)
     assert f"{wrong} of {wrong} mutants caught, 0 of {len(judged) - wrong} sound" in page.replace("\n", " ")
+    assert f"stand {len(code.all_code_mutants())} faults of the code" in page.replace("\n", " ")
 
 
 def test_a_sound_method_is_not_accused_in_few_runs() -> None:
