@@ -112,7 +112,7 @@ QUICK = [pytest.param(f, marks=pytest.mark.quality(*quick_rooms(f)), id=f.stem) 
 @pytest.mark.dataset
 @pytest.mark.parametrize("path", QUICK)
 def test_quick_form_runs(path: Path, tmp_path: Path) -> None:
-    assert run.main([str(path), "--quick", "--out", str(tmp_path / "out")]) == 0
+    assert run.main([str(path), "--quick", "--runtime", "serial", "--out", str(tmp_path / "out")]) == 0
     assert list((tmp_path / "out").rglob("results.csv"))
 
 

@@ -5,11 +5,12 @@ Every release is given by the hockey-stick curve of a pair that dominates it in 
 the world that holds the unit against the one that does not; forward composes with forward.
 
     Gaussian releases        merged first: μ² add up, exactly
-    Poisson Gaussian         the two-sided mixture pair; exact for one row (zero-out: the library's
-                             ``from_gaussian_mechanism(σ, sampling_prob=q)``; replace: REPLACE_ONE)
+    Poisson Gaussian         the two-sided mixture pair; of one row equal to the library's (zero-out: ADD and REMOVE;
+                             replace: REPLACE_ONE), which takes four times as long
     fixed-size Gaussian      the batch revealed
     mentioned Gaussian       a one-sided mixture for each number of drawn neighbours (``mentions``)
-    Laplace, k-ary response, bounded range, pure ε, bits, (ε, δ)   closed forms
+    Gaussian beside others, Laplace                                dp_accounting's pairs
+    k-ary response, bounded range, pure ε, bits, (ε, δ)            closed forms
     a choice                 at every ε the largest δ of its alternatives (``OneOf``; Gaussian releases and pure ε in each)
 
 **Guarantee.** An upper bound on ε for the events' own unit and relation; adaptive composition (Zhu, Dong &
@@ -19,14 +20,14 @@ Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
     (ε, δ₀)                  the same on mass 1 − δ₀, plus δ₀ at infinity
     k-ary response           [a − e^e b]₊ + [b − e^e a]₊ + (k − 2) b [1 − e^e]₊, b = 1/(e^ε + k − 1), a = e^ε b
     bounded range            (1 − e^{(e−ε)/2})²/(1 − e^{−ε}), |e| ≤ ε           Dong, Durfee & Rogers 2020, Lemma 3.2, Section 4
-    Laplace, ε = Δ₁/b        1 − e^{(e−ε)/2}, 0 ≤ e ≤ ε
+    Laplace, Gaussian        the library's (``dp_accounting.pld.privacy_loss_mechanism``)
     fixed-size batches       Σ_j P(j) δ_Gauss(e; 2j/σ), j hypergeometric
 
 Why these dominate: ``docs/proofs.md``.
 
 **Edge cases.** δ below 1e-9 → ∞ (``losses``); parameters 0 and ∞ never arrive (``accountant.accountant_leaves``).
 
-**Curves** in closed form: pure DP, (ε, δ)-DP, k-RR, bounded range, Laplace, Gaussian, fixed-size batches.
+**Curves**: pure DP, (ε, δ)-DP, k-RR, bounded range, Laplace, Gaussian, fixed-size batches.
 
 Each function returns the δ(e) of a pair that dominates the mechanism at every e, so the curves may be
 composed adaptively (``losses``). All are symmetric: swapping the two worlds changes nothing.
@@ -104,20 +105,20 @@ def bounded_range_pld(epsilon: float) -> LossCurve:
 
 
 def laplace_pld(epsilon: float) -> LossCurve:
-    """Laplace noise of scale Δ₁/ε."""
+    """Laplace noise of scale Δ₁/ε, by dp_accounting."""
+    from dp_accounting.pld import privacy_loss_mechanism as library  # its import takes a quarter of a second
 
-    def deltas(e: ArrayField) -> ArrayField:
-        positive = -np.expm1((np.clip(np.abs(e), 0.0, epsilon) - epsilon) / 2)
-        negative = -np.expm1(np.minimum(e, 0.0)) + np.exp(np.minimum(e, 0.0)) * positive
-        return np.where(e >= 0, positive, negative)
-
-    return LossCurve(deltas, -epsilon, epsilon, min(epsilon, 2.0))
+    loss = library.LaplacePrivacyLoss(1 / epsilon)
+    return LossCurve(lambda e: np.asarray(loss.get_delta_for_epsilon(e)), -epsilon, epsilon, min(epsilon, 2.0))
 
 
 def gaussian_pld(mu: float, tail: float) -> LossCurve:
-    """The μ-Gaussian mechanism."""
-    reach = -float(ndtri(tail))
-    return LossCurve(lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu)
+    """The μ-Gaussian mechanism, by dp_accounting."""
+    from dp_accounting.pld import privacy_loss_mechanism as library
+
+    loss, reach = library.GaussianPrivacyLoss(1 / mu), -float(ndtri(tail))
+    low, high = mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach
+    return LossCurve(lambda e: np.asarray(loss.get_delta_for_epsilon(e)), low, high, mu)
 
 
 def pld_batch_distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[ArrayField, ArrayField]:
