@@ -194,7 +194,7 @@ class PoissonGaussian(Event):
 
 @dataclass(frozen=True)
 class FixedSizeGaussian(Event):
-    """As ``PoissonGaussian``, but of a batch of fixed size that is drawn without replacement, afresh in each step.
+    """As ``PoissonGaussian``, but of a secret batch of fixed size that is drawn without replacement, afresh in each step.
 
     **Edge cases.** An empty batch costs nothing. A batch of all rows is a ``Gaussian``, as at rate 1.
 

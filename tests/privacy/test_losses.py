@@ -133,7 +133,7 @@ def test_vector_laplace_is_no_worse_than_one_coordinate():
 
 
 def test_fixed_size_is_a_hypergeometric_average():
-    curve = pld.fixed_size_pld(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12)
+    curve = pld.fixed_size_pld(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12, revealed=True)
     weights = np.array([15 * 14, 2 * 5 * 15, 5 * 4]) / (20 * 19)
     at = np.array([0.3])
     expected = weights[1] * pld.gaussian_deltas(at, 2 / 3)[0] + weights[2] * pld.gaussian_deltas(at, 4 / 3)[0]
