@@ -1,4 +1,5 @@
-"""Prints the rooms of fedgraph that a change touches, for the tests of quality: ``methods,privacy``, ``all``, or nothing.
+"""Prints the rooms of fedgraph that a change touches, for the tests of quality: ``methods,methods/dpar,privacy``, ``all``, or
+nothing. Rooms of plugins are named with the plugin, too, because a scenario is run again where one that it names changed.
 
 A change is what lies between the base and the working tree. The base is FEDGRAPH_BASE, else ``HEAD`` where that is a release
 (a tag, which is tested whole), else where this branch left ``main``, else (on ``main`` itself) the newest commit that is older
@@ -16,6 +17,7 @@ from pathlib import PurePosixPath
 
 FOR_ALL = {"pyproject.toml", "constraints.txt", "tests/conftest.py"}  # versions, and how the suite is run
 TOGETHER = "6 hours ago"
+OF_PLUGINS = {"methods", "tasks", "attacks", "partition"}
 MAINS = ("origin/main", "main", "origin/HEAD")
 
 
@@ -50,8 +52,11 @@ def rooms(files: list[str]) -> str:
     """The rooms of these files, in order, joined by commas."""
     if any(name in FOR_ALL or name.startswith(".ci/") for name in files):
         return "all"
-    parts = [PurePosixPath(name.removeprefix("zoo/").replace("fedgraph_zoo/", "fedgraph/", 1)).parts for name in files]
-    return ",".join(sorted({p[1].removesuffix(".py") for p in parts if len(p) > 1 and p[0] in ("fedgraph", "tests")}))
+    inner = [name.removeprefix("zoo/").replace("fedgraph_zoo/", "fedgraph/", 1).removesuffix(".py") for name in files]
+    parts = [PurePosixPath(name).parts for name in inner]
+    found = {p[1] for p in parts if len(p) > 1 and p[0] in ("fedgraph", "tests")}
+    found |= {"/".join(p[1:3]) for p in parts if len(p) > 2 and p[0] == "fedgraph" and p[1] in OF_PLUGINS}
+    return ",".join(sorted(found))
 
 
 def main() -> str:

@@ -29,7 +29,7 @@ TOGETHER = {
     "tests/test_randomness.py": "tests/test_architecture.py",
 }
 # Rooms with files that take more than five seconds, the longest first; files of a few seconds fill up what is left.
-LONG = tuple(f"tests/{room}" for room in ("export", "models", "methods", "comparison", "tasks", "runs", "scenario", "audit",
+LONG = tuple(f"tests/{room}" for room in ("export", "models", "methods", "comparison", "tasks", "runs", "scenario", "mutants",
                                           "test_library", "commands", "attacks", "data"))  # fmt: skip
 # Only tests that say so (``dataset``) see the real data, so that all others pass on a machine without.
 REAL_DATA = "FEDGRAPH_TEST_DATA"

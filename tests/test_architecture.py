@@ -17,8 +17,7 @@ WITHOUT_TORCH = ("pricing", "privacy", "comparison", "report", "audit", "partiti
 ON_TORCH = (ROOT / "comparison" / "batched.py",)  # POT on a GPU
 
 # What each room may import of ours; docs/dataflow.md says what each of them is for. `federation` and `report` read privacy's
-# descriptions; `tasks` and `report` count with `audit.one_run` what attacks on whole methods prove. `audit` breaks and runs the
-# caps of `learning.neighbour_limits` that are shipped (numpy only; torch stays out, see below).
+# descriptions; `tasks` and `report` count with `audit.one_run` what attacks on whole methods prove.
 ALLOWED: dict[str, set[str] | None] = {
     "errors": set(),
     "types": {"errors"},
@@ -35,7 +34,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "documents"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "documents"},
     "runtime": {"types", "errors", "plugins"},
-    "audit": {"privacy", "learning", "types", "errors", "seeds", "printing"},
+    "audit": {"privacy", "errors"},
     "cells": {"comparison", "federation", "privacy", "runtime", "types", "errors", "worlds"},
     "worlds": {"data", "partition", "methods", "privacy", "types", "errors", "documents", "seeds", "plugins"},
     "attacks": {  # data: the other graph that a link thief learns on

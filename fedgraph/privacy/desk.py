@@ -17,7 +17,7 @@ import numpy as np
 
 from fedgraph.errors import BudgetExceededError, PrivacyError
 from fedgraph.privacy.accounting import selection
-from fedgraph.privacy.events import Composed, Event, PartOf, Repeated, Selected
+from fedgraph.privacy.events import Composed, EpochGaussian, Event, PartOf, Repeated, Selected
 from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, count_ledger_spans, ledger_spans
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.sensitivity import SensitivityBound
@@ -264,7 +264,7 @@ class Desk:
         """One planned release of many steps: n noised values, and one ledger line for all.
 
         Args:
-            path: a planned release whose event is ``Repeated(step, n)``.
+            path: a planned release whose event is ``Repeated(step, n)``; an ``EpochGaussian`` is a step for each batch.
             walk: where it starts, what is private, and how it goes on.
 
         Returns:
@@ -280,7 +280,8 @@ class Desk:
         if not isinstance(plan.event, Repeated):
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a walk needs Repeated(event, steps)")
         state = walk.start
-        for _ in range(plan.event.count):
+        one = plan.event.event
+        for _ in range(plan.event.count * (one.num_batches if isinstance(one, EpochGaussian) else 1)):
             bounded = plan.bound.enforce(np.asarray(walk.private(state)))
             state = walk.follow(state, self._noised(plan, bounded, self.round))
         return self._record(plan, np.array(walk.result(state)))

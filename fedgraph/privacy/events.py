@@ -194,7 +194,7 @@ class PoissonGaussian(Event):
 
 @dataclass(frozen=True)
 class FixedSizeGaussian(Event):
-    """As ``PoissonGaussian``, but of a batch of fixed size that is drawn without replacement, afresh in each step.
+    """As ``PoissonGaussian``, but of a secret batch of fixed size that is drawn without replacement, afresh in each step.
 
     **Edge cases.** An empty batch costs nothing. A batch of all rows is a ``Gaussian``, as at rate 1.
 
@@ -222,6 +222,31 @@ class FixedSizeGaussian(Event):
             raise PrivacyError(
                 f"a batch of {self.batch_size} and {self.touched_rows} touched rows must fit into num_rows = {self.num_rows}"
             )
+
+
+@dataclass(frozen=True)
+class EpochGaussian(Event):
+    """One pass over fixed batches: a noisy sum of each of ``num_batches`` disjoint groups of rows, one after another.
+
+    Each row is bounded by the clip C in L2 norm, and is in exactly one of the sums. Which one is public. Every sum gets
+    N(0, (noise_multiplier·C)²I). The sums that a unit's rows are in move by at most reach·C together, where reach is
+    2·touched_rows − 1, or 2·touched_rows where rows are replaced, and most in L2 norm where all of these rows are in one batch:
+
+        price = that of ``Gaussian(noise_multiplier / reach)``
+
+    One step costs as much as the whole pass, because the rows may be in its batch; so a pass is one event.
+
+    Attributes:
+        noise_multiplier: std / C, ≥ 0.
+        num_batches: batches in a pass, ≥ 1. The price does not depend on it.
+        touched_rows: rows that one protected unit may appear in, at most; ≥ 1.
+        replaced: as in ``PoissonGaussian``.
+    """
+
+    noise_multiplier: LevelField
+    num_batches: CountField
+    touched_rows: CountField
+    replaced: EventFlagField
 
 
 @dataclass(frozen=True)

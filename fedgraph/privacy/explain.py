@@ -39,6 +39,8 @@ _EVENT_WORDS: dict[type[Event], str] = {
     "{sampling_rate:.4g}; one unit is in at most {touched_rows}",
     events.FixedSizeGaussian: "Gaussian noise, {noise_multiplier:.4g} times the clip, on a batch of {batch_size:,} of "
     "{num_rows:,} rows; one unit is in at most {touched_rows}",
+    events.EpochGaussian: "Gaussian noise, {noise_multiplier:.4g} times the clip, on each of {num_batches:,} fixed batches in "
+    "one pass over the rows; one unit is in at most {touched_rows}",
     events.MentionedGaussian: "noise, {noise_multiplier:.4g} times the clip, on a sum of rows, each drawn with rate "
     "{sampling_rate:.4g}; a unit may be mentioned in {others:,} others, by coins of {mention_rate:.4g} (heavy tails: {heavy})",
     events.SampledOnce: "on one secret sample of rate {sampling_rate:.4g}: {parts}",

@@ -134,7 +134,9 @@ def _normal(mechanism: noise.GaussianNoise, event: events.Gaussian, place: Noise
 
 
 def _of_sampled_rows(
-    mechanism: noise.GaussianNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: NoisePlace
+    mechanism: noise.GaussianNoise,
+    event: events.PoissonGaussian | events.FixedSizeGaussian | events.EpochGaussian,
+    place: NoisePlace,
 ) -> bool:
     """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn.
 
@@ -213,7 +215,10 @@ def _bits(m: noise.MultiBitEncoder | local_bits.SampledBits, e: events.MultiBit,
 
 PRICED_NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
     (noise.GaussianNoise, events.Gaussian): _normal,
-    **{(noise.GaussianNoise, event): _of_sampled_rows for event in (events.PoissonGaussian, events.FixedSizeGaussian)},
+    **{
+        (noise.GaussianNoise, event): _of_sampled_rows
+        for event in (events.PoissonGaussian, events.FixedSizeGaussian, events.EpochGaussian)
+    },
     **{(kind, events.MentionedGaussian): _of_mentions for kind in (noise.GaussianNoise, noise.SymmetricLaplaceNoise)},
     (noise.LaplaceNoise, events.Laplace): _laplace,
     (noise.GumbelTopK, events.BoundedRange): lambda m, e, p: m.scale * e.epsilon >= 2 * _side(p.bound) * (1 - _ROUNDING),

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from fedgraph import data, runtime
-from fedgraph.attacks.base import canary_graphs, mutants, whole_run
+from fedgraph.attacks.base import canary_graphs, whole_run
 from fedgraph.attacks.base import canary_graphs as attack
-from fedgraph.audit import bench
 from fedgraph.methods import local_dp
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.trust import Trust
@@ -20,6 +19,8 @@ from fedgraph.tasks import graph_classification, graph_clustering
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome
 from fedgraph.types import Graph, GraphCollection, Partition
 from fedgraph.worlds.world import world_of_trust
+from tests.mutants import bench
+from tests.mutants import methods as mutants
 
 SMALL = {"method": "local_dp", "rounds": 2, "hidden": 4, "projection": 8, "unit": "graph", "compare": ["mean"]}
 LABELS = {"training": "none", "release": "labels", "compare": ["histogram"]}

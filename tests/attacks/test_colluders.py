@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import yaml
 
-from fedgraph.attacks.base import mutants
-from fedgraph.audit import bench
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import messages
 from fedgraph.library import run
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State, plan_gradient_std, seen
 from fedgraph.privacy.units import Assumption, Viewer
+from tests.mutants import bench
+from tests.mutants import methods as mutants
 from tests.public_facts import public_facts
 
 SECURE = Viewer.SERVER_SECURE_AGGREGATION

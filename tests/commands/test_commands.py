@@ -14,13 +14,12 @@ import yaml
 
 import fedgraph
 from fedgraph import plugins, run
-from fedgraph.audit import __main__ as audit
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.scenario import read, shipped
 
 FILES = Path(__file__).parents[1] / "pricing" / "files"
-COMMANDS = {"export", "run", "ls", "new", "cp", "check", "show", "compare", "explain", "audit", "price", "schema", "sheet"}
+COMMANDS = {"export", "run", "ls", "new", "cp", "check", "show", "compare", "explain", "price", "schema", "sheet"}
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
@@ -305,7 +304,6 @@ def test_compare_writes_nothing_before_it_may_write_all(
         (cli.main, ["ls"]),
         (cli.main, ["price", str(FILES / "gcon.yaml")]),
         (run.main, ["citeseer", "--dry-run", "--quick", "--seeds", "1"]),
-        (audit.main, ["mechanisms", "--only", "sampled-once"]),
     ],
 )
 def test_a_terminal_without_the_letters_gets_question_marks(

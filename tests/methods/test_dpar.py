@@ -24,7 +24,7 @@ from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import BoundedRange, Gaussian, Laplace, PoissonGaussian, flatten_event
+from fedgraph.privacy.events import BoundedRange, EpochGaussian, Gaussian, Laplace, PoissonGaussian, Repeated, flatten_event
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, GumbelTopK, LaplaceNoise
 from fedgraph.privacy.sensitivity import NonNegativeRows, sensitivity_l2
@@ -384,12 +384,28 @@ def test_fixed_batches_are_refused_where_they_would_tell_who_was_sampled() -> No
     assert planned(random_graph(60), 4.0, "published", batches="fixed", sampled=0.5).schedule.rounds == 1
 
 
-def test_fixed_batches_need_whole_epochs() -> None:
-    """Rounds of two steps over groups of three would visit the first group twice in one epoch, and price it once."""
-    fixed = {"batches": "fixed", "sampled": 1.0, "epochs": 1}
-    with pytest.raises(ScenarioError, match="whole epochs of 3 steps"):
-        planned(random_graph(60), local_steps=2, **fixed)
-    assert planned(random_graph(60), local_steps=3, **fixed).schedule.rounds == 1
+def test_fixed_batches_need_whole_epochs_in_each_round() -> None:
+    """One step visits some row as a whole pass does, so a round of one step has no price but that of a pass."""
+    fixed = {"batches": "fixed", "sampled": 1.0, "epochs": 2}
+    for steps in (1, 2, 4):
+        with pytest.raises(ScenarioError, match="whole epochs of 3 steps in each round"):
+            planned(random_graph(60), local_steps=steps, **fixed)
+    plan = planned(random_graph(60), local_steps=3, **fixed)
+    release = plan.schedule.releases[-1]
+    assert plan.schedule.rounds == 2
+    assert release.event == Repeated(EpochGaussian(plan.made.noise.sgd, 3, 2, replaced=False), 1)
+
+
+@pytest.mark.parametrize("variant", ["features", "em0"])
+def test_fixed_batches_of_any_number_are_planned(variant: str) -> None:
+    """A step adds the noise that its event names, also where one unit is in a single row and the passes are long."""
+    plan = planned(random_graph(200), 1.0, "published", batches="fixed", sampled=1.0, variant=variant, batch_size=5)
+    mechanism = plan.schedule.releases[-1].mechanism
+    assert isinstance(mechanism, GaussianNoise)
+    assert mechanism.std == plan.made.noise.sgd * plan.params.clip
+    reach = 2 * plan.made.sizes.touched - 1
+    alone = price(Repeated(Gaussian(plan.made.noise.sgd / reach), plan.params.epochs), plan.guarantee.delta)
+    assert plan.provable("model").epsilon == pytest.approx(alone.epsilon, rel=1e-12)
 
 
 @pytest.mark.parametrize("reading", ["published", "provable"])

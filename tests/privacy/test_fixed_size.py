@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph.methods.sage_node import published as sage
+from fedgraph.pricing.costs import cost_of_fixed_size
 from fedgraph.privacy.accounting import pld
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, Repeated
@@ -37,8 +38,59 @@ def test_a_whole_batch_costs_2k_minus_1_or_2k() -> None:
 @pytest.mark.parametrize("batch", [10, 99])
 def test_a_vanishing_row_is_never_dearer_than_a_replaced_one(batch: int) -> None:
     vanishes, replaced = (price(Repeated(FixedSizeGaussian(40.0, batch, 100, 5, r), 20), 1e-5).epsilon for r in (False, True))
-    assert vanishes < replaced
+    assert vanishes <= replaced
     assert vanishes > price(Repeated(FixedSizeGaussian(40.0, batch, 100, 4, True), 20), 1e-5).epsilon
+
+
+def law(rows: np.ndarray, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of every batch, and how likely each is."""
+    sums = Counter(float(rows[list(chosen)].sum()) for chosen in itertools.combinations(range(rows.size), batch))
+    return np.array(list(sums)), np.array(list(sums.values())) / sum(sums.values())
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("batch", "rows", "touched"), [(1, 4, 1), (2, 6, 1), (3, 6, 2), (2, 5, 3), (4, 6, 2)])
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_hidden_batch_hides_no_less_than_is_said(batch: int, rows: int, touched: int, replaced: bool, sigma: float) -> None:
+    """The exact laws of the noisy sum over all batches, for every choice of other rows at the clip; in both orders."""
+    step = FixedSizeGaussian(sigma, batch, rows, touched, replaced)
+    at = np.concatenate([np.linspace(-2.0, 4.0, 41), [1e-13, -1e-13]])
+    said = {known: pld.fixed_size_pld(step, 1e-12, revealed=known).deltas(at) for known in (True, False)}
+    xs = np.linspace(-rows - 9 * sigma, rows + 9 * sigma, 16_001)
+    for others in itertools.product((-1.0, 1.0), repeat=rows - touched):
+        for turned in ((1.0,) * touched, (1.0, *(-1.0,) * (touched - 1))):
+            one = np.array([*turned, *others])
+            two = np.array([*(-v for v in turned), *others])
+            if not replaced:
+                two[0] = 0.0
+            densities = [
+                (np.exp(-((xs[:, None] - sums) ** 2) / (2 * sigma**2)) @ weights) / (sigma * np.sqrt(2 * np.pi))
+                for sums, weights in (law(one, batch), law(two, batch))
+            ]
+            for p, q in (densities, densities[::-1]):
+                real = np.maximum(p[None] - np.exp(at)[:, None] * q[None], 0.0).sum(axis=1) * (xs[1] - xs[0])
+                for known, curve in said.items():
+                    assert (real <= curve + 1e-6).all(), (known, others, turned)
+
+
+def test_a_hidden_batch_amplifies() -> None:
+    """The case that cost 13.0 with the batch revealed: the curve for one row is that of sampling without replacement."""
+    step = Repeated(FixedSizeGaussian(1.0, 10, 1000, 1, True), 100)
+    hidden, revealed = price(step, 1e-5).epsilon, price(Repeated(Gaussian(0.5), 100), 1e-5).epsilon
+    assert hidden < revealed / 10
+    for rows in (1, 3):
+        at = np.linspace(-1.0, 3.0, 801)
+        curve = pld.fixed_size_pld(FixedSizeGaussian(1.5, 10, 100, rows, True), 1e-12, revealed=False).deltas(at)
+        assert (np.diff(curve) <= 1e-15).all()
+        slopes = np.diff(curve) / np.diff(np.exp(at))
+        assert (np.diff(slopes) >= -1e-9).all(), "convex in e^ε, also where ε changes its sign"
+
+
+@pytest.mark.parametrize(("multiplier", "rate", "rounds"), [(1.0, 0.01, 100), (2.0, 0.2, 30), (0.6, 0.05, 10)])
+def test_one_row_costs_what_the_prices_of_other_systems_say(multiplier: float, rate: float, rounds: int) -> None:
+    theirs = cost_of_fixed_size(multiplier, rate, replaced=True)(rounds, 1e-5).epsilon
+    ours = price(Repeated(FixedSizeGaussian(multiplier, round(rate * 1000), 1000, 1, True), rounds), 1e-5).epsilon
+    assert ours == pytest.approx(theirs, rel=1e-3)
 
 
 def test_stages_count_the_rows_that_exist() -> None:

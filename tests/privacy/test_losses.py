@@ -2,12 +2,15 @@
 
 import math
 
+import dp_accounting as dp
 import numpy as np
 import pytest
-from dp_accounting.pld import pld_pmf
+from dp_accounting.pld import PLDAccountant, pld_pmf
+from dp_accounting.pld import privacy_loss_mechanism as library
 
-from fedgraph.privacy.accounting import gaussian, losses, pld
-from fedgraph.privacy.events import FixedSizeGaussian
+from fedgraph.privacy.accounting import gaussian, losses, mixture, pld
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, Laplace, PoissonGaussian, Repeated
 
 
 @pytest.mark.parametrize("gap", [1e-3, 0.05, 1.0])
@@ -54,6 +57,60 @@ def test_closed_forms_are_hockey_sticks(curve):
     assert (np.diff(slopes) >= -1e-9).all()  # convex in e^ε
 
 
+@pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 10.0, 60.0, 1400.0])
+def test_the_librarys_gaussian_is_the_closed_form_in_logarithms(mu: float) -> None:
+    """Also where ε is a million, as the published noise of some papers is worth."""
+    curve = pld.gaussian_pld(mu, 1e-13)
+    at = np.linspace(curve.low, curve.high, 5_001)
+    assert curve.deltas(at) == pytest.approx(gaussian.gaussian_deltas(at, mu), abs=max(1e-15, 2e-16 * mu))
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0, 100.0])
+def test_the_librarys_laplace_is_the_closed_form(epsilon: float) -> None:
+    at = np.linspace(-2 * epsilon, 2 * epsilon, 5_001)
+    positive = -np.expm1((np.minimum(np.abs(at), epsilon) - epsilon) / 2)
+    negative = -np.expm1(np.minimum(at, 0.0)) + np.exp(np.minimum(at, 0.0)) * positive
+    assert pld.laplace_pld(epsilon).deltas(at) == pytest.approx(np.where(at >= 0, positive, negative), abs=1e-14)
+
+
+def test_laplace_that_protects_nothing_is_never_cheaper_than_its_pure_price() -> None:
+    for epsilon in (100.0, 800.0, 5_000.0):
+        assert epsilon * 0.9 < price(Laplace(1 / epsilon), 1e-5).epsilon <= epsilon
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(0.03, 0.3), (0.3, 0.01), (1.0, 0.001), (1.1, 0.02), (5.0, 0.9), (50.0, 0.01)])
+def test_our_pair_of_one_poisson_row_is_the_librarys(sigma: float, rate: float) -> None:
+    forward, backward = mixture.mixture_curves(mixture.mixture_pair(sigma, rate, 1, replaced=False), 1e-13)
+    assert backward is not None
+    for curve, way in ((forward, library.AdjacencyType.REMOVE), (backward, library.AdjacencyType.ADD)):
+        at = np.linspace(curve.low, curve.high, 5_001)
+        theirs = np.asarray(
+            library.GaussianPrivacyLoss(sigma, sampling_prob=rate, adjacency_type=way).get_delta_for_epsilon(at)
+        )
+        assert curve.deltas(at) == pytest.approx(theirs, abs=2e-12)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (Repeated(Laplace(20.0), 100), dp.SelfComposedDpEvent(dp.LaplaceDpEvent(20.0), 100)),
+        (
+            Composed((Repeated(Laplace(30.0), 20), Gaussian(2.0))),
+            dp.ComposedDpEvent([dp.SelfComposedDpEvent(dp.LaplaceDpEvent(30.0), 20), dp.GaussianDpEvent(2.0)]),
+        ),
+        (
+            Repeated(PoissonGaussian(1.1, 0.02, 1, False), 800),
+            dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.02, dp.GaussianDpEvent(1.1)), 800),
+        ),
+    ],
+)
+def test_prices_are_those_of_the_librarys_accountant(ours: Event, theirs: dp.DpEvent) -> None:
+    found = price(ours, 1e-5).epsilon
+    finest = PLDAccountant(dp.NeighboringRelation.ADD_OR_REMOVE_ONE, value_discretization_interval=1e-4)
+    upper = finest.compose(theirs).get_epsilon(1e-5)
+    assert upper * (1 - 2e-4) <= found <= upper * (1 + 1e-3)
+
+
 def test_bounded_range_envelope_covers_every_two_point_pair():
     epsilon, at = 1.3, np.linspace(-1.3, 1.3, 53)
     envelope = pld.bounded_range_pld(epsilon).deltas(at)
@@ -76,7 +133,7 @@ def test_vector_laplace_is_no_worse_than_one_coordinate():
 
 
 def test_fixed_size_is_a_hypergeometric_average():
-    curve = pld.fixed_size_pld(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12)
+    curve = pld.fixed_size_pld(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12, revealed=True)
     weights = np.array([15 * 14, 2 * 5 * 15, 5 * 4]) / (20 * 19)
     at = np.array([0.3])
     expected = weights[1] * pld.gaussian_deltas(at, 2 / 3)[0] + weights[2] * pld.gaussian_deltas(at, 4 / 3)[0]

@@ -15,6 +15,7 @@ from fedgraph.privacy.events import (
     ApproxDP,
     BoundedRange,
     Composed,
+    EpochGaussian,
     Event,
     FixedSizeGaussian,
     Gaussian,
@@ -58,6 +59,7 @@ EXAMPLES: list[tuple[NoiseMechanism, NoiseMechanism, Event, SensitivityBound, Re
     (normal(3.0), normal(2.0), PoissonGaussian(1.5, 0.1, 1, False), ClippedSum(2.0, 9, "kernel"), NODE),
     (normal(1.5 * math.sqrt(2)), normal(1.5), PoissonGaussian(1.5, 0.1, 1, False), SimplexRows(1), NODE),
     (normal(3.0), normal(2.0), FixedSizeGaussian(1.5, 2, 9, 1, True), ClippedSum(2.0, 9, "kernel"), Relation.NODE_REPLACE),
+    (normal(3.0), normal(2.9), Repeated(EpochGaussian(1.5, 11, 1, False), 20), ClippedSum(2.0, 9, "kernel"), NODE),
     (normal(3.0), normal(2.9), MentionedGaussian(1.5, 0.1, 0.2, 5, False), ClippedSum(2.0, 9, "kernel"), NODE),
     (
         noise.SymmetricLaplaceNoise(3.0), noise.SymmetricLaplaceNoise(2.9),
@@ -155,6 +157,7 @@ def test_a_price_of_nothing_is_refused(event: Event) -> None:
         ((MaskedResponse(2.0, 6, False), PureDP(2.0)), (MaskedResponse(2.0, 6, True), PureDP(2.0))),
         ((normal(9.0), PoissonGaussian(1.5, 0.1, 1, False)), (normal(9.0), PoissonGaussian(1.5, 0.1, 1, True))),
         ((normal(9.0), FixedSizeGaussian(1.5, 2, 9, 1, False)), (normal(9.0), FixedSizeGaussian(1.5, 2, 9, 1, True))),
+        ((normal(9.0), EpochGaussian(1.5, 2, 1, False)), (normal(9.0), EpochGaussian(1.5, 2, 1, True))),
     ],
 )
 def test_what_hides_a_masked_node_is_no_price_where_nodes_are_replaced(

@@ -1,12 +1,14 @@
-"""Every shipped scenario parses, comments its keys, and dry-runs on a small graph."""
+"""Every shipped scenario parses, comments its keys, can be planned on data of its own sizes, and its quick form runs."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from fedgraph import plugins, run, runtime, seeds
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read
@@ -50,37 +52,71 @@ def test_every_key_is_commented(path: Path) -> None:
     assert not bare
 
 
-LONG = {"dpar_figures"}  # hundreds of plans
+def planned(path: Path, first: bool) -> int:
+    """How many cells of the first seed could be planned, on generated stand-ins with the published counts.
+
+    first: one ε of each row, on the first data set of each task. An error of a plan names the scenario's line.
+    """
+    ready = read.read_scenario_file(path)
+    scenario = ready.scenario
+    if first:
+        wanted = {
+            task.datasets[0] if task.datasets else (d.label or d.name) for task in ready.tasks for d in scenario.datasets[:1]
+        }
+        scenario.datasets[:] = [d for d in scenario.datasets if (d.label or d.name) in wanted]
+    root = seeds.public_seed(scenario.seed)
+    graphs = [experiment.load_experiment_data(d, None, root, stand_in=True) for d in scenario.datasets]
+    made, rows, tasks = 0, set(), set()
+    with runtime.start("serial") as engine:
+        for stage in experiment.stage_experiment(ready, graphs, engine, Console()):
+            if first and stage.task.label in tasks:
+                continue
+            tasks.add(stage.task.label)
+            for cell in stage.cells:
+                row = (cell.task, cell.method, cell.variant, cell.world, cell.calibrated_by)
+                if cell.seed == 0 and not (first and row in rows):
+                    rows.add(row)
+                    experiment.plan_experiment_cell(ready, stage, cell)
+                    made += 1
+    return made
 
 
-@pytest.mark.parametrize("path", [pytest.param(f, marks=[pytest.mark.slow] * (f.stem in LONG), id=f.stem) for f in FILES])
-def test_dry_runs_on_a_small_graph(path: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    collections = [d["name"] for d in data["datasets"] if d["name"].startswith("tu/")]
-    apart = collections and all("datasets" in task for task in data["tasks"])  # every task says which of them are its own
-    small = ["embedded/library", "tu/mutag"] if apart else ["tu/mutag"] if collections else ["embedded/library"]
-    data["datasets"] = [{"name": name} for name in small]
-    for task in data["tasks"]:
-        only = task.pop("datasets", [])
-        if apart:
-            task["datasets"] = [small[name in collections] for name in only[:1]]
-        for key in [k for k in task if k.endswith("_of")]:
-            del task[key]
-        if isinstance(task.get("public"), dict) and "dataset" in task["public"]:
-            task["public"] = {"share": 0.1}  # no other data set has the columns of the small graph
-        if isinstance(task.get("delta"), dict):  # one for each data set of the read, which are not here
-            task["delta"] = next(iter(task["delta"].values()))
-        if task.get("partition", {}).get("partition") == "natural":  # the small graph has no owners
-            task["partition"] = {"partition": "uniform", "clients": 4}
-        for row in task.get("methods", []):  # nor edges with owners
-            row.update({"unit": "node"} if row.get("unit") == "entity" else {})
-        if task.get("partition", {}).get("centres") == "training":  # nor a published split
-            task["partition"] = {"partition": "ego", "clients": 20}
-        if "partition" in task and task["partition"].get("clients", 0) > 20:
-            task["partition"]["clients"] = 20
-    quick = {k: v for k, v in data.get("quick", {}).items() if "partition.clients" not in k and "datasets" not in k}
-    data["quick"] = {**quick, "seeds": 1}
-    copy = tmp_path / path.name
-    copy.write_text(yaml.safe_dump(data), encoding="utf-8")
-    experiment.dry_run_experiment(read.read_scenario_file(copy, quick=True), Console())
-    assert "ε provable" in capsys.readouterr().out
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_plans_as_it_stands(path: Path) -> None:
+    assert planned(path, first=True)
+
+
+@pytest.mark.quality("methods", "partition", "privacy", "scenario", "tasks", "worlds")
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_plans_every_budget_on_every_data_set(path: Path) -> None:
+    """Minutes in all. What needs a large generated graph is planned on it."""
+    assert planned(path, first=False)
+
+
+def quick_rooms(path: Path) -> tuple[str, ...]:
+    """Whose change asks for a run of the scenario's quick form: the files that it names, and what all of their kind share."""
+    ready = read.read_scenario_file(path, quick=True)
+    rooms = {"runs"}
+    for task in ready.tasks:
+        said = yaml.safe_dump(task.params.model_dump(mode="json"))
+        for kind in ("methods", "attacks", "partition"):
+            named = {name for name in plugins.names(kind) if re.search(rf"\b{name}\b", said)}
+            rooms |= {f"{kind}/{name}" for name in (*named, *(["base"] if named else []))}
+        rooms |= {f"tasks/{task.kind}", "tasks/base"}
+    return tuple(sorted(rooms))
+
+
+QUICK = [pytest.param(f, marks=pytest.mark.quality(*quick_rooms(f)), id=f.stem) for f in FILES]
+
+
+@pytest.mark.dataset
+@pytest.mark.parametrize("path", QUICK)
+def test_quick_form_runs(path: Path, tmp_path: Path) -> None:
+    assert run.main([str(path), "--quick", "--runtime", "serial", "--out", str(tmp_path / "out")]) == 0
+    assert list((tmp_path / "out").rglob("results.csv"))
+
+
+def test_a_scenario_is_run_again_where_a_file_that_it_names_changed() -> None:
+    assert {"methods/dpar", "methods/base", "tasks/node_classification", "runs"} <= set(quick_rooms(FOLDER / "dpar_split.yaml"))
+    assert "methods/gap_edge" not in quick_rooms(FOLDER / "dpar_split.yaml")
+    assert "attacks/lira" in quick_rooms(FOLDER / "attacks.yaml")

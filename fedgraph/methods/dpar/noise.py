@@ -113,18 +113,16 @@ def dpar_noise_values(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     return Repeated(events.Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
 
 
-def dpar_noise_step(sizes: DparNoiseSizes, multiplier: float) -> Event:
-    """One step. Fixed batches: each row is visited once per 1/q steps, so T steps cost T·q visits of sensitivity
-    (2B' − 1)C (2B'C replaced); the event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is
-    exact over whole epochs and says nothing about one step alone."""
+def dpar_noise_steps(sizes: DparNoiseSizes, multiplier: float) -> Repeated:
+    """The steps of one round: each on rows drawn by coins, or whole passes over fixed batches."""
     if not sizes.fixed_batches:
-        return events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced)
-    reach = 2 * sizes.touched - (0 if sizes.replaced else 1)
-    return Composed((Gaussian(multiplier / (reach * math.sqrt(sizes.rate))),))
+        return Repeated(events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced), sizes.local_steps)
+    one_pass = events.EpochGaussian(multiplier, sizes.groups, sizes.touched, sizes.replaced)
+    return Repeated(one_pass, sizes.local_steps // sizes.groups)
 
 
 def _whole(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
-    steps = Repeated(dpar_noise_step(sizes, noise.sgd), sizes.steps)
+    steps = Repeated(dpar_noise_steps(sizes, noise.sgd), sizes.rounds)
     inner = Composed((dpar_noise_choices(sizes, noise), dpar_noise_values(sizes, noise), steps))
     return inner if sizes.amplified >= 1 else events.SampledOnce(inner, sizes.amplified)
 

@@ -119,7 +119,7 @@ def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> Dp
     local = (steps if central else 1) if params.local_steps == "auto" else min(int(params.local_steps), steps)
     provable = budget.private and budget.calibrated_by != "published" and params.variant != "none"
     if params.batches == "fixed" and budget.private:
-        _require_whole_epochs(steps, local, groups, amplified=provable and central and sampled < 1)
+        _require_whole_epochs(local, groups, amplified=provable and central and sampled < 1)
     most = (2 if provable else "any") if params.column_rows == "auto" else params.column_rows
     amplified = share if central else 1.0
     return DparNoiseSizes(
@@ -151,18 +151,18 @@ def dpar_release_sample(sampled: float, num_nodes: int) -> int:
     return max(1, round(sampled * num_nodes))
 
 
-def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) -> None:
-    """Fixed groups are priced by visits, so epochs must be whole; and a group is a rank among the rows that take part, which
-    with secret coins would tell who else was sampled."""
+def _require_whole_epochs(local: int, groups: int, amplified: bool) -> None:
+    """Fixed groups are priced by passes, so each round makes whole ones; and a group is a rank among the rows that take part,
+    which with secret coins would tell who else was sampled."""
     if amplified:
         raise ScenarioError(
             "dpar: batches: fixed groups the sampled rows by rank, which a secret sample by coins must not show "
             "(calibrated_by: provable); allowed: batches: poisson, or sampled: 1"
         )
-    if math.ceil(steps / local) * local % groups:
+    if local % groups:
         raise ScenarioError(
-            f"dpar: batches: fixed needs whole epochs of {groups} steps, found rounds of {local} steps for {steps} steps in "
-            f"all; allowed: a local_steps that divides {steps}, or batches: poisson"
+            f"dpar: batches: fixed needs whole epochs of {groups} steps in each round, found rounds of {local} steps; "
+            f"allowed: local_steps: {groups} or a multiple of it, or batches: poisson"
         )
 
 
@@ -222,6 +222,6 @@ def dpar_training_release(
     std, min_clients = params.clip * found.sgd, 1
     if sizes.local_steps == 1:
         std, min_clients = plan_gradient_std(found.sgd, params.clip, facts)
-    event = Repeated(noise_of.dpar_noise_step(sizes, found.sgd), sizes.local_steps)
+    event = noise_of.dpar_noise_steps(sizes, found.sgd)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_aggregated_rows))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients

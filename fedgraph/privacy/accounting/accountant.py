@@ -42,7 +42,8 @@ from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selec
 
 _Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
-_NOISED = (events.Gaussian, events.Laplace, events.PoissonGaussian, events.FixedSizeGaussian, events.MentionedGaussian)
+_SUMS = (events.PoissonGaussian, events.FixedSizeGaussian, events.EpochGaussian)  # of rows, each of which is clipped
+_NOISED = (events.Gaussian, events.Laplace, events.MentionedGaussian, *_SUMS)
 _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be tighter
 
 
@@ -181,9 +182,12 @@ def _settle(leaf: events.Event) -> events.Event | AccountantEpsilon | None:
             return None
         if leaf.noise_multiplier == 0:
             return AccountantEpsilon(math.inf, 0.0, "none", f"no noise was added: {leaf}")
-        if isinstance(leaf, events.PoissonGaussian) and rate == 1:
-            return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
-        if isinstance(leaf, events.FixedSizeGaussian) and leaf.batch_size == leaf.num_rows:
+        every_row = (
+            isinstance(leaf, events.EpochGaussian)
+            or (isinstance(leaf, events.PoissonGaussian) and rate == 1)
+            or (isinstance(leaf, events.FixedSizeGaussian) and leaf.batch_size == leaf.num_rows)
+        )
+        if every_row and isinstance(leaf, _SUMS):
             return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         return leaf
     if isinstance(leaf, events.OneOf):

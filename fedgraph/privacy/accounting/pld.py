@@ -5,11 +5,12 @@ Every release is given by the hockey-stick curve of a pair that dominates it in 
 the world that holds the unit against the one that does not; forward composes with forward.
 
     Gaussian releases        merged first: μ² add up, exactly
-    Poisson Gaussian         the two-sided mixture pair; exact for one row (zero-out: the library's
-                             ``from_gaussian_mechanism(σ, sampling_prob=q)``; replace: REPLACE_ONE)
-    fixed-size Gaussian      the batch revealed
+    Poisson Gaussian         the two-sided mixture pair; of one row equal to the library's (zero-out: ADD and REMOVE;
+                             replace: REPLACE_ONE), which takes four times as long
+    fixed-size Gaussian      the batch revealed, and hidden: whichever is worth less in all
     mentioned Gaussian       a one-sided mixture for each number of drawn neighbours (``mentions``)
-    Laplace, k-ary response, bounded range, pure ε, bits, (ε, δ)   closed forms
+    Gaussian beside others, Laplace                                dp_accounting's pairs
+    k-ary response, bounded range, pure ε, bits, (ε, δ)            closed forms
     a choice                 at every ε the largest δ of its alternatives (``OneOf``; Gaussian releases and pure ε in each)
 
 **Guarantee.** An upper bound on ε for the events' own unit and relation; adaptive composition (Zhu, Dong &
@@ -19,14 +20,14 @@ Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
     (ε, δ₀)                  the same on mass 1 − δ₀, plus δ₀ at infinity
     k-ary response           [a − e^e b]₊ + [b − e^e a]₊ + (k − 2) b [1 − e^e]₊, b = 1/(e^ε + k − 1), a = e^ε b
     bounded range            (1 − e^{(e−ε)/2})²/(1 − e^{−ε}), |e| ≤ ε           Dong, Durfee & Rogers 2020, Lemma 3.2, Section 4
-    Laplace, ε = Δ₁/b        1 − e^{(e−ε)/2}, 0 ≤ e ≤ ε
-    fixed-size batches       Σ_j P(j) δ_Gauss(e; 2j/σ), j hypergeometric
+    Laplace, Gaussian        the library's (``dp_accounting.pld.privacy_loss_mechanism``)
+    fixed-size batches       revealed: Σ_j P(j) δ_Gauss(e; 2j/σ), j hypergeometric; hidden: ``_hidden_batch``
 
 Why these dominate: ``docs/proofs.md``.
 
 **Edge cases.** δ below 1e-9 → ∞ (``losses``); parameters 0 and ∞ never arrive (``accountant.accountant_leaves``).
 
-**Curves** in closed form: pure DP, (ε, δ)-DP, k-RR, bounded range, Laplace, Gaussian, fixed-size batches.
+**Curves**: pure DP, (ε, δ)-DP, k-RR, bounded range, Laplace, Gaussian, fixed-size batches.
 
 Each function returns the δ(e) of a pair that dominates the mechanism at every e, so the curves may be
 composed adaptively (``losses``). All are symmetric: swapping the two worlds changes nothing.
@@ -104,20 +105,20 @@ def bounded_range_pld(epsilon: float) -> LossCurve:
 
 
 def laplace_pld(epsilon: float) -> LossCurve:
-    """Laplace noise of scale Δ₁/ε."""
+    """Laplace noise of scale Δ₁/ε, by dp_accounting."""
+    from dp_accounting.pld import privacy_loss_mechanism as library  # its import takes a quarter of a second
 
-    def deltas(e: ArrayField) -> ArrayField:
-        positive = -np.expm1((np.clip(np.abs(e), 0.0, epsilon) - epsilon) / 2)
-        negative = -np.expm1(np.minimum(e, 0.0)) + np.exp(np.minimum(e, 0.0)) * positive
-        return np.where(e >= 0, positive, negative)
-
-    return LossCurve(deltas, -epsilon, epsilon, min(epsilon, 2.0))
+    loss = library.LaplacePrivacyLoss(1 / epsilon)
+    return LossCurve(lambda e: np.asarray(loss.get_delta_for_epsilon(e)), -epsilon, epsilon, min(epsilon, 2.0))
 
 
 def gaussian_pld(mu: float, tail: float) -> LossCurve:
-    """The μ-Gaussian mechanism."""
-    reach = -float(ndtri(tail))
-    return LossCurve(lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu)
+    """The μ-Gaussian mechanism, by dp_accounting."""
+    from dp_accounting.pld import privacy_loss_mechanism as library
+
+    loss, reach = library.GaussianPrivacyLoss(1 / mu), -float(ndtri(tail))
+    low, high = mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach
+    return LossCurve(lambda e: np.asarray(loss.get_delta_for_epsilon(e)), low, high, mu)
 
 
 def pld_batch_distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[ArrayField, ArrayField]:
@@ -151,8 +152,39 @@ def pld_batch_distances(batch_size: int, num_rows: int, touched_rows: int, repla
     return found[weights > 0], weights[weights > 0]
 
 
-def fixed_size_pld(step: FixedSizeGaussian, tail: float) -> LossCurve:
-    """One batch drawn without replacement, the batch revealed: a mixture of Gaussians whose component is known."""
+def fixed_size_pld(step: FixedSizeGaussian, tail: float, revealed: bool) -> LossCurve:
+    """One batch drawn without replacement, with the batch revealed or hidden; ``docs/proofs.md``.
+
+    Neither is always the tighter one: a hidden batch amplifies, and a revealed one knows whether the own row only vanishes.
+    """
+    return _revealed_batch(step, tail) if revealed else _hidden_batch(step, tail)
+
+
+def _hidden_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
+    """δ(e) = Σ_{j ≥ 1} P(j) δ_Gauss(ln(1 + (e^e − 1)/q); 2j/σ) for e ≥ 0, where q = P(j ≥ 1); symmetric."""
+    distances, weights = pld_batch_distances(step.batch_size, step.num_rows, step.touched_rows, replaced=True)
+    mus, weights = distances[distances > 0] / step.noise_multiplier, weights[distances > 0]
+    hit = min(1.0, float(weights.sum()))
+
+    def above(e: ArrayField) -> ArrayField:
+        small = e < 1e-12
+        log_expm1 = np.where(e > 30, e, np.log(np.expm1(np.where(small, 1.0, np.minimum(e, 30.0)))))
+        inner = np.where(small, e / hit, np.logaddexp(0.0, log_expm1 - math.log(hit)))
+        return np.asarray(sum(w * gaussian_deltas(inner, float(mu)) for w, mu in zip(weights, mus, strict=True)))
+
+    def deltas(e: ArrayField) -> ArrayField:
+        there = above(np.abs(e))
+        return np.where(e >= 0, there, -np.expm1(-np.abs(e)) + np.exp(-np.abs(e)) * there)
+
+    reach = np.maximum(0.0, -ndtri(np.minimum(0.5, tail / weights / len(mus))))
+    missed = math.log1p(-hit) if hit < 1 else -math.inf
+    high = float(np.logaddexp(missed, math.log(hit) + np.max(mus**2 / 2 + mus * reach)))
+    spread = math.sqrt(min(float(weights @ mus**2), hit * float(weights @ np.expm1(np.minimum(mus**2, 40.0)))))
+    return LossCurve(deltas, -high, high, max(spread, 1e-9), cost=float(len(mus)))
+
+
+def _revealed_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
+    """A mixture of Gaussians whose component is known."""
     hits, weights = pld_batch_distances(step.batch_size, step.num_rows, step.touched_rows, step.replaced)
     mus = hits / step.noise_multiplier
 
@@ -205,13 +237,16 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     total = math.fsum(count for _, count in leaves)
     tail = losses.infinite_loss_mass(delta, total)
     mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
-    parts = [_part(leaf, count, tail) for leaf, count in leaves if not isinstance(leaf, events.Gaussian)]
-    if mu_squared > 0:
-        parts.append(losses.LossPart(gaussian_pld(math.sqrt(mu_squared), tail), None, 1))
-    return losses.compose_losses(parts, delta)
+    together = [losses.LossPart(gaussian_pld(math.sqrt(mu_squared), tail), None, 1)] if mu_squared > 0 else []
+    others = [(leaf, count) for leaf, count in leaves if not isinstance(leaf, events.Gaussian)]
+    batches = (True, False) if any(isinstance(leaf, FixedSizeGaussian) for leaf, _ in others) else (True,)
+    return min(
+        losses.compose_losses([*(_part(leaf, count, tail, known) for leaf, count in others), *together], delta)
+        for known in batches
+    )
 
 
-def _part(leaf: events.Event, count: int, tail: float) -> losses.LossPart:
+def _part(leaf: events.Event, count: int, tail: float, batch_revealed: bool) -> losses.LossPart:
     if isinstance(leaf, events.PoissonGaussian):
         chosen = mixture.mixture_pair(leaf.noise_multiplier, leaf.sampling_rate, leaf.touched_rows, leaf.replaced)
         forward, backward = mixture.mixture_curves(chosen, tail)
@@ -219,7 +254,7 @@ def _part(leaf: events.Event, count: int, tail: float) -> losses.LossPart:
     if isinstance(leaf, events.MentionedGaussian):
         return losses.LossPart(*mentions.mention_curves(leaf, tail), count)
     if isinstance(leaf, events.FixedSizeGaussian):
-        return losses.LossPart(fixed_size_pld(leaf, tail), None, count)
+        return losses.LossPart(fixed_size_pld(leaf, tail, batch_revealed), None, count)
     if isinstance(leaf, events.Laplace):
         return losses.LossPart(laplace_pld(1 / leaf.noise_multiplier), None, count)
     if isinstance(leaf, events.RandomizedResponse):

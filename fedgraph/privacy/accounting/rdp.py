@@ -16,8 +16,8 @@ Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
 
 **Guarantee.** As the events state; adaptive composition. Orders are listed below; where the
 series of a Poisson step is too long (order > 256) the order is left out (∞), which is valid.
-dp_accounting's own RDP accountant is used for ADD_OR_REMOVE_ONE only: under REPLACE_ONE it prices
-Gaussian and without-replacement steps at sensitivity 1 instead of 2 (8.08 where the truth is 17.86).
+dp_accounting's own RDP accountant is not used: under REPLACE_ONE it prices Gaussian and
+without-replacement steps at sensitivity 1 instead of 2 (8.08 where the truth is 17.86).
 
 *Proof*: ``docs/proofs.md``.
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fedgraph.attacks.__main__ import main
-from fedgraph.attacks.base import mutants
-from fedgraph.audit import bench
 from fedgraph.privacy.units import Viewer
+from tests.mutants import bench, code
+from tests.mutants import methods as mutants
 
 
 def test_every_mutant_has_its_sound_method_before_it() -> None:
@@ -21,7 +20,7 @@ def test_every_mutant_has_its_sound_method_before_it() -> None:
 
 
 def test_the_page_counts_what_the_benches_have() -> None:
-    page = (Path(__file__).parents[2] / "docs/attacks.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "attacks.md").read_text(encoding="utf-8")
     broken, sound = (sum(bool(w.broken) is b for w in mutants._methods_with_mutants()) for b in (True, False))
     assert f"The bench has {broken} mutants and {sound} sound rows." in page
     table = page[page.index("| method, viewer, clients |") : page.index("The bench has")]
@@ -29,6 +28,7 @@ def test_the_page_counts_what_the_benches_have() -> None:
     judged = list(bench.all_bench_cases())
     wrong = sum(case.mutant is not None for case in judged)
     assert f"{wrong} of {wrong} mutants caught, 0 of {len(judged) - wrong} sound" in page.replace("\n", " ")
+    assert f"stand {len(code.all_code_mutants())} faults of the code" in page.replace("\n", " ")
 
 
 def test_a_sound_method_is_not_accused_in_few_runs() -> None:
@@ -36,16 +36,6 @@ def test_a_sound_method_is_not_accused_in_few_runs() -> None:
     found = bench.judge_bench_case(mutants._case_of(mutants._Whole(hops, Viewer.CURATOR_TRUSTED, 1), 12), 0, 0.001)
     assert not found.accused
     assert found.verdict == "not accused"
-
-
-def test_the_command_judges_by_the_one_bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    monkeypatch.setattr(mutants, "_methods_with_mutants", lambda: iter([mutants._Whole(hops, Viewer.CURATOR_TRUSTED, 1)]))
-    assert main(["mutants", "--runs", "3"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "0 of 0 mutants caught, 0 of 1 sound mechanisms accused"
-    assert any(line.startswith("gap_edge, 1 client ") and line.endswith("not accused") for line in said)
-    assert main(["mutants", "--runs", "1"]) == 2
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Sums of clipped gradients whose rows read neighbours (``learning.clipping.neighbour_rows``): how far a hub moves all others.
 
-Worst case: the ring of ``audit.families.sums`` whose hub knows everybody, and parameters that anybody may have broadcast, so
+Worst case: the ring of ``mutants.sums`` whose hub knows everybody, and parameters that anybody may have broadcast, so
 large that a small move of a row turns its answer around. The kernel has to project them on the ball that the proof speaks of;
 without that the rows move many times as far as is priced.
 """
@@ -11,8 +11,6 @@ from unittest import mock
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.bench import BenchCase, BenchClaim
-from fedgraph.audit.families.sums import RING_OF_SUMS, audited_sums_hub, noisy_sum_worlds
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.layouts import Layout
@@ -22,6 +20,8 @@ from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.neighbour_sums import priced_log_cap
 from fedgraph.privacy.units import Relation
+from tests.mutants.bench import BenchCase, BenchClaim
+from tests.mutants.sums import RING_OF_SUMS, audited_sums_hub, noisy_sum_worlds
 
 EPSILON, DELTA = 2.0, 1e-3
 _CLIP, _SCALE, _BOUND, _LARGE = 0.5, 5.0, 2.0, 1e4

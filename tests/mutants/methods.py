@@ -27,7 +27,7 @@ import math
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from importlib import resources
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -36,7 +36,6 @@ import numpy as np
 from fedgraph import data, plugins, seeds
 from fedgraph.attacks.base import canaries, canary_graphs
 from fedgraph.audit import lower_bound
-from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.methods import base
 from fedgraph.methods.base import Plan, PublicFacts, State
@@ -45,6 +44,7 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
+from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 EPSILON, DELTA = 4.0, 1e-3
 _SMALL = {  # one step of a small model, clipped, and a histogram of labels
@@ -125,9 +125,7 @@ MUTANT_RUNS = 300
 _READ = ("method", "params", "made", "schedule", "sums", "watch")  # of a plan, what an ``evidence`` reads
 _Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
 
-UNSEEN_MUTANTS: dict[str, str] = tomllib.loads(
-    resources.files("fedgraph.attacks.base").joinpath("unseen.toml").read_text(encoding="utf-8")
-)
+UNSEEN_MUTANTS: dict[str, str] = tomllib.loads(Path(__file__).with_name("unseen.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

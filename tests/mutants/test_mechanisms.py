@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from fedgraph.audit import bench
-from fedgraph.audit.__main__ import main
-from fedgraph.audit.bench import BenchCase
-from fedgraph.audit.families import sampling
 from fedgraph.privacy.accounting import mixture
+from tests.mutants import bench, sampling
+from tests.mutants.bench import BenchCase
 
 NAMED_IN_THE_PLAN = [
     ("gaussian-sum", "noise × ⅔"),
@@ -122,66 +117,16 @@ def test_the_one_sided_mixture_is_the_librarys() -> None:
     assert mixture.mixture_hockey_stick(mixture.mixture_pair(1.0, 0.3, 8, False), 0.0) == pytest.approx(0.846, abs=5e-4)
 
 
-def test_the_command_ends_with_the_summary(cases: list[BenchCase], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mechanisms", "--only", "edge-aggregate"], cases) == 0
-    out = capsys.readouterr().out
-    assert out.splitlines()[-1] == "1 of 1 mutants caught, 0 of 1 sound mechanisms accused"
-    assert "√2 forgotten" in out
-
-
-def test_the_command_fails_where_a_mutant_poses_as_sound(cases: list[BenchCase], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mutant_that_poses_as_sound_is_accused_and_a_sound_one_as_a_mutant_is_missed(cases: list[BenchCase]) -> None:
     mutant = next(case for case in cases if case.mutant == "noise × ⅔")
-    assert main(["mechanisms"], [dataclasses.replace(mutant, mutant=None)]) == 1
-    out = capsys.readouterr().out
-    assert "ACCUSED" in out
-    assert out.splitlines()[-1] == "0 of 0 mutants caught, 1 of 1 sound mechanisms accused"
-
-
-def test_the_command_fails_where_a_mutant_is_missed(cases: list[BenchCase], capsys: pytest.CaptureFixture[str]) -> None:
+    accused = bench.run_bench([dataclasses.replace(mutant, mutant=None)])
+    assert (accused.ok, accused.summary) == (False, "0 of 0 mutants caught, 1 of 1 sound mechanisms accused")
     sound = next(case for case in cases if case.name == "gaussian-sum")
-    assert main(["mechanisms"], [dataclasses.replace(sound, mutant="nothing broken")]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "0 of 1 mutants caught, 0 of 0 sound mechanisms accused"
-
-
-def test_json_holds_every_row(cases: list[BenchCase], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mechanisms", "--only", "composition", "--seed", "3", "--json"], cases) == 0
-    read = json.loads(capsys.readouterr().out)
-    assert read["seed"] == 3
-    assert read["ok"] is True
-    assert [row["verdict"] for row in read["rows"]] == ["not accused", "caught", "caught"]
-
-
-def test_an_infinite_bound_is_written_as_text(report: bench.BenchReport) -> None:
-    row = dataclasses.replace(report.rows[0], lower_bound=float("inf"))
-    assert json.loads(json.dumps(row.to_dict(), allow_nan=False))["lower_bound"] == "inf"
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--only", "gaussian"], "--only gaussian: no mechanism of that name; allowed: laplace, "),
-        (["--seed", "-1"], "--seed -1: a root seed is an integer ≥ 0"),
-    ],
-)
-def test_wrong_options_give_one_line_and_status_two(
-    cases: list[BenchCase], capsys: pytest.CaptureFixture[str], options: list[str], said: str
-) -> None:
-    assert main(["mechanisms", *options], cases) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert len(captured.err.splitlines()) == 1
-    assert captured.err.startswith(said)
+    missed = bench.run_bench([dataclasses.replace(sound, mutant="nothing broken")])
+    assert (missed.ok, missed.summary) == (False, "0 of 1 mutants caught, 0 of 0 sound mechanisms accused")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", np.random.default_rng(7).integers(0, 2**31, size=10).tolist())
 def test_any_seed_will_do(cases: list[BenchCase], seed: int) -> None:
     assert bench.run_bench(cases, seed).ok
-
-
-@pytest.mark.slow
-def test_the_whole_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "fedgraph.audit", "mechanisms"], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
-    assert done.stdout.splitlines()[-1].endswith("sound mechanisms accused")

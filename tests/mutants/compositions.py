@@ -16,7 +16,6 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.calibrate import calibrate_gaussian, calibrate_noise
@@ -24,6 +23,7 @@ from fedgraph.privacy.events import Composed, Gaussian, Laplace, OneOf, PureDP, 
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
+from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
 _EPSILON, _DELTA = 1.0, 1e-3
 _NUM_CLIENTS, _COUNT = 4, 8

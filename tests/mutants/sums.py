@@ -29,7 +29,6 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning.neighbour_limits import limit_neighbour_weights, limit_neighbours
 from fedgraph.privacy import private_counts
@@ -40,6 +39,7 @@ from fedgraph.privacy.neighbour_sums import neighbour_sum_sensitivity, priced_lo
 from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
+from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
 _EPSILON, _DELTA = 1.0, 1e-3
 _CLIP = 0.5

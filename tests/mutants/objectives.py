@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.privacy.fields import ArrayField
 from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated
 from fedgraph.privacy.mechanisms.gcon_noise import GconLossBounds
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.units import Relation
+from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 _EPSILON, _DELTA = 2.0, 1e-3
 _LABELLED, _REGULARISER, _GRADIENT = 4, 1.0, 1e-9

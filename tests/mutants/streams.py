@@ -22,7 +22,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
-from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import ClientJob, cut_message_blocks
@@ -37,6 +36,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import GraphProvenance, Partition, Subgraph, plain_graph
+from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 ROUNDS, SUM = 2, "sum"
 STREAM_MODEL = {"weights": np.array([1.0, 0.0])}  # of a client's column, in each round

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import binom
 
-from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.learning import pair_scorer
 from fedgraph.privacy import events
@@ -18,6 +17,7 @@ from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.events import Gaussian, PoissonGaussian, RandomizedResponse, Repeated, SampledOnce
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Relation
+from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 _ZERO_OUT, _REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
 
@@ -103,14 +103,18 @@ def _fixed_batches() -> Iterator[BenchCase]:
 
 
 def _without_replacement() -> Iterator[BenchCase]:
-    """Two of four rows each step, one replaced; the batch is revealed, as the price allows. Score: Σ ln ratio."""
+    """Two of four rows each step, one replaced: by what the others are, so that one world shows whether it was drawn."""
     sigma, steps, delta = 3.0, 2, 1e-2
+    rows, size = np.array([0.0, -1.0, -1.0, -1.0]), 2
+    rate = size / rows.size
+    read = mixture.MixturePair(np.array([1 - rate, rate]), np.array([0.0, 2.0]), np.ones(1), np.zeros(1), sigma)
 
     @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: float, std: float) -> np.ndarray:
-        drawn = np.argsort(rng.random((runs, steps, 4)), axis=2)[:, :, :2]
-        hit = (drawn == 0).any(axis=2)
-        return np.asarray((GaussianNoise(std).apply(hit * value, rng) * hit).sum(axis=1))
+        drawn = np.argsort(rng.random((runs, steps, rows.size)), axis=2)[:, :, :size]
+        sums = np.where(drawn == 0, value, rows[drawn]).sum(axis=2)
+        seen = GaussianNoise(std).apply(sums + size, rng)
+        return np.asarray(read.loss(seen.ravel())[0].reshape(runs, steps).sum(axis=1))
 
     claim = BenchClaim.of(Repeated(events.FixedSizeGaussian(sigma, 2, 4, touched_rows=1, replaced=True), steps), delta)
     sound = BenchCase("fixed-size-batches", _REPLACE, claim, release(1.0, sigma), release(-1.0, sigma))

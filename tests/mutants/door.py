@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import BenchCase, BenchClaim, bench_sampler
 from fedgraph.audit.lower_bound import gaussian_lower_bound
 from fedgraph.errors import UnboundedValueError
 from fedgraph.privacy.accounting import selection
@@ -26,6 +25,7 @@ from fedgraph.privacy.events import Gaussian, Laplace, Selected
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, SensitivityBound, Unbounded, sensitivity_l2
 from fedgraph.privacy.units import Relation
+from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 _EPSILON, _DELTA = 1.0, 1e-3
 _RELATION = Relation.NODE_ZERO_OUT

@@ -23,13 +23,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 from fedgraph.audit.lower_bound import bits_lower_bound, laplace_lower_bound, response_lower_bound
 from fedgraph.privacy.events import ZCDP, BoundedRange, Laplace, MultiBit, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.local_bits import MASKED_LABEL, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Relation
+from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
 _EPSILON = 1.0
 _UNIT_BOX = Box(0.0, 1.0)

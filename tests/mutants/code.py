@@ -1,0 +1,66 @@
+"""Faults in the shipped code, each with a check of what the code promises, which must fail where the fault is put in.
+
+    mutant.check()                      passes
+    with mutant.broken(): mutant.check()    AssertionError
+
+A check looks at what a run, a plan, a ledger or a model shows, over all methods or events that the promise is about. The bench
+of mechanisms judges what is released by its law; these are faults that no law of one release shows. Each file of ``_FILES`` has
+its ``MUTANTS``; one about a single method stands alone, so that it can go where the method goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from unittest import mock
+
+_FILES = ("choices", "counts", "heter_poisson_rates", "label_hop_meetings", "privgnn_samples", "roster", "samples")
+
+
+@dataclass(frozen=True)
+class CodeMutant:
+    """A fault.
+
+    Attributes:
+        name: what is broken.
+        breaks: (owner, name, what stands there instead), all put in place together.
+        check: raises ``AssertionError`` where the code does not keep its promise.
+    """
+
+    name: str
+    breaks: Callable[[], list[tuple[object, str, object]]]
+    check: Callable[[], None]
+
+    @contextlib.contextmanager
+    def broken(self) -> Iterator[None]:
+        """The fault, as long as it lasts."""
+        with contextlib.ExitStack() as held:
+            for owner, name, instead in self.breaks():
+                held.enter_context(mock.patch.object(owner, name, instead))
+            yield
+
+    @property
+    def holds(self) -> bool:
+        """Whether the check passes now."""
+        try:
+            self.check()
+        except AssertionError:
+            return False
+        return True
+
+
+def all_code_mutants() -> list[CodeMutant]:
+    """Of every file."""
+    return [mutant for name in _FILES for mutant in importlib.import_module(f"tests.mutants.{name}").MUTANTS]
+
+
+def judge_code_mutants(mutants: list[CodeMutant]) -> tuple[int, int]:
+    """(how many faults are caught, how many checks accuse the code as it is)."""
+    accused = sum(not mutant.holds for mutant in mutants)
+    caught = 0
+    for mutant in mutants:
+        with mutant.broken():
+            caught += not mutant.holds
+    return caught, accused

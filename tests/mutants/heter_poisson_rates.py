@@ -1,0 +1,66 @@
+"""HeterPoisson: each client mentions neighbours at its own rate, which is the one that its own releases price."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from fedgraph import data, plugins
+from fedgraph.methods.base import Budget, Plan, PlanStreams
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.events import MentionedGaussian, flatten_event
+from fedgraph.privacy.units import Viewer
+from fedgraph.types import Graph, Subgraph
+from tests.mutants.code import CodeMutant
+from tests.public_facts import public_facts
+
+_SIZES = (20, 60, 120)
+
+
+def _every_client_keeps_its_rate() -> None:
+    library, method = data.load("embedded/library"), plugins.load("methods", "heter_poisson")
+    assert isinstance(library, Graph)
+    ends = np.cumsum((0, *_SIZES))
+    parts = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
+    public = library.induced(np.arange(ends[-1], library.num_nodes))
+    facts = public_facts(
+        int(ends[-1]), library.num_features, library.num_classes, _SIZES, Viewer.SERVER, public_graph=public,
+        members=tuple(parts), public_name="test-graph",
+    )  # fmt: skip
+    plan = method.plan(method.Params(steps=2, projection=4), facts, Budget(2.0, 1e-3))
+    model, honest = method.start(plan, np.random.default_rng(0)).model, method._mentioned
+    rates = []
+    for client, nodes in enumerate(parts):
+        used: list[float] = []
+
+        def noted(adjacency: Any, drawn: np.ndarray, rate: float, rng: np.random.Generator, used: list[float] = used) -> Any:
+            used.append(rate)
+            return honest(adjacency, drawn, rate, rng)
+
+        streams = PlanStreams(0, ("c", "client", client, "round", 0), "")
+        desk = Desk("c", client, 0, plan.schedule.of_client(client), streams.generator("noise"))
+        with mock.patch.object(method, "_mentioned", noted):
+            method.client(plan, method.prepare(plan, Subgraph(client, library.induced(nodes), nodes)), model, 0, streams, desk)
+        (release,) = plan.schedule.of_client(client)
+        event = next(flatten_event(release.event))[0]
+        assert isinstance(event, MentionedGaussian)
+        assert used == [event.mention_rate], f"client {client} mentions at {used}, and pays for {event.mention_rate}"
+        rates.append(event.mention_rate)
+    assert len(set(rates)) == len(_SIZES), "clients of other sizes have other rates"
+
+
+def _the_largest_rate() -> list[tuple[object, str, object]]:
+    method = plugins.load("methods", "heter_poisson")
+    honest = method.prepare
+
+    def prepare(plan: Plan[Any, Any], subgraph: Subgraph) -> Any:
+        return replace(honest(plan, subgraph), number=int(np.argmax(plan.made.rates)))
+
+    return [(method, "prepare", prepare)]
+
+
+MUTANTS = [CodeMutant("heter_poisson takes another client's larger rate", _the_largest_rate, _every_client_keeps_its_rate)]

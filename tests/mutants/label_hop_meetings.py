@@ -1,0 +1,78 @@
+"""Label hop: who only asks, and who is masked, is in no count of how classes meet, so one node moves them by what is priced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph import data
+from fedgraph.learning.propagation import meetings
+from fedgraph.methods import label_hop
+from fedgraph.methods.base import PlanStreams
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.private_counts import MeetingCounts
+from fedgraph.privacy.trust import Trust
+from fedgraph.types import Graph, Subgraph
+from tests.mutants.code import CodeMutant
+from tests.trainings import planned
+
+
+class _Exact(Desk):
+    """Keeps what is counted before noise."""
+
+    counted: np.ndarray
+
+    def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
+        if path == "meetings":
+            self.counted = np.asarray(value() if callable(value) else value)
+        return super().release(path, value)
+
+
+def _without(graph: Graph, nodes: np.ndarray) -> Graph:
+    """The same graph, where ``nodes`` have no edge."""
+    keep = sp.diags_array((~np.isin(np.arange(graph.num_nodes), nodes)).astype(np.float32), format="csr")
+    adjacency = sp.csr_array(keep @ graph.adjacency @ keep)
+    adjacency.eliminate_zeros()
+    return replace(graph, adjacency=adjacency)
+
+
+def _nobody_without_a_label_counts() -> None:
+    library = data.load("embedded/library")
+    assert isinstance(library, Graph)
+    for epsilon in (1.0, 8.0):  # two numbers of how classes meet, or one for each pair
+        plan, partition, _ = planned("label_hop", 0, Trust.CURATOR, library, epsilon)
+        whole, model = partition.subgraphs[0], label_hop.start(plan, np.random.default_rng(0)).model
+
+        def counted(graph: Graph, plan: Any = plan, whole: Subgraph = whole, model: Any = model) -> np.ndarray:
+            streams = PlanStreams(0, ("c", "client", 0, "round", 0), "")
+            desk = _Exact("c", 0, 0, plan.schedule.of_client(0), streams.generator("noise"))
+            label_hop.client(plan, label_hop.prepare(plan, replace(whole, graph=graph)), model, 0, streams, desk)
+            return desk.counted
+
+        graph, asking = whole.graph, np.flatnonzero(np.isin(whole.nodes, plan.facts.public.asking))
+        assert asking.size
+        assert np.array_equal(counted(graph), counted(_without(graph, asking))), "who asks is counted"
+        bound = next(r.bound for r in plan.schedule.releases if r.path == "meetings")
+        assert isinstance(bound, MeetingCounts)
+        assert counted(graph)[: graph.num_classes].sum() == (graph.labels >= 0).sum() - (graph.labels[asking] >= 0).sum()
+        for node in np.flatnonzero(graph.labels >= 0)[::9]:
+            masked = replace(graph, labels=np.where(np.arange(graph.num_nodes) == node, -1, graph.labels))
+            assert np.array_equal(counted(masked), counted(_without(masked, np.array([node])))), "a masked node is counted"
+            moved = np.linalg.norm(counted(graph) - counted(masked))
+            assert moved <= bound.change(plan.params.protects) * (1 + 1e-9), "one node moves more than is priced"
+
+
+def _class_0() -> list[tuple[object, str, object]]:
+    honest = meetings.count_meetings
+
+    def counted(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, rules: Any) -> np.ndarray:
+        return honest(adjacency, np.maximum(labels, 0), ids, rules)
+
+    return [(meetings, "count_meetings", counted)]
+
+
+MUTANTS = [CodeMutant("label_hop counts askers and masked nodes as class 0", _class_0, _nobody_without_a_label_counts)]
