@@ -9,7 +9,7 @@ is priced by Rényi divergences or without amplification, which is never less th
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -36,7 +36,13 @@ def cost_of_events(per_round: Event) -> CostOfRounds:
     Returns:
         The cost of a composition of as many of them as there are rounds.
     """
-    return lambda rounds, delta: price(Composed((Repeated(per_round, rounds),)), delta)
+
+
+    def cost(rounds: int, delta: float) -> AccountantEpsilon:
+        return price(Composed((Repeated(per_round, rounds),)), delta)
+
+    cost.event = per_round  # type: ignore[attr-defined]
+    return cost
 
 
 def cost_of_unprotected(reason: str) -> CostOfRounds:
@@ -141,6 +147,37 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
         return min(found, key=lambda p: p.epsilon)
 
     return cost
+
+
+def cost_of_several(parts: Sequence[tuple[CostOfRounds, int]]) -> CostOfRounds:
+    """Several kinds of rounds on the same data, together, as often as there are rounds.
+
+    Costs that come with an event (``cost_of_events``) are composed by the accountant; of the others each gets its share of δ,
+    and their ε add up.
+
+    Args:
+        parts: What a number of rounds costs, and the number of them.
+    """
+    if len(parts) == 1:
+        alone, times = parts[0]
+        return lambda rounds, delta: alone(times * rounds, delta)
+    known = [(event, times) for cost, times in parts if (event := getattr(cost, "event", None)) is not None]
+    others = [(cost, times) for cost, times in parts if getattr(cost, "event", None) is None]
+
+    def cost(rounds: int, delta: float) -> AccountantEpsilon:
+        share = delta / (len(others) + bool(known))
+        found = [each(times * rounds, share) for each, times in others]
+        if known:
+            found.append(price(Composed(tuple(Repeated(event, times * rounds) for event, times in known)), share))
+        words = found[-1].theorem if len(found) == 1 else f"basic composition of {len(found)} parts: {found[0].theorem}"
+        return AccountantEpsilon(sum(p.epsilon for p in found), delta, found[-1].accountant, words)
+
+    return cost
+
+
+def cost_of_dearest(each: Sequence[CostOfRounds]) -> CostOfRounds:
+    """The dearest of several, side by side: what one unit pays that takes part in one of them only."""
+    return each[0] if len(each) == 1 else lambda rounds, delta: max((c(rounds, delta) for c in each), key=lambda p: p.epsilon)
 
 
 def _joint_convexity(multiplier: float, rate: float, tail: float) -> losses.LossCurve:
