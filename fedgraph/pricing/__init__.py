@@ -15,7 +15,6 @@ import math
 import os
 import shlex
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -83,7 +82,7 @@ def run(command: str | Sequence[str], given: Mapping[str, float] | None = None, 
         paths = [str(home), *filter(None, [os.environ.get("PYTHONPATH")])]
         held = {**os.environ, "FEDGRAPH_RECORD": folder, "PYTHONPATH": os.pathsep.join(paths)}
         try:
-            status = subprocess.run(words, env=held, stdout=sys.stderr, check=False).returncode
+            status = subprocess.run(words, env=held, stdout=2, check=False).returncode
         except (OSError, IndexError) as error:
             raise PricingError(f"--run {shlex.join(words)}: cannot be started: {error}") from None
         if status != 0:

@@ -382,23 +382,27 @@ class _Finder(importlib.abc.MetaPathFinder):
     """Hands a module to its adapter as soon as it is imported."""
 
     def __init__(self, recording: Recording, pending: dict[str, Callable[[Recording, Any], Callable[[], None]]]) -> None:
-        self.recording, self.pending = recording, pending
+        self.recording, self.pending, self.busy = recording, pending, set[str]()
 
     def found(self, name: str) -> None:
         self.recording._undo.append(self.pending.pop(name)(self.recording, sys.modules[name]))
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> Any:
-        if name not in self.pending:
+        if name not in self.pending or name in self.busy:
             return None
-        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
-        if (spec := next((s for s in specs if s is not None), None)) is None or spec.loader is None:
+        self.busy.add(name)
+        try:
+            specs = (finder.find_spec(name, path, target) for finder in list(sys.meta_path) if hasattr(finder, "find_spec"))
+            spec = next((s for s in specs if s is not None), None)
+        finally:
+            self.busy.discard(name)
+        if spec is None or spec.loader is None:
             return None
         loader, run = spec.loader, spec.loader.exec_module
 
         def exec_module(module: Any) -> None:
             run(module)
-            loader.exec_module = run  # type: ignore[method-assign]
-            if name in self.pending:
+            if name in self.pending and self in sys.meta_path:
                 self.found(name)
 
         loader.exec_module = exec_module  # type: ignore[method-assign]
@@ -504,7 +508,7 @@ def _watch_torch(recording: Recording, torch: Any) -> Callable[[], None]:
         else:
             recording.clear()
 
-    handle = torch.optim.optimizer.register_optimizer_step_post_hook(stepped)
+    handle = sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(stepped)
     return _together([
         handle.remove,
         _wrapped(torch.utils.data.DataLoader, "__iter__", iterate),
@@ -715,7 +719,6 @@ WATCHED: Mapping[str, Callable[[Recording, Any], Callable[[], None]]] = {
     "safetensors.torch": _watch_safetensors,
     "opacus": _watch_opacus,
     "flwr.clientapp.mod.localdp_mod": _watch_local,
-    "flwr.client.mod.localdp_mod": _watch_local,
     "flwr.serverapp.strategy.dp_fixed_clipping": _watch_central,
     "flwr.serverapp.strategy.dp_adaptive_clipping": _watch_central,
     "nvflare.app_common.filters.svt_privacy": _watch_flare,

@@ -78,7 +78,7 @@ def read(document: Document) -> Reading:
     noise = ask("noise multiplier", (1e-6, 1e6))
     records = ask("examples of one person", (1, 1))
     graph = re.search(_GRAPHS, source)
-    beside = document.facts.ask("other steps or files", _BESIDE, (1.0, 0.0))
+    beside = document.facts.ask("other steps or files", _BESIDE, (0.0, 1.0))
     if shuffled:
         sums = Sums(noise * document.louder, math.ceil(ask("epochs", (1e-9, 1e12))), "none")
     else:

@@ -131,7 +131,7 @@ def _app(document: Document) -> _App:
         roots.add(files[0])
     folders = {path.parent for path in roots if path.parent.resolve() != document.path.parent.resolve()}
     others = sorted({inner for folder in folders for inner in folder.rglob("*.py")} - roots)[:100]
-    trees = {path: finder.text_of(path) for path in (*sorted(roots), *others)}
+    trees = {path: _without_aliases(finder.text_of(path)) for path in (*sorted(roots), *others)}
     federations = table(flwr, "federations")
     sizes = {name: _flat(held).get("options.num-supernodes") for name, held in federations.items() if isinstance(held, dict)}
     known = {name: s for name, s in sizes.items() if isinstance(s, int) and not isinstance(s, bool) and s > 0}
@@ -144,6 +144,15 @@ def _app(document: Document) -> _App:
     else:
         clients = counts[0] if counts else None
     return _App(document, trees, _flat(table(flwr, "app", "config")), clients)
+
+
+def _without_aliases(tree: ast.Module) -> ast.Module:
+    """The same program, in which names of ``from … import … as name`` are those of the module that they come from."""
+    held = {a.asname: a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names if a.asname}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in held:
+            node.id = held[node.id]
+    return tree
 
 
 def _odd(app: _App, path: Path, call: ast.Call) -> str:
@@ -176,12 +185,11 @@ def _odd(app: _App, path: Path, call: ast.Call) -> str:
 
 
 def _local(app: _App, path: Path, call: ast.Call) -> Reading:
-    places, tree = _LOCAL["LocalDpMod"], app.trees[path]
+    places = _LOCAL["LocalDpMod"]
     if not _in_mods(app, path, call):
         asked = f"Does every reply of training pass LocalDpMod ({path.name}:{call.lineno}), and no other mod after it? No list of mods shows it."
         if not app.document.facts.whether("LocalDpMod on every train", asked):
             return _in_clear(app, f"LocalDpMod is made ({path.name}:{call.lineno}), and no list of mods of training shows it alone")
-    del tree
     clip, delta = app.need(path, call, "clipping_norm", places, 0.0), app.need(path, call, "delta", places, 0.0, 1.0)
     sensitivity, epsilon = app.need(path, call, "sensitivity", places, -1e-300), app.need(path, call, "epsilon", places, -1e-300)
     std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
@@ -201,24 +209,41 @@ def _local(app: _App, path: Path, call: ast.Call) -> Reading:
 
 def _in_mods(app: _App, path: Path, call: ast.Call) -> bool:
     """Whether the one list of mods of training holds the mechanism first: itself, its name, or a function that hands on to it."""
-    lists = [k.value for tree in app.trees.values() for n in ast.walk(tree) if isinstance(n, ast.Call) and _name(n.func) in ("ClientApp", "train")
+    nodes = [(tree, n) for tree in app.trees.values() for n in ast.walk(tree)]
+    lists = [(tree, n, k.value) for tree, n in nodes if isinstance(n, ast.Call) and _name(n.func) in ("ClientApp", "train")
              for k in n.keywords if k.arg == "mods"]  # fmt: skip
-    if len(lists) != 1 or not isinstance(lists[0], (ast.List, ast.Tuple)) or len(app.calls("ClientApp")) != 1:
+    decorated = [d for _, n in nodes if isinstance(n, ast.FunctionDef) for d in n.decorator_list]
+    trained = [d for d in decorated if _name(d.func if isinstance(d, ast.Call) else d) == "train"]
+    if len(lists) != 1 or len(app.calls("ClientApp")) != 1:
         return False
-    inside = [item for item in lists[0].elts if not (isinstance(item, ast.Name) and item.id in _HIDDEN)]
-    if not inside:
+    [(home, by, held)] = lists
+    if _name(by.func) == "train" and len(trained) != 1:
         return False
-    first, tree = inside[0], app.trees[path]
-    if first is call or isinstance(first, ast.Name) and any(value is call for value in _assigned(tree, first.id)) and len(_assigned(tree, first.id)) == 1:
+    if isinstance(held, ast.Name) and len(_loads(home, held.id)) == 1 and len(once := _assigned(home, held.id)) == 1 and once[0]:
+        held = once[0]
+    inside = [m for m in held.elts if _name(m) not in _HIDDEN] if isinstance(held, (ast.List, ast.Tuple)) else []
+    if not inside or home is not app.trees[path]:
+        return False
+    first, top = inside[0], app.trees[path]
+    if first is call or _is(top, first, call):
         return True
-    for node in tree.body:  # def mod(message, context, call_next): made = LocalDpMod(…); return made(message, context, call_next)
-        if isinstance(node, ast.FunctionDef) and isinstance(first, ast.Name) and node.name == first.id and call in ast.walk(node):
-            last, plain = node.body[-1], all(isinstance(s, (ast.Assign, ast.Expr)) for s in node.body[:-1])
-            handed = last.value if isinstance(last, ast.Return) else None
+    for node in top.body:  # def mod(message, context, call_next): made = LocalDpMod(…); return made(message, context, call_next)
+        if isinstance(node, ast.FunctionDef) and isinstance(first, ast.Name) and node.name == first.id:
+            plain = all(isinstance(s, (ast.Assign, ast.Expr)) for s in node.body[:-1])
+            handed = node.body[-1].value if isinstance(node.body[-1], ast.Return) else None
             names = [a.arg for a in node.args.args]
             if plain and isinstance(handed, ast.Call) and [_name(a) for a in handed.args] == names and len(names) == 3:
-                return handed.func is call or any(value is call for value in _assigned(node, _name(handed.func)))
+                return handed.func is call or _is(node, handed.func, call) or _is(top, handed.func, call)
     return False
+
+
+def _is(tree: ast.AST, name: ast.expr, call: ast.Call) -> bool:
+    """Whether a name is assigned once in a tree, and to this call."""
+    return isinstance(name, ast.Name) and len(once := _assigned(tree, name.id)) == 1 and once[0] is call
+
+
+def _loads(tree: ast.AST, name: str) -> list[ast.Name]:
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
 
 
 def _central(app: _App, path: Path, call: ast.Call) -> Reading:

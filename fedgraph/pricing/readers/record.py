@@ -37,6 +37,7 @@ def read(document: Document) -> Reading:
     files = sorted({str(path) for run in runs for path in _listed(run, "weights")})
     loaded = f"weights that came from files: {', '.join(files) if files else 'none were seen'}"
     unprotected = (_SIGHT[0], seen, loaded, _SIGHT[1], readings.SELECTED)
+    document.facts.known("delta")  # given to every record, needed by none that is in pure ε alone
     delta = document.ask("delta") if sums or any(_number(m, "noise") for m in messages) else 0.0
     viewer = TO_RECIPIENT if sums or clear else TO_SERVER
     unit = "example" if sums or clear else "client"
@@ -51,6 +52,8 @@ def read(document: Document) -> Reading:
         settings = {"noise_multiplier": noises.pop() * document.louder} if len(noises) == 1 else None
         people = min((n for s in sums if (n := _number(data[int(_number(s, "data"))], "rows"))), default=None)
     order = (readings.COMPOSED, readings.SECRET) if sums else ("Messages compose adaptively; pure ε adds up.",)
+    if any(str(s["by"]).startswith("Opacus") for s in sums):
+        order = (*order, document.words["divides"])
     by = ", ".join(sorted({str(each["by"]) for each in (*sums, *messages)}))
     no_fix = "there are several noises; set each and record the run again"
     return Reading(rows, claims, unprotected, (), (f"Noise as it was added, by {by}.", *order), settings, no_fix, people=people)
@@ -104,7 +107,7 @@ def _reasons(
         if data[index].get("standardised"):
             asked = f"The columns of {data[index]['name']} have mean 0 and deviation 1 over these very rows: were both public?"
             if not whether("means and deviations are public", asked):
-                yield f"{data[index]['name']} are standardised by their own mean and deviation, which are not noised"
+                yield f"the rows of {data[index]['name']} are standardised by their own mean and deviation, which are not noised"
                 break
     for how in sorted({str(s["sampling"]) for s in sums} - {"poisson", "fixed", "shuffled", "none"}):
         if not whether("examples once an epoch", f"Batches are drawn by {how}: is every example in one batch of a pass at most?"):
