@@ -92,7 +92,10 @@ def run(command: str | Sequence[str], given: Mapping[str, float] | None = None, 
 
 
 def price_records(
-    records: Sequence[Mapping[str, object]], given: Mapping[str, float] | None = None, fix: float | None = None, name: str = "the recorded run"
+    records: Sequence[Mapping[str, object]],
+    given: Mapping[str, float] | None = None,
+    fix: float | None = None,
+    name: str = "the recorded run",
 ) -> Quote:
     """Price what ``Recording.record`` gave, of one process or of several."""
     if not records:
@@ -128,7 +131,9 @@ def price(
     return price_document(document, documents.system_of(document, system), fix, given)
 
 
-def price_command(text: str, system: str | None = None, fix: float | None = None, given: Mapping[str, float] | None = None) -> Quote:
+def price_command(
+    text: str, system: str | None = None, fix: float | None = None, given: Mapping[str, float] | None = None
+) -> Quote:
     """Price a command line as data; nothing is run. Arguments and errors as ``price``."""
     document = documents.from_text(Path("command line"), text)
     return price_document(document, documents.system_of(document, system), fix, given)
@@ -149,7 +154,9 @@ def given_facts(facts: Sequence[str]) -> dict[str, float]:
     pairs = []
     for fact in facts:
         name, equals, said = fact.partition("=")
-        own = [(name, said)] if equals else list(documents.read(Path(fact)).data.items()) if Path(fact).suffix in _ANSWERS else []
+        own = (
+            [(name, said)] if equals else list(documents.read(Path(fact)).data.items()) if Path(fact).suffix in _ANSWERS else []
+        )
         if not own:
             allowed = f'a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_ANSWERS}'
             raise PricingError(f"--given {fact!r}: {allowed}")

@@ -37,7 +37,6 @@ def cost_of_events(per_round: Event) -> CostOfRounds:
         The cost of a composition of as many of them as there are rounds.
     """
 
-
     def cost(rounds: int, delta: float) -> AccountantEpsilon:
         return price(Composed((Repeated(per_round, rounds),)), delta)
 

@@ -202,7 +202,9 @@ def system_of(document: Document, named: str | None = None) -> str:
     if named is not None and named not in names:
         raise PricingError(f"--as {named}: unknown{plugins.suggest_plugin_name(named, names)}; allowed: {', '.join(names)}")
     if named and (named == "python") is not (document.kind == "python"):
-        raise PricingError(f"{document.path}: --as {named}: a Python file is only searched; run it with --run, or price its settings")
+        raise PricingError(
+            f"{document.path}: --as {named}: a Python file is only searched; run it with --run, or price its settings"
+        )
     found = [named] if named else [
         name for name in names
         if any(all(_LOOKS[what](document, set(said)) for what, said in line.items()) for line in catalogue()[name].recognised)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -152,12 +152,13 @@ class Options:
         at: The keys under which the mapping stands, for messages.
     """
 
-    def __init__(self, error: object, data: Table, ignored: Iterable[str] = (), at: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, error: Callable[..., PricingError], data: Table, ignored: Iterable[str] = (), at: tuple[str, ...] = ()
+    ) -> None:
         self._error, self._data, self._read, self._at = error, dict(data), set(ignored), at
 
     def error(self, name: str, message: str) -> PricingError:
-        found: PricingError = self._error(message, *self._at, name)  # type: ignore[operator]
-        return found
+        return self._error(message, *self._at, name)
 
     def has(self, *names: str) -> bool:
         return any(self._data.get(name) is not None for name in names)
@@ -176,7 +177,9 @@ class Options:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
             raise self.error(name, f"{name}: found {value!r}; a number is allowed")
         if math.isfinite(value) and value != 0 and not 1 / _LARGEST <= abs(value) <= _LARGEST:
-            raise self.error(name, f"{name}: found {value:g}; numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced")
+            raise self.error(
+                name, f"{name}: found {value:g}; numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced"
+            )
         if value < least or (above and value == least):
             raise self.error(name, f"{name}: found {value}; allowed: {'>' if above else '≥'} {least:g}")
         return float(value)
@@ -209,8 +212,8 @@ class Options:
             raise self.error(name, f"{name}: found {found:g}; a δ lies in [0, 1)")
         return found
 
-    def choice(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
-        value = self.raw(name)
+    def choice(self, name: str, allowed: Iterable[str], default: str | None = None) -> str:
+        value, allowed = self.raw(name), list(allowed)
         if value is None and default is not None:
             return default
         if value is None:

@@ -110,7 +110,12 @@ class Sums:
 
 
 def rows_of_sums(
-    cells: Sequence[Sequence[Sums]], unit: str, viewer: str, delta: float, twice: bool = False, people: tuple[int, ...] = SEVERAL
+    cells: Sequence[Sequence[Sums]],
+    unit: str,
+    viewer: str,
+    delta: float,
+    twice: bool = False,
+    people: tuple[int, ...] = SEVERAL,
 ) -> tuple[Row, ...]:
     """Rows for zero-out and replace, and for a person with several records.
 
@@ -136,7 +141,9 @@ def rows_of_sums(
         why = f"{said}; sensitivity {'2·' if replaced else ''}clip"
         out.append(Row(unit, relation, viewer, whole(replaced, 1), rounds, delta, why))
     for k in people if unit == "example" else ():
-        out.append(Row("user", "zero-out", viewer, whole(twice, k), rounds, delta, f"a person with {k} records, which may all vanish"))
+        out.append(
+            Row("user", "zero-out", viewer, whole(twice, k), rounds, delta, f"a person with {k} records, which may all vanish")
+        )
     return tuple(out)
 
 

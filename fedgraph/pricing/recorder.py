@@ -5,12 +5,12 @@
     print(r.price(delta=1e-5).headline.total.epsilon)
 
 A ``Recording`` counts four things: batches that are drawn from a data set, noised sums of clipped rows, steps without noise,
-and messages that a filter noised. ``WATCHED`` names the modules of other libraries that tell it; each is watched from the moment
-it is imported, and none is imported here. A library is a function of this file that wraps what the library calls anyway.
+and messages that a filter noised. ``WATCHED`` names the modules of other libraries that tell it; each is watched from the
+moment it is imported, and none is imported here. A library is a function of this file that wraps what the library calls anyway.
 
 **What is counted.** A noised sum belongs to the batches that were drawn since the sum before it, from every pass that is under
-way. Its rate is that of the sampler that drew them. A batch that serves two sums loses its amplification, and so does one that no
-loader gave. A step of an optimizer that follows no noised sum is a step in clear on what is walked at that moment.
+way. Its rate is that of the sampler that drew them. A batch that serves two sums loses its amplification, and so does one that
+no loader gave. A step of an optimizer that follows no noised sum is a step in clear on what is walked at that moment.
 
 This file uses the standard library alone: ``fedgraph price --run`` loads it into interpreters that have no fedgraph.
 """
@@ -118,7 +118,9 @@ class Recording:
             ValueError: The rate or the sampling is none of these.
         """
         if not 0 < rate <= 1 or sampling not in ("poisson", "fixed", "shuffled", "none"):
-            raise ValueError(f"rate {rate}, sampling {sampling!r}: a rate lies in (0, 1], sampling is poisson, fixed, shuffled or none")
+            raise ValueError(
+                f"rate {rate}, sampling {sampling!r}: a rate lies in (0, 1], sampling is poisson, fixed, shuffled or none"
+            )
         with self._lock:
             index, walk = self._index(data, rows), self._walks.get(0)
             if walk is None or (walk.data, walk.sampling, walk.rate) != (index, sampling, rate):
@@ -295,7 +297,9 @@ class Recording:
             where = _where()
             for walk in walks:
                 data = self._data[walk.data]
-                data.standardised = _standardised(data.source()) if data.standardised is None and data.source else data.standardised
+                data.standardised = (
+                    _standardised(data.source()) if data.standardised is None and data.source else data.standardised
+                )
                 key = (walk.data, float(noise), float(clip), walk.sampling, walk.rate, max(walk.draws, 1), by, where)
                 sums = self._sums.setdefault(key, _Sums())
                 sums.count += 1
@@ -354,7 +358,12 @@ def _standardised(data: Any) -> bool:
     """
     tables = getattr(data, "tensors", None) or (data,)
     for table in tables:
-        if not hasattr(table, "reshape") or len(getattr(table, "shape", ())) < 2 or table.shape[0] < 8 or "float" not in str(table.dtype):
+        if (
+            not hasattr(table, "reshape")
+            or len(getattr(table, "shape", ())) < 2
+            or table.shape[0] < 8
+            or "float" not in str(table.dtype)
+        ):
             continue
         columns = table.reshape(table.shape[0], -1)[:, :64]
         columns = columns.double() if hasattr(columns, "double") else columns.astype("float64")
@@ -521,7 +530,9 @@ def _names(made: Any, tensor: type, depth: int = 3) -> set[str]:
     """The names of tensors in mappings of a loaded file: those of a model's weights."""
     if not isinstance(made, Mapping) or depth == 0:
         return set()
-    own = {str(name).removeprefix("_module.").removeprefix("module.") for name, held in made.items() if isinstance(held, tensor)}
+    own = {
+        str(name).removeprefix("_module.").removeprefix("module.") for name, held in made.items() if isinstance(held, tensor)
+    }
     return own.union(*(_names(held, tensor, depth - 1) for held in made.values()))
 
 
@@ -695,7 +706,13 @@ def _watch_flare(recording: Recording, module: Any) -> Callable[[], None]:
 
 
 def svt_epsilon(
-    size: float, fraction: float, epsilon: float, noise_var: float, first: float | None, second: float | None, release: float | None
+    size: float,
+    fraction: float,
+    epsilon: float,
+    noise_var: float,
+    first: float | None,
+    second: float | None,
+    release: float | None,
 ) -> float:
     """The pure ε of one result that passes ``SVTPrivacy`` (``docs/how_deployed_noise_is_priced.md``).
 

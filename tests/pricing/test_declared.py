@@ -88,11 +88,18 @@ RIGHT = {
     "list": CLIENT,
     "decorator": CLIENT.replace("ClientApp(mods=mods)", "ClientApp()").replace("@app.train()", "@app.train(mods=mods)"),
     "renamed": CLIENT.replace("import LocalDpMod", "import LocalDpMod as N").replace("dp = LocalDpMod", "dp = N"),
-    "literal": CLIENT.replace("mods=mods", "mods=[LocalDpMod(1.0, 1.0, 2.0, 1e-5)]").replace("dp = LocalDpMod(1.0, 1.0, 2.0, 1e-5)\nmods = [dp]\n", ""),
-    "wrapped": CLIENT.replace("mods = [dp]", "def m(message, context, call_next):\n    return dp(message, context, call_next)\nmods = [m]"),
+    "literal": CLIENT.replace("mods=mods", "mods=[LocalDpMod(1.0, 1.0, 2.0, 1e-5)]").replace(
+        "dp = LocalDpMod(1.0, 1.0, 2.0, 1e-5)\nmods = [dp]\n", ""
+    ),
+    "wrapped": CLIENT.replace(
+        "mods = [dp]", "def m(message, context, call_next):\n    return dp(message, context, call_next)\nmods = [m]"
+    ),
     "both": CLIENT.replace("@app.evaluate()", "@app.evaluate(mods=[dp])"),
     "constant": CLIENT.replace("dp = LocalDpMod(1.0, 1.0, 2.0, 1e-5)", "E = 2.0\ndp = LocalDpMod(1.0, 1.0, E, 1e-5)"),
-    "run config": CLIENT.replace("mods = [dp]", "mods = [m]").replace("dp = LocalDpMod(1.0, 1.0, 2.0, 1e-5)", "def m(message, context, call_next):\n    mod = LocalDpMod(context.run_config['clip'], 1.0, context.run_config['epsilon'], 1e-5)\n    return mod(message, context, call_next)"),
+    "run config": CLIENT.replace("mods = [dp]", "mods = [m]").replace(
+        "dp = LocalDpMod(1.0, 1.0, 2.0, 1e-5)",
+        "def m(message, context, call_next):\n    mod = LocalDpMod(context.run_config['clip'], 1.0, context.run_config['epsilon'], 1e-5)\n    return mod(message, context, call_next)",
+    ),
 }
 
 
@@ -109,7 +116,10 @@ WRONG = {
     "another app": ("app = ClientApp(mods=mods)", "other = ClientApp(mods=mods)\napp = ClientApp()"),
     "query": ("@app.evaluate()", "@app.query('all')"),
     "not passed on": ("mods = [dp]", "def m(message, context, call_next):\n    return call_next(message, context)\nmods = [m]"),
-    "second function": ("app = ClientApp(mods=mods)\n@app.train()", "app = ClientApp()\n@app.train('other')\ndef b(m, c): ...\n@app.train(mods=mods)"),
+    "second function": (
+        "app = ClientApp(mods=mods)\n@app.train()",
+        "app = ClientApp()\n@app.train('other')\ndef b(m, c): ...\n@app.train(mods=mods)",
+    ),
     "after it": ("mods = [dp]", "mods = [other, dp]"),
 }
 
@@ -203,5 +213,8 @@ def test_a_job_has_the_price_of_its_filter(tmp_path: Path) -> None:
     path.write_text(json.dumps({"executors": [EXECUTOR], "task_result_filters": [GROUP]}), encoding="utf-8")
     assert total(path, SAID) == pytest.approx(truths.svt(1000, 5))
     conf = tmp_path / "config_fed_client.conf"
-    conf.write_text('executors = [{tasks = ["train"], executor {path = "x"}}]\ntask_result_filters = [{tasks = ["train"]\n filters = [{name = "SVTPrivacy"}]}]\n', encoding="utf-8")
+    conf.write_text(
+        'executors = [{tasks = ["train"], executor {path = "x"}}]\ntask_result_filters = [{tasks = ["train"]\n filters = [{name = "SVTPrivacy"}]}]\n',
+        encoding="utf-8",
+    )
     assert total(conf, SAID) == pytest.approx(truths.svt(1000, 5))

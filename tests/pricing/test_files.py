@@ -74,7 +74,12 @@ def test_a_missing_a_large_and_a_binary_file(tmp_path: Path) -> None:
 def test_the_command_line_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["price"]) == 2
     assert "name a FILE" in capsys.readouterr().err
-    assert cli.main(["price", "--command", "compute_dp_sgd_privacy --N=9000 --batch_size=90 --noise_multiplier=2 --epochs=2", "--json"]) == 0
+    assert (
+        cli.main(
+            ["price", "--command", "compute_dp_sgd_privacy --N=9000 --batch_size=90 --noise_multiplier=2 --epochs=2", "--json"]
+        )
+        == 0
+    )
     assert '"unit": "example"' in capsys.readouterr().out
     assert cli.main(["price", "x.yaml", "--as", "floer"]) == 2
 

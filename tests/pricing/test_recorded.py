@@ -53,7 +53,9 @@ def test_a_loop_of_ones_own_has_the_price_of_its_steps() -> None:
     assert quote.headline.total is not None
     assert quote.headline.total.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 30, DELTA), rel=6e-3)
     sight = " ".join(quote.reading.unprotected)
-    assert all(words in sight for words in ("other people's rows", "steps in clear on the same data", "weights that came from files"))
+    assert all(
+        words in sight for words in ("other people's rows", "steps in clear on the same data", "weights that came from files")
+    )
 
 
 def test_trainings_on_the_same_rows_compose_and_other_rows_are_asked_about() -> None:
@@ -201,8 +203,12 @@ for _ in range(20):
 """
 
 
-@pytest.mark.parametrize(("more", "limit", "status"), [("", "8", 0), ("", "0.1", 1), ("r.clear(sys)", "8", 1), ("sys.exit(3)", "8", 2)])
-def test_a_command_is_run_and_judged(tmp_path: Path, more: str, limit: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("more", "limit", "status"), [("", "8", 0), ("", "0.1", 1), ("r.clear(sys)", "8", 1), ("sys.exit(3)", "8", 2)]
+)
+def test_a_command_is_run_and_judged(
+    tmp_path: Path, more: str, limit: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     script = tmp_path / "train.py"
     script.write_text(LOOP.format(more=more), encoding="utf-8")
     command = ["price", "--run", f"{sys.executable} {script}", "--given", "delta=1e-5", "--json", "--at-most", limit]
@@ -213,7 +219,8 @@ def test_a_command_is_run_and_judged(tmp_path: Path, more: str, limit: str, stat
 
 
 def test_recording_imports_no_library() -> None:
-    code = "import sys, fedgraph\nwith fedgraph.recorded() as r: r.noised(1.0)\nr.price(1e-5)\nsys.exit(any(n in sys.modules for n in ('torch', 'opacus', 'flwr', 'nvflare', 'ray')))"
+    code = "import sys, fedgraph\nwith fedgraph.recorded() as r: r.noised(1.0)\nr.price(1e-5)\n"
+    code += "sys.exit(any(name in sys.modules for name in ('torch', 'opacus', 'flwr', 'nvflare', 'ray')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -311,7 +318,12 @@ def test_clear_steps_beside_opacus_are_infinite() -> None:
             model, optimizer, loader, data, _ = training()
             train(model, optimizer, loader, 1)
             if kind == "inside":
-                train(model, type("Raw", (), {"zero_grad": optimizer.zero_grad, "step": optimizer.original_optimizer.step}), loader, 1)
+                train(
+                    model,
+                    type("Raw", (), {"zero_grad": optimizer.zero_grad, "step": optimizer.original_optimizer.step}),
+                    loader,
+                    1,
+                )
             if kind == "baseline":
                 other = torch.nn.Linear(4, 2)
                 train(other, torch.optim.SGD(other.parameters(), lr=0.1), torch.utils.data.DataLoader(data, batch_size=6), 1)
@@ -365,7 +377,9 @@ def test_flowers_mod_is_counted_for_each_client(monkeypatch: pytest.MonkeyPatch)
     mod = mods.LocalDpMod(2.0, 0.5, 4.0, 1e-5)
     with fedgraph.recorded() as r:
         for node in (1, 2, 1):
-            request = app.Message(content=app.RecordDict({"arrays": app.ArrayRecord([zeros])}), dst_node_id=node, message_type="train")
+            request = app.Message(
+                content=app.RecordDict({"arrays": app.ArrayRecord([zeros])}), dst_node_id=node, message_type="train"
+            )
             reply = app.RecordDict({"arrays": app.ArrayRecord([zeros + 1])})
             context = app.Context(run_id=1, node_id=node, node_config={}, state=app.RecordDict(), run_config={})
             mod(request, context, lambda message, ctxt, reply=reply: app.Message(content=reply, reply_to=message))
@@ -392,7 +406,9 @@ def test_flowers_strategy_is_counted_by_round(monkeypatch: pytest.MonkeyPatch) -
         return total(r)
 
     assert priced(10, 10) == pytest.approx(truths.gaussian(2 / 1.5, DELTA), rel=1e-6)
-    assert priced(10, 30) == pytest.approx(truths.gaussian(2 * 1.5 / 1.5, DELTA), rel=1e-6), "the heaviest moves it by 1.5 shares"
+    assert priced(10, 30) == pytest.approx(truths.gaussian(2 * 1.5 / 1.5, DELTA), rel=1e-6), (
+        "the heaviest moves it by 1.5 shares"
+    )
 
 
 def test_flares_filter_is_counted_for_each_site() -> None:

@@ -2,7 +2,8 @@
 
 What is priced is the code, not the manifest. A file that takes no numbers must be its template, letter by letter; of one that
 takes names every line must be one of the template, and every other line of that must be there; and there must be no other file,
-because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file does. All numbers stand in ``planned.py``,
+because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
+does. All numbers stand in ``planned.py``,
 which is read as literals; the manifest gives the sensitivity of each release, which must be that of its bound, and the ε that
 is claimed.
 
@@ -138,7 +139,9 @@ def _require_complete(home: Path, expected: set[str]) -> None:
     found = {name for name in found if not name.startswith(".git/")}
     if extra := sorted(found - expected):
         more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
-        raise PricingError(f"{home / extra[0]}: is no file of this export{more}; what it does to the noise is not proven; remove it")
+        raise PricingError(
+            f"{home / extra[0]}: is no file of this export{more}; what it does to the noise is not proven; remove it"
+        )
     if missing := sorted(expected - found):
         raise PricingError(f"{home / missing[0]}: is missing in this export; export it again")
 

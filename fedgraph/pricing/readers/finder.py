@@ -60,7 +60,9 @@ def read(document: Document) -> Reading:
     found = [call for label, first, tree in trees for call in calls(tree, label, first)]
     if not found:
         more = f" ({'; '.join(left_out)})" if left_out else ""
-        raise PricingError(f"{document.path}: no call of differential privacy stands in it{more}; describe the run in a neutral YAML")
+        raise PricingError(
+            f"{document.path}: no call of differential privacy stands in it{more}; describe the run in a neutral YAML"
+        )
     document.facts.place = (document.path, found[0].line)
     said = _said([tree for _, _, tree in trees])
     libraries = dict.fromkeys(CALLS[call.name] for call in found)
@@ -87,11 +89,16 @@ def read(document: Document) -> Reading:
     listed = tuple(f"{call.place}: {call.name}({call.said})" for call in found)
     why = f"if the answers say what runs: {sums.words}" + (f"; {graph[0]} mixes the rows of several people" if graph else "")
     rows = readings.rows_of_sums([[sums]], "example", TO_RECIPIENT, delta, people=(int(max(records, 1)),))
-    rows = tuple(readings.replace_why(row, f"{why}; {row.why.rpartition('; ')[2]}") for row in ((rows[2], *rows[:2]) if records > 1 else rows[:2]))
+    rows = tuple(
+        readings.replace_why(row, f"{why}; {row.why.rpartition('; ')[2]}")
+        for row in ((rows[2], *rows[:2]) if records > 1 else rows[:2])
+    )
     if beside:
         rows = (readings.row_in_clear("example", "zero-out", TO_RECIPIENT, "other steps use the same rows", 1, delta), *rows)
     claimed = [(v, d) for v in said.get("epsilon", ()) for d in said.get("delta", (0.0,))[:1]]
-    claim = tuple(Claim(e, d or None, "total", "target_epsilon") for e, d in claimed) or readings.without_claim("no ε is read from a program")
+    claim = tuple(Claim(e, d or None, "total", "target_epsilon") for e, d in claimed) or readings.without_claim(
+        "no ε is read from a program"
+    )
     return Reading(
         rows, claim, ("everything that its text does not show", readings.SELECTED), left_out,
         (f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(document.path.name)}", *listed),
@@ -110,9 +117,13 @@ def calls(tree: ast.AST, label: str, first: int = 0) -> Iterator[Found]:
     """The calls of ``CALLS`` in a program, in the order of their lines. first: the lines before it."""
     held = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     for node in sorted(held, key=lambda each: (each.lineno, each.col_offset)):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+        name = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+        )
         if name in CALLS:
-            said = ", ".join([*map(ast.unparse, node.args), *(f"{k.arg or '**'}={ast.unparse(k.value)}" for k in node.keywords)])
+            said = ", ".join(
+                [*map(ast.unparse, node.args), *(f"{k.arg or '**'}={ast.unparse(k.value)}" for k in node.keywords)]
+            )
             short = " ".join(said.split())
             yield Found(name, f"{label}:{node.lineno}", first + node.lineno, f"{short[:97]}…" if len(short) > 98 else short)
 

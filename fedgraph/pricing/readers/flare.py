@@ -1,7 +1,7 @@
 """NVIDIA FLARE: privacy filters in a job, priced by its dearest site.
 
-Read from a client's configuration (JSON, HOCON, YAML), a site's ``privacy.json``, or the folder of a job (``meta.json`` with its
-apps). FLARE looks a chain up by the exact name of the task and by its direction: results leave a client by
+Read from a client's configuration (JSON, HOCON, YAML), a site's ``privacy.json``, or the folder of a job (``meta.json`` with
+its apps). FLARE looks a chain up by the exact name of the task and by its direction: results leave a client by
 ``task_result_filters`` with direction ``out``. Filters on ``task_data_filters``, for another task, or on the server protect
 nothing that a client sends. What is proven of ``SVTPrivacy``: ``docs/how_deployed_noise_is_priced.md``.
 """

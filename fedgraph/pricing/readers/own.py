@@ -94,10 +94,15 @@ def _parts(document: Document, options: Options) -> Reading:
         kind, rate = _sampling(own, people)
         response = mechanism.startswith("random")
         multiplier = 0.0 if response else _noise(own, mechanism)[0] * document.louder
-        cost = _response(own, answer) if response else _cost(mechanism, multiplier, kind, 1.0 if rate is None else rate, replaced)
+        cost = (
+            _response(own, answer) if response else _cost(mechanism, multiplier, kind, 1.0 if rate is None else rate, replaced)
+        )
         own.finish("flip_probability", "num_values", "truth_probability", "clip", "noise_std", "noise_multiplier")
         costs_.append((cost, rounds))
-        words.append(f"{rounds:,} × {mechanism}{HOW.get(kind or '', '')}" + (f" with noise {multiplier:.6g}·clip" if not response else ""))
+        words.append(
+            f"{rounds:,} × {mechanism}{HOW.get(kind or '', '')}"
+            + (f" with noise {multiplier:.6g}·clip" if not response else "")
+        )
     at = document.ask("delta", delta)
     row = Row(unit, relation, "whoever sees all that is released", costs.cost_of_several(costs_), 1, at, "; ".join(words))
     claim = () if claimed is None else (Claim(claimed, at, "total", "epsilon, as the file says"),)

@@ -1,14 +1,14 @@
 """The record of a run (``recorder``): what was noised, what was not, and what a record cannot see.
 
-Sums on the same rows compose. Rows that are never in the same sums pay side by side, the dearest part: parts of one data set are
-told apart by their indices. Whether two data sets hold the same people no record shows: it is asked, and taken as yes.
+Sums on the same rows compose. Rows that are never in the same sums pay side by side, the dearest part: parts of one data set
+are told apart by their indices. Whether two data sets hold the same people no record shows: it is asked, and taken as yes.
 """
 
 import itertools
 from collections.abc import Iterator, Sequence
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import readings
+from fedgraph.pricing import costs, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Table, Tree
 from fedgraph.pricing.readings import TO_RECIPIENT, TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
@@ -32,8 +32,11 @@ def read(document: Document) -> Reading:
         for run in runs for c in _each(run, "claims")
     ) or readings.without_claim("the run stated no ε")  # fmt: skip
     if not sums and not clear and not messages:
-        raise PricingError(f"{document.path}: nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step")
-    seen = f"steps in clear on the same data: {sum(int(_number(c, 'count')) for c in clear):,} optimizer steps outside a mechanism were seen"
+        raise PricingError(
+            f"{document.path}: nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step"
+        )
+    steps = sum(int(_number(c, "count")) for c in clear)
+    seen = f"steps in clear on the same data: {steps:,} optimizer steps outside a mechanism were seen"
     files = sorted({str(path) for run in runs for path in _listed(run, "weights")})
     loaded = f"weights that came from files: {', '.join(files) if files else 'none were seen'}"
     unprotected = (_SIGHT[0], seen, loaded, _SIGHT[1], readings.SELECTED)
@@ -43,8 +46,12 @@ def read(document: Document) -> Reading:
     unit = "example" if sums or clear else "client"
     reasons = list(_reasons(document, runs, data, sums, clear, files))
     if reasons or not (sums or messages):
-        rows = tuple(readings.row_in_clear(unit, "zero-out", viewer, why, 1, delta) for why in reasons or ("no sum was noised",))
-        return Reading(rows, claims, unprotected, order=("What happens in clear is priced first.",), no_fix="mend what is in clear first")
+        rows = tuple(
+            readings.row_in_clear(unit, "zero-out", viewer, why, 1, delta) for why in reasons or ("no sum was noised",)
+        )
+        return Reading(
+            rows, claims, unprotected, order=("What happens in clear is priced first.",), no_fix="mend what is in clear first"
+        )
     rows, settings, people = _of_clients(document, messages, delta), None, None
     if sums:
         rows = (*_of_examples(document, data, sums, cells, delta), *rows)
@@ -96,7 +103,9 @@ def _reasons(
             if not whether(f"steps at {where} use no private rows", asked):
                 yield f"{count:,} optimizer steps in clear at {where}, on data that no loader gave"
         elif str(held["base"]) in private or not sums:
-            asked = f"{count:,} optimizer steps at {where} go without noise while {held['name']} are walked: do they use none of its rows?"
+            asked = (
+                f"{count:,} optimizer steps at {where} go without noise while {held['name']} are walked: do they use no row?"
+            )
             if not whether(f"steps at {where} use no private rows", asked):
                 yield f"{count:,} optimizer steps in clear at {where}, on the same data ({held['name']})"
         elif not whether(f"data of {where} are public", f"{held['name']} are trained on in clear at {where}: are they public?"):
@@ -107,10 +116,12 @@ def _reasons(
         if data[index].get("standardised"):
             asked = f"The columns of {data[index]['name']} have mean 0 and deviation 1 over these very rows: were both public?"
             if not whether("means and deviations are public", asked):
-                yield f"the rows of {data[index]['name']} are standardised by their own mean and deviation, which are not noised"
+                yield f"the rows of {data[index]['name']} are standardised by their own mean and deviation, without noise"
                 break
     for how in sorted({str(s["sampling"]) for s in sums} - {"poisson", "fixed", "shuffled", "none"}):
-        if not whether("examples once an epoch", f"Batches are drawn by {how}: is every example in one batch of a pass at most?"):
+        if not whether(
+            "examples once an epoch", f"Batches are drawn by {how}: is every example in one batch of a pass at most?"
+        ):
             yield f"batches are drawn by {how}"
 
 
@@ -122,9 +133,12 @@ def _of_examples(
         kind, noise = str(s["sampling"]), _number(s, "noise") * document.louder
         count = int(_number(s, "count" if kind in ("poisson", "fixed", "none") else "passes"))
         kind = kind if kind in ("poisson", "fixed") else "none"
-        held.setdefault(int(_number(s, "data")), []).append(Sums(noise, count, kind, _number(s, "rate"), int(_number(s, "draws"))))
+        held.setdefault(int(_number(s, "data")), []).append(
+            Sums(noise, count, kind, _number(s, "rate"), int(_number(s, "draws")))
+        )
     apart = len(cells) > 1 and document.facts.whether(
-        "data sets hold different people", f"{len(cells)} data sets or processes were trained on: does nobody stand in two of them?"
+        "data sets hold different people",
+        f"{len(cells)} data sets or processes were trained on: does nobody stand in two of them?",
     )
     used = [cell for base in cells for cell in base]
     if not apart and len(cells) > 1:
@@ -140,7 +154,9 @@ def _of_examples(
     if why and records is None:
         question = f"In how many examples is one person? {why}: a person is in the examples of its neighbours, too."
         records = document.facts.ask(_PERSON, question, (1000.0, 100.0, 10.0, 1.0))
-    rows = readings.rows_of_sums(priced, "example", TO_RECIPIENT, delta, people=(int(records),) if records else readings.SEVERAL)
+    rows = readings.rows_of_sums(
+        priced, "example", TO_RECIPIENT, delta, people=(int(records),) if records else readings.SEVERAL
+    )
     if records is not None:  # a person is the unit; one example alone stands below
         rows = (rows[2], *rows[:2])
     return rows
@@ -162,13 +178,17 @@ def _of_clients(document: Document, messages: list[Table], delta: float) -> tupl
         mine = [m for m in messages if (m["by"], m["viewer"]) == (by, viewer)]
         inner = by.partition("(")[2].rstrip(")")
         if inner and inner not in ("FedAvg", "FedProx"):
-            asked = f"{by.partition('(')[0]} noises what {inner} returns: is everything that {inner} keeps between rounds noised?"
+            asked = (
+                f"{by.partition('(')[0]} noises what {inner} returns: is everything that {inner} keeps between rounds noised?"
+            )
             if not document.facts.whether(f"state of {inner} is noised", asked):
                 rows.append(readings.row_in_clear("client", "zero-out", WITH_MODELS, f"{inner} keeps what is not noised"))
                 continue
         asked = "Does every client clip its update (fixedclipping_mod or adaptiveclipping_mod)?"
         if "ClientSide" in by and not document.facts.whether("clients clip", asked):
-            rows.append(readings.row_in_clear("client", "zero-out", WITH_MODELS, "no record of the server shows that clients clip"))
+            rows.append(
+                readings.row_in_clear("client", "zero-out", WITH_MODELS, "no record of the server shows that clients clip")
+            )
             continue
         cells: dict[str, list[Table]] = {}
         for m in mine:
@@ -177,13 +197,16 @@ def _of_clients(document: Document, messages: list[Table], delta: float) -> tupl
         to = WITH_MODELS if viewer == "models" else TO_SERVER
         why = f"{by}: {len(cells)} senders, at most {total:,} messages of one"
         if any(_number(m, "noise") for m in mine):
-            parts = [[Sums(_number(m, "noise") * document.louder, int(_number(m, "count")), "none") for m in cell] for cell in cells.values()]
+            parts = [
+                [Sums(_number(m, "noise") * document.louder, int(_number(m, "count")), "none") for m in cell]
+                for cell in cells.values()
+            ]
             folded = list(dict.fromkeys(_folded(part) for part in parts))
             made = readings.rows_of_sums(folded, "client", to, delta)
             rows += [Row(r.unit, r.relation, r.viewer, r.cost, r.rounds, r.delta, f"{why}; {r.why}") for r in made]
         else:
             spent = max(sum(_number(m, "epsilon") * _number(m, "count") for m in cell) for cell in cells.values())
-            cost = readings.costs.cost_of_pure(spent / document.louder)
+            cost = costs.cost_of_pure(spent / document.louder)
             rows.append(Row("client", "replace", to, cost, 1, 0.0, why))
     return tuple(rows)
 

@@ -15,7 +15,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Options, Table, table
-from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
+from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Setting, Sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.fields import ArrayField
@@ -51,8 +51,9 @@ def tensorflow_privacy(document: Document) -> Reading:
     rows = readings.rows_of_sums([[sums]], "example", readings.TO_RECIPIENT, at, twice=several)
     claim = Claim(None, delta, "total", "TFP prints its own statement for these flags")
     settings = {"noise_multiplier": multiplier * document.louder} if multiplier else None
-    return Reading(rows, (claim,), (readings.SELECTED,), (), (readings.COMPOSED, _CUT), settings, "the noise is zero: set it first",
-                   people=examples)  # fmt: skip
+    no_fix = "the noise is zero: set it first"
+    order = (readings.COMPOSED, _CUT)
+    return Reading(rows, (claim,), (readings.SELECTED,), (), order, settings, no_fix, people=examples)
 
 
 def pfl(document: Document) -> Reading:
@@ -62,7 +63,14 @@ def pfl(document: Document) -> Reading:
     size is worth less: both are priced. Correlated noise (``banded_matrix_factorization``) is not priced.
     """
     options = document.options_of(_configured(document), ignored=documents.catalogue()[document.system].ignored)
-    central = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
+    central = (
+        "none",
+        "gaussian",
+        "gaussian_moments_accountant",
+        "laplace",
+        "norm_clipping_only",
+        "banded_matrix_factorization",
+    )
     mechanism = options.choice("central_privacy_mechanism", central, "none")
     each = options.choice("local_privacy_mechanism", ("none", "gaussian", "laplace", "norm_clipping_only"), "none")
     own = options.positive("local_epsilon", 1.0), options.delta("local_delta", 1e-5) or 1e-5
@@ -71,24 +79,39 @@ def pfl(document: Document) -> Reading:
     epsilon, delta = options.positive("central_epsilon", 1.0), options.delta("central_delta", 1e-5) or 1e-5
     accounted = mechanism == "gaussian_moments_accountant"
     if mechanism == "banded_matrix_factorization":
-        raise options.error("central_privacy_mechanism", "not priced: banded_matrix_factorization; describe its noise in a neutral YAML")
+        raise options.error(
+            "central_privacy_mechanism", "not priced: banded_matrix_factorization; describe its noise in a neutral YAML"
+        )
     if max(cohort, wanted if accounted else 0) > population:
         raise options.error("population", f"a cohort of {max(cohort, wanted):g} out of a population of {population:g}")
     if accounted and cohort > wanted:
         raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
-    rate, rows, settings, louder = (wanted if accounted else cohort) / population, [], None, document.louder
+    rate, louder = (wanted if accounted else cohort) / population, document.louder
+    rows: list[Row] = []
+    settings: dict[str, Setting] | None = None
     if mechanism in ("gaussian", "gaussian_moments_accountant"):
         once = partial(calibrate.calibrate_noise, Gaussian, epsilon, delta)
         std = (costs.noise_at_cost(epsilon, delta, rate, rounds) if accounted else once()) * louder
         rows += readings.rows_of_sums([[Sums(std, rounds, "poisson", rate)]], "user", WITH_MODELS, delta)
         if accounted and cohort < wanted:
-            [real, _] = readings.rows_of_sums([[Sums(std * cohort / wanted, rounds, "poisson", cohort / population)]], "user", WITH_MODELS, delta)
+            [real, _] = readings.rows_of_sums(
+                [[Sums(std * cohort / wanted, rounds, "poisson", cohort / population)]], "user", WITH_MODELS, delta
+            )
             rows.append(replace(real, why=f"a real run with noise_scale = {cohort / wanted:g}: {real.why}"))
-        settings = {"central_epsilon": lambda: (costs.cost_of_poisson(std, rate)(rounds, delta) if accounted else costs.cost_of_gaussian(std)(1, delta)).epsilon}
+        settings = {
+            "central_epsilon": lambda: (
+                (
+                    costs.cost_of_poisson(std, rate)(rounds, delta) if accounted else costs.cost_of_gaussian(std)(1, delta)
+                ).epsilon
+            )
+        }
     elif mechanism == "laplace":
         cost = partial(costs.cost_of_sampled_laplace, louder / epsilon, rate, fixed=False)
         why = f"noise scale = {louder / epsilon:.4g}·clip per coordinate, clip in L1, Poisson-sampled at rate {rate:g}"
-        rows += [Row("user", relation, WITH_MODELS, cost(relation == "replace"), rounds, delta, why) for relation in ("zero-out", "replace")]
+        rows += [
+            Row("user", relation, WITH_MODELS, cost(relation == "replace"), rounds, delta, why)
+            for relation in ("zero-out", "replace")
+        ]
         settings = {"central_epsilon": epsilon / louder}
     local = each in ("gaussian", "laplace")
     if local:
@@ -99,11 +122,19 @@ def pfl(document: Document) -> Reading:
             why = f"local {each} noise of {std:.4g}·clip, in every round"
             rows.append(Row("user", relation, TO_SERVER, cost_, rounds, 0.0 if each == "laplace" else at, why))
     if not rows:
-        found = readings.in_clear("user", WITH_MODELS, f"central_privacy_mechanism {mechanism!r} adds no noise", "choose a mechanism first", rounds)
+        found = readings.in_clear(
+            "user", WITH_MODELS, f"central_privacy_mechanism {mechanism!r} adds no noise", "choose a mechanism first", rounds
+        )
         return replace(found, not_priced=options.rest)
-    claims = [Claim(epsilon, delta, "total" if accounted else "per round", "the benchmark's flags")] if mechanism in central[1:4] else []
+    claims = (
+        [Claim(epsilon, delta, "total" if accounted else "per round", "the benchmark's flags")]
+        if mechanism in central[1:4]
+        else []
+    )
     claims += [Claim(own[0], 0.0 if each == "laplace" else own[1], "per round", f"local {each}")] if local else []
-    return Reading(tuple(rows), tuple(claims), _PFL_OPEN, options.rest, (_PFL,), settings, "lower local_epsilon", people=population)
+    return Reading(
+        tuple(rows), tuple(claims), _PFL_OPEN, options.rest, (_PFL,), settings, "lower local_epsilon", people=population
+    )
 
 
 def _configured(document: Document) -> Table:
@@ -237,5 +268,3 @@ def _answers(held: ArrayField, allowed: ArrayField, epsilon: float) -> ArrayFiel
     """ln P(answer | value) of an answer ∝ e^(−|value − answer|·ε/2); a row for each value."""
     weights = -np.abs(held[:, None] - allowed[None, :]) * epsilon / 2
     return np.asarray(weights - np.logaddexp.reduce(weights, axis=1, keepdims=True))
-
-
