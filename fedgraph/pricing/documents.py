@@ -281,10 +281,12 @@ def _parsed(path: Path, suffix: str, body: str) -> Document:
 
 def _json(path: Path, body: str) -> Table:
     def once(pairs: list[tuple[str, Tree]]) -> Table:
-        if len(dict(pairs)) < len(pairs):
-            seen: set[str] = set()
-            raise ValueError(f"key {next(k for k, _ in pairs if k in seen or seen.add(k))!r} appears twice")  # type: ignore[func-returns-value]
-        return dict(pairs)
+        out: Table = {}
+        for key, value in pairs:
+            if key in out:
+                raise ValueError(f"key {key!r} appears twice")
+            out[key] = value
+        return out
 
     def constant(name: str) -> NoReturn:
         raise ValueError(f"{name} is not a number of JSON")

@@ -17,21 +17,26 @@ from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import QUESTIONS, table
 from fedgraph.pricing.readings import TO_RECIPIENT, Claim, Reading, Sums
 
-CALLS = {  # call → its library
-    **dict.fromkeys(("PrivacyEngine", "make_private", "make_private_with_epsilon", "DPOptimizer", "DPDataLoader", "get_epsilon",
-                     "get_noise_multiplier"), "Opacus"),
-    **dict.fromkeys(("DPKerasSGDOptimizer", "DPKerasAdamOptimizer", "DPKerasAdagradOptimizer", "DPGradientDescentGaussianOptimizer",
-                     "DPAdamGaussianOptimizer", "DPAdagradGaussianOptimizer", "VectorizedDPKerasSGDOptimizer",
-                     "VectorizedDPKerasAdamOptimizer", "DPModel", "DPSequential"), "TensorFlow Privacy"),
-    **dict.fromkeys(("compute_dp_sgd_privacy", "compute_dp_sgd_privacy_statement"), "TensorFlow Privacy"),
-    **dict.fromkeys(("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "GaussianSumQuery"), "TensorFlow Federated"),
-    **dict.fromkeys(("BandMFConfig", "DPKerasConfig", "DpsgdGradientComputer", "dpsgd_event", "calibrate_dp_mechanism"), "JAX Privacy"),
-    **dict.fromkeys(("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant", "JointPrivacyAccountant",
-                     "BandedMatrixFactorizationMechanism", "CentrallyAppliedPrivacyMechanism"), "pfl-research"),
-    **dict.fromkeys(("LocalDpMod", "DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping",
-                     "DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivacyClientSideAdaptiveClipping"), "Flower"),
-    **dict.fromkeys(("SVTPrivacy", "PercentilePrivacy"), "NVIDIA FLARE"),
-}  # fmt: skip
+_LIBRARIES = {
+    "Opacus": "PrivacyEngine make_private make_private_with_epsilon DPOptimizer DPDataLoader get_epsilon get_noise_multiplier",
+    "TensorFlow Privacy": (
+        "DPKerasSGDOptimizer DPKerasAdamOptimizer DPKerasAdagradOptimizer VectorizedDPKerasSGDOptimizer DPSequential DPModel "
+        "VectorizedDPKerasAdamOptimizer DPGradientDescentGaussianOptimizer DPAdamGaussianOptimizer DPAdagradGaussianOptimizer "
+        "compute_dp_sgd_privacy compute_dp_sgd_privacy_statement"
+    ),
+    "TensorFlow Federated": "dp_aggregator gaussian_fixed gaussian_adaptive GaussianSumQuery",
+    "JAX Privacy": "BandMFConfig DPKerasConfig DpsgdGradientComputer dpsgd_event calibrate_dp_mechanism",
+    "pfl-research": (
+        "PLDPrivacyAccountant PRVPrivacyAccountant RDPPrivacyAccountant JointPrivacyAccountant "
+        "CentrallyAppliedPrivacyMechanism BandedMatrixFactorizationMechanism"
+    ),
+    "Flower": (
+        "LocalDpMod DifferentialPrivacyServerSideFixedClipping DifferentialPrivacyClientSideFixedClipping "
+        "DifferentialPrivacyServerSideAdaptiveClipping DifferentialPrivacyClientSideAdaptiveClipping"
+    ),
+    "NVIDIA FLARE": "SVTPrivacy PercentilePrivacy",
+}
+CALLS = {name: library for library, names in _LIBRARIES.items() for name in names.split()}
 _SHUFFLED = ("TensorFlow Privacy", "pfl-research")
 _NAMES = {  # fact → words that call, option or constant may name it by
     "noise multiplier": ("noise_multiplier", "sigma", "training_noise_multiplier", "noise_parameter", "relative_noise_stddev"),
@@ -99,16 +104,14 @@ def read(document: Document) -> Reading:
     claim = tuple(Claim(e, d or None, "total", "target_epsilon") for e, d in claimed) or readings.without_claim(
         "no ε is read from a program"
     )
-    return Reading(
-        rows, claim, ("everything that its text does not show", readings.SELECTED), left_out,
-        (f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(document.path.name)}", *listed),
-        {"noise_multiplier": noise * document.louder},
-    )  # fmt: skip
+    first = f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(document.path.name)}"
+    open_ = ("everything that its text does not show", readings.SELECTED)
+    return Reading(rows, claim, open_, left_out, (first, *listed), {"noise_multiplier": noise * document.louder})
 
 
 _BESIDE = (
-    "Is anything else made of the same rows: steps without noise, weights from a file that learned from them, rows standardised by "
-    "their own means, rows made of neighbours' rows (1 for yes, 0 for no)?"
+    "Is anything else made of the same rows: steps without noise, weights from a file that learned from them, rows that are "
+    "standardised by their own means, rows made of neighbours' rows (1 for yes, 0 for no)?"
 )
 _RUN = 'fedgraph price --run "python {}" prices what it does'
 

@@ -2,8 +2,8 @@
 
 The files are parsed, never run. Read are declarations alone: the one mechanism that is called, the numbers that it gets as
 they stand there (literals, constants, ``run_config`` keys of the ``pyproject.toml``), and where it is put: ``LocalDpMod`` in the
-mods of training, ``DifferentialPrivacy…`` as the strategy that is started. What is made under a condition, set again, inherited from or
-sent by hand is a question. What is proven of the mechanisms: ``docs/how_deployed_noise_is_priced.md``.
+mods of training, ``DifferentialPrivacy…`` as the strategy that is started. What is made under a condition, set again,
+inherited from or sent by hand is a question. What is proven of the mechanisms: ``docs/how_deployed_noise_is_priced.md``.
 """
 
 import ast
@@ -111,7 +111,7 @@ def read(document: Document) -> Reading:
     if len(made) > 1:
         names = ", ".join(f"{_name(call.func)} ({path.name}:{call.lineno})" for path, call in made)
         raise PricingError(
-            f"{document.path}: several mechanisms, which contradict or compose: {names}; price one file of them, or record the run"
+            f"{document.path}: several mechanisms, which contradict or compose: {names}; price one of them, or record the run"
         )
     if not made:
         if found := app.calls("make_private", "make_private_with_epsilon"):
@@ -220,7 +220,7 @@ def _local(app: _App, path: Path, call: ast.Call) -> Reading:
 
 
 def _in_mods(app: _App, path: Path, call: ast.Call) -> bool:
-    """Whether the one list of mods of training holds the mechanism first: itself, its name, or a function that hands on to it."""
+    """Whether the one list of mods of training holds the mechanism first: itself, its name, or a function that calls it."""
     lists = [(home, n, k.value) for home, n in app.calls("ClientApp", "train") for k in n.keywords if k.arg == "mods"]
     trained = [d for _, n in app.nodes if isinstance(n, ast.FunctionDef) for d in n.decorator_list if _decorator(d) == "train"]
     if len(lists) != 1 or len(app.calls("ClientApp")) != 1 or lists[0][0] != path:

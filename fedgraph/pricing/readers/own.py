@@ -106,8 +106,9 @@ def _parts(document: Document, options: Options) -> Reading:
     at = document.ask("delta", delta)
     row = Row(unit, relation, "whoever sees all that is released", costs.cost_of_several(costs_), 1, at, "; ".join(words))
     claim = () if claimed is None else (Claim(claimed, at, "total", "epsilon, as the file says"),)
-    return Reading((row,), claim, ("whatever is released besides the parts",), (), ("Parts on the same data compose adaptively.",),
-                   no_fix="the parts have noises of their own; raise one of them", people=people)  # fmt: skip
+    open_, order = ("whatever is released besides the parts",), ("Parts on the same data compose adaptively.",)
+    no_fix = "the parts have noises of their own; raise one of them"
+    return Reading((row,), claim, open_, (), order, no_fix=no_fix, people=people)
 
 
 def _sampling(options: Options, clients: int | None) -> tuple[str | None, float | None]:
