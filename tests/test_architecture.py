@@ -13,7 +13,6 @@ import fedgraph
 
 ROOT = Path(fedgraph.__file__).parent
 EVERYTHING = None
-MOST_LINES = 320  # of a file, docstrings apart
 WITHOUT_TORCH = ("pricing", "privacy", "comparison", "report", "audit", "partition")
 ON_TORCH = (ROOT / "comparison" / "batch_descent.py", ROOT / "comparison" / "batch_transport.py")  # the path for a GPU
 
@@ -210,13 +209,6 @@ def lines_of_docstrings(path: Path) -> int:
     return sum((n.end_lineno or n.lineno) - n.lineno + 1 for n in strings if isinstance(n.value, str))
 
 
-def test_files_stay_readable() -> None:
-    """Docstrings are not counted: a sentence that explains is never a reason to split a file."""
-    long = {str(p.relative_to(ROOT)): n for p in modules() if (n := len(lines(p)) - lines_of_docstrings(p)) > MOST_LINES}
-    assert not long, f"split these: {long}"
-
-
-# What a module-level name may not be: it tells nothing where it is read.
 SAYS_NOTHING = {"of", "found", "joined", "told", "shown", "number", "made"}
 
 

@@ -2,10 +2,10 @@
 
     fedgraph price --run "python train.py --epochs 3" --given delta=1e-5
     fedgraph price pyproject.toml --fix 8
-    fedgraph price --command "compute_dp_sgd_privacy --N=6000 --batch_size=250 --noise_multiplier=1 --epochs=9" --json
+    fedgraph price --command "compute_dp_sgd_privacy --N=6000 --batch_size=60 --noise_multiplier=1 --epochs=9" --json
 
-``--run`` runs the command and counts what Opacus, Flower's and FLARE's filters do in it. Files are read as data; nothing in them
-is run, and a Python file alone has questions and no price.
+``--run`` runs the command and counts what Opacus, Flower's and FLARE's filters do in it. Files are read as data; nothing in
+them is run, and a Python file alone has questions and no price.
 
 Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open. 2 with
 one line on stderr where a file or an option is wrong.

@@ -1,6 +1,6 @@
 """What does the privacy that is already deployed buy? Recorded runs and existing configurations, priced.
 
-    recorded() -> Recording                           what private training does, counted while it runs
+    recorded() -> Recorded                            what private training does, counted while it runs
     run(command, …) -> Quote                          the same, around a command
     price(path, system=None, fix=None) -> Quote       a configuration, read as data; a Python file is only searched
     systems() -> list[str]                            whose configurations are read
@@ -43,7 +43,27 @@ def systems() -> list[str]:
     return sorted(catalogue())
 
 
-def recorded() -> Recording:
+class Recorded(Recording):
+    """A recording that is priced."""
+
+    def price(self, delta: float, given: Mapping[str, float] | None = None, fix: float | None = None) -> Quote:
+        """What the recorded training costs.
+
+        Args:
+            delta: The δ of the total, in (0, 1).
+            given: Answers to its questions, by their names.
+            fix: An ε > 0 that the quote then says how to buy, or None.
+
+        Returns:
+            The quote. Its total is None where a question has no answer yet, and ∞ where something is in clear.
+
+        Raises:
+            PricingError: Nothing private was seen, or an answer means nothing.
+        """
+        return price_records([self.record()], {"delta": delta, **(given or {})}, fix)
+
+
+def recorded() -> Recorded:
     """What private training does inside ``with``, counted while it runs.
 
     Returns:
@@ -59,7 +79,7 @@ def recorded() -> Recording:
         >>> r.price(delta=1e-5).headline.total.epsilon < 1.6
         True
     """
-    return Recording()
+    return Recorded()
 
 
 def run(command: str | Sequence[str], given: Mapping[str, float] | None = None, fix: float | None = None) -> Quote:

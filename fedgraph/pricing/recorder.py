@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import hashlib
 import importlib.abc
 import json
 import multiprocessing.util
@@ -27,15 +28,14 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from fedgraph.pricing.quotes import Quote
-
+Foreign = Any  # an object of a library that is not imported here
 VERSION = 1
 _MOST_ROWS = 5_000_000  # rows of parts of one data set that are told apart; beyond it all parts count as overlapping
+_MOST_VALUES = 50_000_000  # numbers of a data set that are compared by value
 _GRAPHS = ("torch_geometric", "dgl")
 _LIBRARIES = ("torch", "opacus", "flwr", "nvflare", "lightning", "pytorch_lightning", "accelerate", "transformers")
 _FLUSH = 1.0  # seconds between two records of a process that may be killed
@@ -50,7 +50,7 @@ class _Walk:
     rate: float  # the share of the rows in a batch
     split: bool = False  # whether several batches are parts of one draw
     draws: int = 0  # draws since the last noised sum
-    stepped: bool = False  # whether a noised sum used it
+    kinds: set[tuple[Foreign, ...]] = field(default_factory=set)  # kinds of noised sums that used it
 
 
 @dataclass
@@ -71,7 +71,7 @@ class _Data:
     base: int  # data sets with the same base may share rows
     indices: frozenset[int] | None  # rows of the base; None for all
     graph: str = ""  # why its rows may be made of other rows
-    source: Any = None  # a weak reference to it
+    source: Foreign = None  # a weak reference to it
     standardised: bool | None = None  # whether columns have mean 0 and deviation 1 over these very rows; None: not looked at
 
 
@@ -85,21 +85,23 @@ class Recording:
     """
 
     folder: str | None = None
-    watch: Mapping[str, Callable[[Recording, Any], Callable[[], None]]] | None = None
+    watch: Mapping[str, Callable[[Recording, Foreign], Callable[[], None]]] | None = None
     _walks: dict[int, _Walk] = field(default_factory=dict)
-    _sums: dict[tuple[Any, ...], _Sums] = field(default_factory=dict)
+    _sums: dict[tuple[Foreign, ...], _Sums] = field(default_factory=dict)
     _clear: dict[tuple[int | None, str], int] = field(default_factory=dict)
-    _messages: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    _messages: dict[tuple[Foreign, ...], int] = field(default_factory=dict)
     _data: list[_Data] = field(default_factory=list)
-    _known: dict[Any, int] = field(default_factory=dict)
-    _kept: list[Any] = field(default_factory=list)
+    _known: dict[Foreign, int] = field(default_factory=dict)
+    _kept: list[Foreign] = field(default_factory=list)
     _files: dict[str, set[str]] = field(default_factory=dict)
     _weights: dict[str, None] = field(default_factory=dict)
     _claims: dict[tuple[float, float, str], None] = field(default_factory=dict)
     _owned: dict[int, int] = field(default_factory=dict)  # id of an optimizer → the data that its engine was given
-    _granted: set[int] = field(default_factory=set)  # optimizers whose next step follows a noised sum
+    _granted: weakref.WeakSet[Foreign] = field(
+        default_factory=weakref.WeakSet
+    )  # optimizers whose next step follows a noised sum
     _undo: list[Callable[[], None]] = field(default_factory=list)
-    _lock: Any = field(default_factory=threading.RLock, repr=False)
+    _lock: Foreign = field(default_factory=threading.RLock, repr=False)
     _written: float = 0.0
 
     # What adapters and loops of one's own tell.
@@ -173,7 +175,7 @@ class Recording:
 
     # What is made of it.
 
-    def record(self, complete: bool = True) -> dict[str, Any]:
+    def record(self, complete: bool = True) -> dict[str, Foreign]:
         """What was recorded, as JSON holds it (``fedgraph.pricing.readers.record`` reads it)."""
         with self._lock:
             used = sorted({key[0] for key in self._sums})
@@ -200,25 +202,7 @@ class Recording:
                 "claims": [{"epsilon": e, "delta": d, "words": w} for e, d, w in self._claims],
             }  # fmt: skip
 
-    def price(self, delta: float, given: Mapping[str, float] | None = None, fix: float | None = None) -> Quote:
-        """What the recorded training costs.
-
-        Args:
-            delta: The δ of the total, in (0, 1).
-            given: Answers to its questions, by their names.
-            fix: An ε > 0 that the quote then says how to buy, or None.
-
-        Returns:
-            The quote. Its total is None where a question has no answer yet, and ∞ where something is in clear.
-
-        Raises:
-            PricingError: Nothing private was seen, or an answer means nothing.
-        """
-        from fedgraph import pricing
-
-        return pricing.price_records([self.record()], {"delta": delta, **(given or {})}, fix)
-
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> Self:
         finder = _Finder(self, dict(WATCHED if self.watch is None else self.watch))
         sys.meta_path.insert(0, finder)
         self._undo.append(lambda: sys.meta_path.remove(finder))
@@ -253,7 +237,7 @@ class Recording:
             cells += [sorted([*whole, *cell]) for cell in dict.fromkeys(tuple(each) for each in held.values())]
         return cells
 
-    def _index(self, data: Any, rows: int | None = None) -> int:
+    def _index(self, data: Foreign, rows: int | None = None) -> int:
         """The place of a data set in ``_data``; parts of one data set share their base."""
         if (found := self._known.get(id(data))) is not None:
             return found
@@ -262,9 +246,7 @@ class Recording:
             own = [int(i) for i in base.indices]
             indices = own if indices is None else [own[i] for i in indices]
             base = base.dataset
-        tensors = getattr(base, "tensors", None)
-        pointers = tuple(t.data_ptr() for t in tensors) if isinstance(tensors, tuple) and tensors else ()
-        key = (pointers or id(base), None if indices is None else frozenset(indices))
+        key = (_content(base) or id(base), None if indices is None else frozenset(indices))
         if key not in self._known:
             known = [index for name, index in self._known.items() if isinstance(name, tuple) and name[0] == key[0]]
             try:
@@ -275,13 +257,14 @@ class Recording:
             name = f"{label} of {rows:,} rows" if rows is not None else label
             self._known[key] = len(self._data)
             self._data.append(_Data(name, rows, self._data[known[0]].base if known else len(self._data), key[1]))
-            self._remember(base, key)
+            if not isinstance(key[0], bytes):  # values outlive the object that holds them
+                self._remember(base, key)
             self._data[-1].source = _reference(base)
         self._known[id(data)] = self._known[key]
         self._remember(data, id(data))
         return self._known[key]
 
-    def _remember(self, data: Any, key: object) -> None:
+    def _remember(self, data: Foreign, key: object) -> None:
         """``key`` names ``data`` as long as it lives: the memory of a dead one may become another one's."""
         try:
             weakref.finalize(data, self._known.pop, key, None).atexit = False
@@ -292,7 +275,7 @@ class Recording:
         with self._lock:
             walks = list(self._walks.values())
             if not walks:
-                index = owned if owned is not None else self._index(self)
+                index = owned if owned is not None else self._index(_UNSEEN, 0)
                 walks = [_Walk(index, "none", 1.0, draws=1)]
             where = _where()
             for walk in walks:
@@ -303,20 +286,20 @@ class Recording:
                 key = (walk.data, float(noise), float(clip), walk.sampling, walk.rate, max(walk.draws, 1), by, where)
                 sums = self._sums.setdefault(key, _Sums())
                 sums.count += 1
-                sums.passes += not walk.stepped
+                sums.passes += key not in walk.kinds
                 if walk.draws == 0:  # a batch of before: all sums of these rows lose what they gain by sampling
                     for other, each in self._sums.items():
                         each.reused |= other[0] == walk.data
-                walk.draws, walk.stepped = 0, True
+                walk.draws = 0
+                walk.kinds.add(key)
             self._flush()
 
     def _finished(self, key: int) -> None:
         with self._lock:
             walk = self._walks.pop(key, None)
-            if walk is not None and walk.stepped and walk.draws and walk.sampling == "shuffled":
+            for kind in walk.kinds if walk is not None and walk.draws and walk.sampling == "shuffled" else ():
                 # A batch that no sum used yet may be in the first sum of the next pass, beside another one: four for two.
-                last = [each for name, each in self._sums.items() if name[0] == walk.data]
-                last[-1].passes += 2
+                self._sums[kind].passes += 2
 
     def _flush(self) -> None:
         if self.folder is not None and time.monotonic() - self._written > _FLUSH:
@@ -344,14 +327,35 @@ class Recording:
         multiprocessing.util.Finalize(self, self._end, exitpriority=0)
 
 
-def _reference(data: Any) -> Callable[[], Any]:
+class DataThatNoLoaderGave:
+    """The rows of sums before which no batch was drawn."""
+
+
+_UNSEEN = DataThatNoLoaderGave()
+
+
+def _content(data: Foreign) -> Hashable:
+    """What tells the tensors of a data set from others: their values, or where they are very many, their places in memory."""
+    tensors = getattr(data, "tensors", None)
+    if not isinstance(tensors, tuple) or not tensors:
+        return ()
+    if sum(t.numel() for t in tensors) > _MOST_VALUES or any(t.device.type != "cpu" for t in tensors):
+        return tuple(t.data_ptr() for t in tensors)
+    digest = hashlib.blake2b()
+    for t in tensors:
+        digest.update(f"{tuple(t.shape)}{t.dtype}".encode())
+        digest.update(t.detach().contiguous().reshape(-1).view(sys.modules["torch"].uint8).numpy().tobytes())
+    return digest.digest()
+
+
+def _reference(data: Foreign) -> Callable[[], Foreign]:
     try:
         return weakref.ref(data)
     except TypeError:
         return lambda: data
 
 
-def _standardised(data: Any) -> bool:
+def _standardised(data: Foreign) -> bool:
     """Whether nearly all columns of a table have mean 0 and deviation 1 over these very rows.
 
     That a mean is 0 to 5·10⁻⁵ happens to rows of their own accord in one of some thousand tables; it is asked then for nothing.
@@ -390,13 +394,13 @@ def _where() -> str:
 class _Finder(importlib.abc.MetaPathFinder):
     """Hands a module to its adapter as soon as it is imported."""
 
-    def __init__(self, recording: Recording, pending: dict[str, Callable[[Recording, Any], Callable[[], None]]]) -> None:
+    def __init__(self, recording: Recording, pending: dict[str, Callable[[Recording, Foreign], Callable[[], None]]]) -> None:
         self.recording, self.pending, self.busy = recording, pending, set[str]()
 
     def found(self, name: str) -> None:
         self.recording._undo.append(self.pending.pop(name)(self.recording, sys.modules[name]))
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> Any:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: Foreign = None) -> Foreign:
         if name not in self.pending or name in self.busy:
             return None
         self.busy.add(name)
@@ -409,7 +413,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         loader, run = spec.loader, spec.loader.exec_module
 
-        def exec_module(module: Any) -> None:
+        def exec_module(module: Foreign) -> None:
             run(module)
             if name in self.pending and self in sys.meta_path:
                 self.found(name)
@@ -418,7 +422,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _wrapped(owner: Any, name: str, make: Callable[[Any], Any]) -> Callable[[], None]:
+def _wrapped(owner: Foreign, name: str, make: Callable[[Foreign], Foreign]) -> Callable[[], None]:
     """``owner.name`` becomes ``make`` of what it was. Gives back what undoes it."""
     before = vars(owner)[name] if name in vars(owner) else getattr(owner, name)
     inner = before.__func__ if isinstance(before, (staticmethod, classmethod)) else before
@@ -437,7 +441,7 @@ def _together(undo: Sequence[Callable[[], None]]) -> Callable[[], None]:
 class _Pass:
     """The iterator of a loader, which tells what it draws."""
 
-    def __init__(self, recording: Recording, loader: Any, inner: Iterator[Any]) -> None:
+    def __init__(self, recording: Recording, loader: Foreign, inner: Iterator[Foreign]) -> None:
         self._recording, self._inner, self._key = recording, inner, id(self)
         self._walk = _walk(recording, loader)
         weakref.finalize(self, recording._walks.pop, self._key, None).atexit = False
@@ -448,10 +452,10 @@ class _Pass:
     def __len__(self) -> int:
         return len(self._inner)  # type: ignore[arg-type]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Foreign:
         return getattr(self._inner, name)
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Foreign:
         try:
             batch = next(self._inner)
         except StopIteration:
@@ -463,7 +467,7 @@ class _Pass:
         return batch
 
 
-def _walk(recording: Recording, loader: Any) -> _Walk:
+def _walk(recording: Recording, loader: Foreign) -> _Walk:
     """Which rows a loader of torch draws, and how."""
     data = recording._index(loader.dataset)
     if type(loader).__module__.split(".")[0] in _GRAPHS:
@@ -485,14 +489,14 @@ def _walk(recording: Recording, loader: Any) -> _Walk:
     return _Walk(data, f"{name}, which may draw a row any number of times", 1.0, split)
 
 
-def _watch_torch(recording: Recording, torch: Any) -> Callable[[], None]:
+def _watch_torch(recording: Recording, torch: Foreign) -> Callable[[], None]:
     """Loaders that are walked, optimizers that step, and files that weights come from."""
 
-    def iterate(original: Any) -> Any:
+    def iterate(original: Foreign) -> Foreign:
         return lambda loader: _Pass(recording, loader, original(loader))
 
-    def load(original: Any) -> Any:
-        def loaded(file: Any, *args: Any, **options: Any) -> Any:
+    def load(original: Foreign) -> Foreign:
+        def loaded(file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
             made = original(file, *args, **options)
             path = str(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", "a file"))
             if isinstance(made, torch.nn.Module):
@@ -503,17 +507,17 @@ def _watch_torch(recording: Recording, torch: Any) -> Callable[[], None]:
 
         return loaded
 
-    def take(original: Any) -> Any:
-        def load_state_dict(module: Any, state: Any, *args: Any, **options: Any) -> Any:
+    def take(original: Foreign) -> Foreign:
+        def load_state_dict(module: Foreign, state: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
             names = {str(name).removeprefix("_module.").removeprefix("module.") for name in state}
             recording._weights.update(dict.fromkeys(path for path, keys in recording._files.items() if keys & names))
             return original(module, state, *args, **options)
 
         return load_state_dict
 
-    def stepped(optimizer: Any, args: Any, options: Any) -> None:
-        if id(optimizer) in recording._granted:
-            recording._granted.discard(id(optimizer))
+    def stepped(optimizer: Foreign, args: Foreign, options: Foreign) -> None:
+        if optimizer in recording._granted:
+            recording._granted.discard(optimizer)
         else:
             recording.clear()
 
@@ -526,7 +530,7 @@ def _watch_torch(recording: Recording, torch: Any) -> Callable[[], None]:
     ])  # fmt: skip
 
 
-def _names(made: Any, tensor: type, depth: int = 3) -> set[str]:
+def _names(made: Foreign, tensor: type, depth: int = 3) -> set[str]:
     """The names of tensors in mappings of a loaded file: those of a model's weights."""
     if not isinstance(made, Mapping) or depth == 0:
         return set()
@@ -536,9 +540,9 @@ def _names(made: Any, tensor: type, depth: int = 3) -> set[str]:
     return own.union(*(_names(held, tensor, depth - 1) for held in made.values()))
 
 
-def _watch_safetensors(recording: Recording, library: Any) -> Callable[[], None]:
-    def load(original: Any) -> Any:
-        def load_file(file: Any, *args: Any, **options: Any) -> Any:
+def _watch_safetensors(recording: Recording, library: Foreign) -> Callable[[], None]:
+    def load(original: Foreign) -> Foreign:
+        def load_file(file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
             made = original(file, *args, **options)
             recording._files.setdefault(str(file), set()).update(map(str, made))
             return made
@@ -548,15 +552,15 @@ def _watch_safetensors(recording: Recording, library: Any) -> Callable[[], None]
     return _wrapped(library, "load_file", load)
 
 
-def _watch_opacus(recording: Recording, opacus: Any) -> Callable[[], None]:
+def _watch_opacus(recording: Recording, opacus: Foreign) -> Callable[[], None]:
     """Every noised sum, what an engine was given, and what it states."""
     from_library = opacus.optimizers
     engine, inside = opacus.PrivacyEngine, threading.local()
     generator = sys.modules["opacus.optimizers.optimizer"]
     version = f"Opacus {getattr(opacus, '__version__', '?')}"
 
-    def make(original: Any) -> Any:
-        def add_noise(optimizer: Any, *args: Any, **options: Any) -> Any:
+    def make(original: Foreign) -> Foreign:
+        def add_noise(optimizer: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
             outer, inside.noise = not getattr(inside, "noise", False), True
             try:
                 spread = getattr(optimizer, "unclipped_num_std", None)
@@ -570,13 +574,13 @@ def _watch_opacus(recording: Recording, opacus: Any) -> Callable[[], None]:
                     noise /= (1 + 0.75 * (noise / float(spread)) ** 2) ** 0.5
                 if getattr(optimizer, "rank", 0) == 0:
                     recording._noised(noise, float(optimizer.max_grad_norm), version, recording._owned.get(id(optimizer)))
-                recording._granted.add(id(optimizer.original_optimizer))
+                recording._granted.add(optimizer.original_optimizer)
             return made
 
         return add_noise
 
-    def private(original: Any) -> Any:
-        def make_private(self: Any, *args: Any, **options: Any) -> Any:
+    def private(original: Foreign) -> Foreign:
+        def make_private(self: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
             made = original(self, *args, **options)
             loader, module = options.get("data_loader"), options.get("module")
             if loader is not None:
@@ -595,16 +599,16 @@ def _watch_opacus(recording: Recording, opacus: Any) -> Callable[[], None]:
 
         return make_private
 
-    def aimed(original: Any) -> Any:
-        def make_private_with_epsilon(self: Any, *args: Any, **options: Any) -> Any:
+    def aimed(original: Foreign) -> Foreign:
+        def make_private_with_epsilon(self: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
             words = f"target_epsilon of make_private_with_epsilon for {options.get('epochs')} epochs"
             recording.claim(options["target_epsilon"], options["target_delta"], words)
             return original(self, *args, **options)
 
         return make_private_with_epsilon
 
-    def stated(original: Any) -> Any:
-        def get_epsilon(self: Any, delta: float, *args: Any, **options: Any) -> Any:
+    def stated(original: Foreign) -> Foreign:
+        def get_epsilon(self: Foreign, delta: float, *args: Foreign, **options: Foreign) -> Foreign:
             found = original(self, delta, *args, **options)
             recording._claims = {key: None for key in recording._claims if key[2] != "PrivacyEngine.get_epsilon, the last one"}
             recording.claim(found, delta, "PrivacyEngine.get_epsilon, the last one")
@@ -621,26 +625,26 @@ def _watch_opacus(recording: Recording, opacus: Any) -> Callable[[], None]:
     ])  # fmt: skip
 
 
-def _watch_local(recording: Recording, module: Any) -> Callable[[], None]:
+def _watch_local(recording: Recording, module: Foreign) -> Callable[[], None]:
     """``LocalDpMod``: the clip and the standard deviation that it really used on one reply."""
     used = threading.local()
 
-    def clip(original: Any) -> Any:
-        def compute_clip_model_update(one: Any, two: Any, norm: float, *more: Any) -> Any:
+    def clip(original: Foreign) -> Foreign:
+        def compute_clip_model_update(one: Foreign, two: Foreign, norm: float, *more: Foreign) -> Foreign:
             used.clip = float(norm)
             return original(one, two, norm, *more)
 
         return compute_clip_model_update
 
-    def noise(original: Any) -> Any:
-        def add_gaussian_noise_inplace(arrays: Any, std: float) -> Any:
+    def noise(original: Foreign) -> Foreign:
+        def add_gaussian_noise_inplace(arrays: Foreign, std: float) -> Foreign:
             used.std = float(std)
             return original(arrays, std)
 
         return add_gaussian_noise_inplace
 
-    def call(original: Any) -> Any:
-        def reply(self: Any, message: Any, context: Any, call_next: Any) -> Any:
+    def call(original: Foreign) -> Foreign:
+        def reply(self: Foreign, message: Foreign, context: Foreign, call_next: Foreign) -> Foreign:
             used.clip = used.std = None
             made = original(self, message, context, call_next)
             if used.clip and used.std is not None:
@@ -657,11 +661,11 @@ def _watch_local(recording: Recording, module: Any) -> Callable[[], None]:
     ])  # fmt: skip
 
 
-def _watch_central(recording: Recording, module: Any) -> Callable[[], None]:
+def _watch_central(recording: Recording, module: Foreign) -> Callable[[], None]:
     """``DifferentialPrivacy…Clipping``: one noised mean a round, and what the heaviest client of it weighs."""
 
-    def aggregate(original: Any) -> Any:
-        def aggregate_train(self: Any, server_round: int, replies: Any) -> Any:
+    def aggregate(original: Foreign) -> Foreign:
+        def aggregate_train(self: Foreign, server_round: int, replies: Foreign) -> Foreign:
             held = list(replies)
             key = getattr(self.strategy, "weighted_by_key", "num-examples")
             weights = [float(record.get(key, 0.0)) for reply in held if not reply.has_error()
@@ -686,11 +690,11 @@ def _watch_central(recording: Recording, module: Any) -> Callable[[], None]:
     return _together([_wrapped(held, "aggregate_train", aggregate) for held in ours])
 
 
-def _watch_flare(recording: Recording, module: Any) -> Callable[[], None]:
+def _watch_flare(recording: Recording, module: Foreign) -> Callable[[], None]:
     """``SVTPrivacy``: what one result cost, by the bound of this package and not by the filter's own count."""
 
-    def process(original: Any) -> Any:
-        def process_dxo(self: Any, dxo: Any, shareable: Any, context: Any) -> Any:
+    def process(original: Foreign) -> Foreign:
+        def process_dxo(self: Foreign, dxo: Foreign, shareable: Foreign, context: Foreign) -> Foreign:
             sizes = [int(getattr(value, "size", 1)) for value in dxo.data.values()]
             made = original(self, dxo, shareable, context)
             size = sum(sizes)
@@ -731,7 +735,7 @@ def svt_epsilon(
     return one + (epsilon - one) * size / uploads + (release if release is not None else uploads * noise_var)
 
 
-WATCHED: Mapping[str, Callable[[Recording, Any], Callable[[], None]]] = {
+WATCHED: Mapping[str, Callable[[Recording, Foreign], Callable[[], None]]] = {
     "torch": _watch_torch,
     "safetensors.torch": _watch_safetensors,
     "opacus": _watch_opacus,

@@ -16,7 +16,7 @@ import fedgraph
 from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.errors import PricingError
-from fedgraph.pricing.recorder import Recording
+from fedgraph.pricing import Recorded
 from tests.pricing import truths
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -24,12 +24,12 @@ DELTA = 1e-5
 PERSON = "examples of one person"
 
 
-def total(recording: Recording, given: dict[str, float] | None = None, delta: float = DELTA) -> float | None:
+def total(recording: Recorded, given: dict[str, float] | None = None, delta: float = DELTA) -> float | None:
     priced = recording.price(delta, given).headline.total
     return None if priced is None else priced.epsilon
 
 
-def dp_sgd(recording: Recording, data: object, steps: int, rate: float = 0.05, noise: float = 1.0) -> np.ndarray:
+def dp_sgd(recording: Recorded, data: object, steps: int, rate: float = 0.05, noise: float = 1.0) -> np.ndarray:
     """DP-SGD of a mean in numpy, which tells what it does."""
     rows, model, coins = np.asarray(data, dtype=float), np.zeros(np.shape(data)[1]), np.random.default_rng(0)
     for _ in range(steps):
@@ -308,6 +308,27 @@ def test_parts_of_clients_stand_side_by_side() -> None:
                 )  # fmt: skip
                 train(*made, epochs=1)
     assert total(r) == pytest.approx(truths.poisson(1.0, 0.2, 10, DELTA), rel=6e-3)
+
+
+def test_the_same_tensors_in_a_new_data_set_are_the_same_rows() -> None:
+    torch = package("torch")
+    tables = torch.rand(60, 4), torch.zeros(60)
+    with fedgraph.recorded() as r:
+        for _ in range(3):
+            loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*(t.clone() for t in tables)), batch_size=20)
+            for _ in loader:
+                r.noised(2.0)
+    assert not r.price(DELTA).asked
+    assert total(r) == pytest.approx(truths.gaussian(math.sqrt(3) / 2, DELTA), rel=1e-6)
+
+
+def test_a_pass_whose_noise_changes_counts_for_both() -> None:
+    data = table()
+    with fedgraph.recorded() as r:
+        for noise in (2.0, 1.0):
+            r.batch(data, rate=0.5, sampling="shuffled")
+            r.noised(noise)
+    assert total(r) == pytest.approx(truths.gaussian(math.sqrt(1 / 4 + 1), DELTA), rel=1e-6)
 
 
 def test_clear_steps_beside_opacus_are_infinite() -> None:

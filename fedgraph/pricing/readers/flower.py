@@ -1,9 +1,9 @@
 """Flower: an app's ``pyproject.toml``, with what its Python files declare.
 
 The files are parsed, never run. Read are declarations alone: the one mechanism that is called, the numbers that it gets as
-they stand there (literals, constants, ``run_config`` keys of the ``pyproject.toml``), and where it is put: ``LocalDpMod`` in the
-mods of training, ``DifferentialPrivacy…`` as the strategy that is started. What is made under a condition, set again,
-inherited from or sent by hand is a question. What is proven of the mechanisms: ``docs/how_deployed_noise_is_priced.md``.
+they stand there (literals, constants, ``run_config`` keys of the ``pyproject.toml``), and where it is put: ``LocalDpMod`` in
+the mods of training, ``DifferentialPrivacy…`` as the strategy that is started. What is made under a condition, set again,
+inherited from or sent by hand is a question. What is proven: ``docs/how_deployed_noise_is_priced.md``.
 """
 
 import ast
