@@ -16,7 +16,7 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -218,7 +218,7 @@ def system_of(document: Document, named: str | None = None) -> str:
 
 
 # What a line of ``recognised`` may ask of a document; a line holds where all of it does.
-_LOOKS = {
+_LOOKS: Mapping[str, Callable[[Document, set[str]], bool]] = {
     "kinds": lambda document, kinds: document.kind in kinds,
     "keys": lambda document, keys: keys <= {*document.data, *table(document.data, "tool")},
     "any_key": lambda document, keys: bool(keys & set(document.data)),

@@ -98,7 +98,7 @@ class Sums:
     def words(self) -> str:
         how = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
         said = how.get(self.sampling, "a row in one sum of each, no amplification").format(self.rate)
-        return f"{self.count:,} sums with noise std = {self.multiplier:g}·clip, {said}"
+        return f"{self.count:,} sum{'' if self.count == 1 else 's'} with noise std = {self.multiplier:g}·clip, {said}"
 
     def cost(self, replaced: bool, records: int) -> CostOfRounds:
         """The cost of one sum, for a unit of ``records`` rows."""

@@ -97,12 +97,12 @@ class Recording:
     _weights: dict[str, None] = field(default_factory=dict)
     _claims: dict[tuple[float, float, str], None] = field(default_factory=dict)
     _owned: dict[int, int] = field(default_factory=dict)  # id of an optimizer → the data that its engine was given
-    _granted: weakref.WeakSet[Foreign] = field(
-        default_factory=weakref.WeakSet
-    )  # optimizers whose next step follows a noised sum
+    # Optimizers whose next step follows a noised sum.
+    _granted: weakref.WeakSet[Foreign] = field(default_factory=weakref.WeakSet)
     _undo: list[Callable[[], None]] = field(default_factory=list)
     _lock: Foreign = field(default_factory=threading.RLock, repr=False)
     _written: float = 0.0
+    _began: int = 0
 
     # What adapters and loops of one's own tell.
 
@@ -306,7 +306,8 @@ class Recording:
             self._write(False)
 
     def _write(self, complete: bool) -> None:
-        path = os.path.join(self.folder or ".", f"{os.getpid()}.json")
+        self._began = self._began or time.time_ns()  # a number of a process may be given out again
+        path = os.path.join(self.folder or ".", f"{os.getpid()}-{self._began}.json")
         with self._lock:
             with open(f"{path}.part", "w", encoding="utf-8") as file:
                 json.dump(self.record(complete), file)
@@ -321,7 +322,7 @@ class Recording:
         """A child counts for itself."""
         for held in (self._sums, self._clear, self._messages, self._walks):
             held.clear()
-        self._written = 0.0
+        self._written, self._began = 0.0, 0
 
     def _at_exit_of_child(self) -> None:
         multiprocessing.util.Finalize(self, self._end, exitpriority=0)

@@ -218,6 +218,35 @@ def test_a_command_is_run_and_judged(
         assert found["total"]["epsilon"] == pytest.approx(truths.poisson(1.0, 0.05, 20, DELTA), rel=6e-3)
 
 
+CHILDREN = """
+import multiprocessing, os, sys
+def work(steps):
+    r = next(finder.recording for finder in sys.meta_path if hasattr(finder, "recording"))
+    for _ in range(steps):
+        r.batch(sys, rate=0.05, rows=100)
+        r.noised(1.0)
+    if len(sys.argv) > 1 and multiprocessing.parent_process():
+        os._exit(0)
+if __name__ == "__main__":
+    work(5)
+    for kind in ("fork", "spawn"):
+        child = multiprocessing.get_context(kind).Process(target=work, args=(10,))
+        child.start()
+        child.join()
+"""
+
+
+def test_children_are_counted_and_one_that_is_killed_has_no_price(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(CHILDREN, encoding="utf-8")
+    whole = pricing.run([sys.executable, str(script)], {"delta": DELTA}).headline.total
+    assert whole is not None
+    assert whole.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 25, DELTA), rel=6e-3)
+    killed = pricing.run([sys.executable, str(script), "kill"], {"delta": DELTA}).headline.total
+    assert killed is not None
+    assert killed.epsilon == math.inf
+
+
 def test_recording_imports_no_library() -> None:
     code = "import sys, fedgraph\nwith fedgraph.recorded() as r: r.noised(1.0)\nr.price(1e-5)\n"
     code += "sys.exit(any(name in sys.modules for name in ('torch', 'opacus', 'flwr', 'nvflare', 'ray')))"

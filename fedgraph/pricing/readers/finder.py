@@ -83,8 +83,9 @@ def read(document: Document) -> Reading:
         return document.facts.ask(name, f"{words or entry.ask}{written}", plausible)
 
     noise = ask("noise multiplier", (1e-6, 1e6))
-    records = ask("examples of one person", (1, 1))
     graph = re.search(_GRAPHS, source)
+    mixed = f"{graph[0]} mixes the rows of several people: in how many examples is one person?" if graph else ""
+    records = ask("examples of one person", (1, 1), mixed)
     beside = document.facts.ask("other steps or files", _BESIDE, (0.0, 1.0))
     if shuffled:
         sums = Sums(noise * document.louder, math.ceil(ask("epochs", (1e-9, 1e12))), "none")
