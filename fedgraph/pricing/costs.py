@@ -10,6 +10,7 @@ is priced by Rényi divergences or without amplification, which is never less th
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -27,21 +28,19 @@ from fedgraph.privacy.fields import ArrayField
 CostOfRounds = Callable[[int, float], AccountantEpsilon]  # (number of rounds, δ) → what they cost together
 
 
+@dataclass(frozen=True)
+class _CostOfEvent:
+    """What an event costs when it happens in every round."""
+
+    event: Event
+
+    def __call__(self, rounds: int, delta: float) -> AccountantEpsilon:
+        return price(Composed((Repeated(self.event, rounds),)), delta)
+
+
 def cost_of_events(per_round: Event) -> CostOfRounds:
-    """What ``per_round`` costs when it happens in every round.
-
-    Args:
-        per_round: The event of one round.
-
-    Returns:
-        The cost of a composition of as many of them as there are rounds.
-    """
-
-    def cost(rounds: int, delta: float) -> AccountantEpsilon:
-        return price(Composed((Repeated(per_round, rounds),)), delta)
-
-    cost.event = per_round  # type: ignore[attr-defined]
-    return cost
+    """What ``per_round`` costs when it happens in every round: that of a composition of so many of them."""
+    return _CostOfEvent(per_round)
 
 
 def cost_of_unprotected(reason: str) -> CostOfRounds:
@@ -82,11 +81,6 @@ def cost_of_sampled_laplace(multiplier: float, rate: float, replaced: bool, fixe
 def cost_of_pure(epsilon: float) -> CostOfRounds:
     """What is ε-DP, such as randomised response with its own ε ≥ 0."""
     return cost_of_events(events.PureDP(epsilon))
-
-
-def cost_of_approximate(epsilon: float, delta: float) -> CostOfRounds:
-    """What is (ε, δ)-DP, and of which no more is known."""
-    return cost_of_events(events.ApproxDP(epsilon, delta))
 
 
 def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, records: int = 1) -> CostOfRounds:
@@ -160,8 +154,8 @@ def cost_of_several(parts: Sequence[tuple[CostOfRounds, int]]) -> CostOfRounds:
     if len(parts) == 1:
         alone, times = parts[0]
         return lambda rounds, delta: alone(times * rounds, delta)
-    known = [(event, times) for cost, times in parts if (event := getattr(cost, "event", None)) is not None]
-    others = [(cost, times) for cost, times in parts if getattr(cost, "event", None) is None]
+    known = [(cost.event, times) for cost, times in parts if isinstance(cost, _CostOfEvent)]
+    others = [(cost, times) for cost, times in parts if not isinstance(cost, _CostOfEvent)]
 
     def cost(rounds: int, delta: float) -> AccountantEpsilon:
         share = delta / (len(others) + bool(known))

@@ -6,7 +6,6 @@ out it asks by ``document.ask``, and it multiplies all noise by ``document.loude
 because the file is only read again: what is it worth, what if 1 % take part, and how much noise would buy a given ε.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -145,8 +144,3 @@ def rows_of_sums(
             Row("user", "zero-out", viewer, whole(twice, k), rounds, delta, f"a person with {k} records, which may all vanish")
         )
     return tuple(out)
-
-
-def passes(epochs: float | None, rate: float) -> int:
-    """Sums in so many epochs of Poisson-sampled batches, rounded up."""
-    return math.ceil((epochs or 0.0) / rate * (1 - 1e-12)) if rate > 0 else 0

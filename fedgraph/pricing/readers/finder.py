@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import documents, readings
+from fedgraph.pricing import readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import QUESTIONS, table
 from fedgraph.pricing.readings import TO_RECIPIENT, Claim, Reading, Sums
@@ -136,10 +136,7 @@ def _programs(document: Document) -> tuple[list[tuple[str, int, str]], tuple[str
     """((label, lines before it, code) of the file or of each cell, what is not read)."""
     path: Path = document.path
     if path.suffix.lower() != ".ipynb":
-        try:
-            ast.parse(document.text)
-        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-            raise PricingError(f"{path}:{getattr(error, 'lineno', None) or 1}: not Python: {error}") from None
+        parsed(path, document.text)
         return [(path.name, 0, document.text)], ()
     held, out, left_out = document.data.get("cells"), [], []
     for number, cell in enumerate(held if isinstance(held, list) else (), 1):
@@ -190,9 +187,10 @@ def _said(trees: list[ast.Module]) -> dict[str, tuple[float, ...]]:
     return {fact: tuple(values) for fact, values in found.items()}
 
 
-def text_of(path: Path) -> ast.Module:
-    """A Python file, parsed. ``PricingError`` where it is none."""
+def parsed(path: Path, text: str) -> ast.Module:
+    """A Python file as its syntax. ``PricingError`` where it is none."""
     try:
-        return ast.parse(documents.text(path))
+        return ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise PricingError(f"{path}:{getattr(error, 'lineno', None) or 1}: not Python: {error}") from None
+        line = error.lineno if isinstance(error, SyntaxError) else 1
+        raise PricingError(f"{path}:{line or 1}: not Python: {error}") from None

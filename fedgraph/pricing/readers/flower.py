@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, readings
+from fedgraph.pricing import costs, documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Table, Tree, table
 from fedgraph.pricing.readers import finder
@@ -143,7 +143,7 @@ def _app(document: Document) -> _App:
         roots.add(files[0])
     folders = {path.parent for path in roots if path.parent.resolve() != document.path.parent.resolve()}
     others = sorted({inner for folder in folders for inner in folder.rglob("*.py")} - roots)[:100]
-    trees = {path: _without_aliases(finder.text_of(path)) for path in (*sorted(roots), *others)}
+    trees = {path: _without_aliases(finder.parsed(path, documents.text(path))) for path in (*sorted(roots), *others)}
     federations = table(flwr, "federations")
     sizes = {name: _flat(held).get("options.num-supernodes") for name, held in federations.items() if isinstance(held, dict)}
     known = {name: s for name, s in sizes.items() if isinstance(s, int) and not isinstance(s, bool) and s > 0}
