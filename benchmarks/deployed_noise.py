@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 from fedgraph import pricing
-from fedgraph.pricing.quotes import Quote, QuotedRow, quoted_claim, quoted_epsilon, render_quotes
+from fedgraph.pricing.quotes import PricedRow, Quote, quoted_claim, quoted_epsilon, render_quotes
 
 
 def markdown(folder: Path, command: str) -> str:
     """The docs page of a folder: the table, then an entry for each file. command: what makes it again."""
     apps = list(folder.glob("*/pyproject.toml"))
     quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *apps)]
-    quotes.sort(key=lambda quote: (quote.system.name.lower(), quote.path))
+    quotes.sort(key=lambda quote: (_name(quote).lower(), quote.path))
     return render_quotes(
         "deployed_noise.md",
         False,
@@ -26,6 +26,7 @@ def markdown(folder: Path, command: str) -> str:
         claim=quoted_claim,
         prices=_prices,
         comment=_comment,
+        title=_name,
         place=lambda quote: str(Path(quote.path).relative_to(folder)),
     )
 
@@ -34,15 +35,21 @@ def _worth(quote: Quote) -> str:
     """Per round → total; where a missing fact leaves it open, from the smallest to the largest answer to that question."""
     if quote.headline.total is not None:
         return _prices(quote.headline)
-    asked = next(a for a in quote.asked if a.unknown.worst is None)
+    asked = max((a for a in quote.asked if a.unknown.worst is None), key=lambda a: len(a.answers))
     epsilons = [epsilon for _, epsilon in asked.answers]
     return f"open: {quoted_epsilon(min(epsilons))} to {quoted_epsilon(max(epsilons))} by {asked.unknown.name}"
 
 
-def _prices(priced: QuotedRow) -> str:
+def _prices(priced: PricedRow) -> str:
     mark = "≥ " if priced.row.kind == "lower bound" else ""
     total = "open" if priced.total is None else mark + quoted_epsilon(priced.total.epsilon)
     return f"{mark}{quoted_epsilon(priced.per_round.epsilon)} → {total}"
+
+
+def _name(quote: Quote) -> str:
+    """The system; of a neutral description what its first comment names."""
+    first = _comment(quote).partition(",")[0]
+    return first if quote.system.name == "neutral description" and _comment(quote) else quote.system.name
 
 
 def _comment(quote: Quote) -> str:
@@ -51,7 +58,7 @@ def _comment(quote: Quote) -> str:
     for line in Path(quote.path).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             break
-        said.append(line.lstrip("# "))
+        said.append(line.removeprefix("#").strip())
     return " ".join(said)
 
 

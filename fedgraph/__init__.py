@@ -18,7 +18,7 @@ The map of the house, in the order in which data travels (``runs/experiment.py``
     cells              what names a cell, what it leaves behind, where that is kept
     models             a row trained once for use: its file, whom it may answer, what it was charged
     report             tables, plots, one page, the privacy of every row in words
-    pricing            configurations of other systems, read as data: what does their privacy buy? (``fedgraph price``)
+    pricing            private training that is recorded, and configurations of other systems: what does their privacy buy?
 
 Private data travels only until ``desk.release``. After it, everything is public.
 """
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fedgraph.models.model import Model as Model
     from fedgraph.models.model import load as load
     from fedgraph.pricing import price as price
+    from fedgraph.pricing import recorded as recorded
     from fedgraph.runs.run import Run as Run
     from fedgraph.runs.run import open_run as open_run
 
@@ -42,10 +43,11 @@ _LATER = {
     "compare": "fedgraph.library",
     "load": "fedgraph.models.model",
     "price": "fedgraph.pricing",
+    "recorded": "fedgraph.pricing",
     "Run": "fedgraph.runs.run",
     "open_run": "fedgraph.runs.run",
 }
-__all__ = ["Model", "Run", "__version__", "compare", "load", "open_run", "price", "run"]
+__all__ = ["Model", "Run", "__version__", "compare", "load", "open_run", "price", "recorded", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from fedgraph.errors import ScenarioError
     from fedgraph.export import project
-    from fedgraph.pricing.readers.exported import exported_layouts
+    from fedgraph.pricing import exported_layouts
 
     if options.to not in exported_layouts():
         raise ScenarioError(f"--to {options.to}: unknown; allowed: {', '.join(exported_layouts())}")

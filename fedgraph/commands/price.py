@@ -1,10 +1,11 @@
-"""``fedgraph price FILE``: what the privacy of an existing configuration is worth.
+"""``fedgraph price``: what is the privacy of a run, or of an existing configuration, worth?
 
-    fedgraph price pyproject.toml
-    fedgraph price train.py --given "sampling rate=0.01" --fix 8
-    fedgraph price --command "python train.py gap-edp --epsilon 1" --json
+    fedgraph price --run "python train.py --epochs 3" --given delta=1e-5
+    fedgraph price pyproject.toml --fix 8
+    fedgraph price --command "compute_dp_sgd_privacy --N=6000 --batch_size=60 --noise_multiplier=1 --epochs=9" --json
 
-The files are read as data; nothing in them is run.
+``--run`` runs the command and counts what Opacus, Flower's and FLARE's filters do in it. Files are read as data; nothing in
+them is run, and a Python file alone has questions and no price.
 
 Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open. 2 with
 one line on stderr where a file or an option is wrong.
@@ -21,11 +22,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fedgraph.pricing.quotes import Quote
 
-HELP = "price an existing configuration: what does its privacy buy?"
+HELP = "price a run or an existing configuration: what does its privacy buy?"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pyproject.toml, YAML, JSON, .py, a job's folder …")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pyproject.toml, YAML, JSON, a job's folder, .py …")
+    parser.add_argument("--run", metavar="COMMAND", help="run this command and price what it does")
     parser.add_argument("--command", dest="words", metavar="TEXT", help="a command line to price, in place of a file")
     parser.add_argument("--as", dest="system", metavar="SYSTEM", help="the system that the files belong to")
     answer = 'an answer, "sampling rate=0.01", or a YAML file of answers'
@@ -50,17 +52,17 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import documents, open_facts, quotes
+    from fedgraph.pricing import quotes
 
-    if bool(options.files) == bool(options.words):
-        raise PricingError("name a FILE to price, or give a command line with --command")
+    if [bool(options.files), bool(options.words), options.run is not None].count(True) != 1:
+        raise PricingError("name a FILE to price, a command to run with --run, or a command line to read with --command")
     if options.at_most is not None and not options.at_most >= 0:
         raise PricingError(f"--at-most {options.at_most:g}: an ε is a number ≥ 0")
-    given = open_facts.parse_open_facts(options.given, documents.read_priced_document)
-    if options.words:
-        document = documents.priced_document_from_text(Path("command line"), options.words)
-        reader = documents.priced_document_reader(document, options.system)
-        found = [pricing.price_document(document, reader, options.fix, given)]
+    given = pricing.given_facts(options.given)
+    if options.run is not None:
+        found = [pricing.run(options.run, given, options.fix)]
+    elif options.words:
+        found = [pricing.price_command(options.words, options.system, options.fix, given)]
     else:
         found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
     if options.html:

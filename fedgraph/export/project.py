@@ -27,7 +27,7 @@ from fedgraph.export import deployable, site
 from fedgraph.export.deployable import DEPLOYABLE_PATH, DeployableManifest
 from fedgraph.export.site import Site
 from fedgraph.methods.base import Plan, method_kinds
-from fedgraph.pricing.readers.exported import exported_layouts, exported_template
+from fedgraph.pricing import exported_layouts, exported_template
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Viewer

@@ -1,15 +1,22 @@
-"""What does the privacy that is already deployed buy? Existing configurations, read as data and priced.
+"""What does the privacy that is already deployed buy? Recorded runs and existing configurations, priced.
 
-    price(path, system=None, fix=None) -> Quote       one file
-    price_document(document, system, fix) -> Quote    the same, where the file is read already
+    recorded() -> Recorded                            what private training does, counted while it runs
+    run(command, …) -> Quote                          the same, around a command
+    price(path, system=None, fix=None) -> Quote       a configuration, read as data; a Python file is only searched
+    systems() -> list[str]                            whose configurations are read
 
 A reader is a function of a file of ``readers``, named by its entry of ``catalogue.yaml`` (``readings`` states the contract).
-The file is parsed, never run (``documents``, ``python_program``); the reader says what stands in it; here the accountants are
-asked; ``quotes`` shows it. This room knows privacy and no learning: nothing here needs torch or Ray.
+Files are parsed, never run (``documents``); the reader says what stands in them; here the accountants are asked; ``quotes``
+shows it. This room knows privacy and no learning: it imports neither torch nor Ray, nor what it records.
 """
 
+import json
 import math
-from collections.abc import Callable, Mapping
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,16 +25,103 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
-from fedgraph.pricing.catalogue import catalogue_entries
-from fedgraph.pricing.catalogue import systems as systems
-from fedgraph.pricing.documents import PricedDocument, priced_document_reader
-from fedgraph.pricing.open_facts import OpenFact, OpenFactAnswers
-from fedgraph.pricing.parsers import parse_fact_name
-from fedgraph.pricing.quotes import Quote, QuotedFix, QuotedQuestion, QuotedRow
-from fedgraph.pricing.readings import Reading, ReadingRow, reading_in_clear
+from fedgraph.pricing.documents import Document, catalogue
+from fedgraph.pricing.facts import Facts, OpenFact, answers, fact_name
+from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
+from fedgraph.pricing.readers.exported import exported_layouts as exported_layouts
+from fedgraph.pricing.readers.exported import exported_template as exported_template
+from fedgraph.pricing.readings import Reading, Row
+from fedgraph.pricing.recorder import Recording as Recording
 
 _MOST_ROUNDS = 10**12
 _LOUDEST = 4.0**59  # times the noise of the file
+_ANSWERS = (".yaml", ".yml", ".json", ".toml")
+
+
+def systems() -> list[str]:
+    """The keys of all systems that are read."""
+    return sorted(catalogue())
+
+
+class Recorded(Recording):
+    """A recording that is priced."""
+
+    def price(self, delta: float, given: Mapping[str, float] | None = None, fix: float | None = None) -> Quote:
+        """What the recorded training costs.
+
+        Args:
+            delta: The δ of the total, in (0, 1).
+            given: Answers to its questions, by their names.
+            fix: An ε > 0 that the quote then says how to buy, or None.
+
+        Returns:
+            The quote. Its total is None where a question has no answer yet, and ∞ where something is in clear.
+
+        Raises:
+            PricingError: Nothing private was seen, or an answer means nothing.
+        """
+        return price_records([self.record()], {"delta": delta, **(given or {})}, fix)
+
+
+def recorded() -> Recorded:
+    """What private training does inside ``with``, counted while it runs.
+
+    Returns:
+        A recording. Opacus, Flower's and FLARE's filters tell it what they do; a loop of one's own calls ``batch``, ``noised``
+        and ``clear`` of it.
+
+    Example:
+        >>> import fedgraph
+        >>> with fedgraph.recorded() as r:
+        ...     for _ in range(1000):
+        ...         r.batch(range(60_000), rate=0.01)
+        ...         r.noised(noise_multiplier=1.1)
+        >>> r.price(delta=1e-5).headline.total.epsilon < 1.6
+        True
+    """
+    return Recorded()
+
+
+def run(command: str | Sequence[str], given: Mapping[str, float] | None = None, fix: float | None = None) -> Quote:
+    """Run a command, and price what its Python processes did.
+
+    Args:
+        command: Such as ``"python train.py --epochs 3"``. It runs as it stands, without a shell, and writes to this terminal.
+        given: Answers to questions, by their names; ``delta`` among them.
+        fix: An ε > 0 to be bought, or None.
+
+    Returns:
+        The quote.
+
+    Raises:
+        PricingError: The command cannot be started, fails, or does nothing private that is seen.
+    """
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+    with tempfile.TemporaryDirectory(prefix="fedgraph-") as folder:
+        home = Path(__file__).parent / "launch"
+        paths = [str(home), *filter(None, [os.environ.get("PYTHONPATH")])]
+        held = {**os.environ, "FEDGRAPH_RECORD": folder, "PYTHONPATH": os.pathsep.join(paths)}
+        try:
+            status = subprocess.run(words, env=held, stdout=2, check=False).returncode
+        except (OSError, IndexError) as error:
+            raise PricingError(f"--run {shlex.join(words)}: cannot be started: {error}") from None
+        if status != 0:
+            raise PricingError(f"--run {shlex.join(words)}: ended with status {status}; what a broken run did is not priced")
+        records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob("*.json"))]
+    return price_records(records, given, fix, shlex.join(words))
+
+
+def price_records(
+    records: Sequence[Mapping[str, object]],
+    given: Mapping[str, float] | None = None,
+    fix: float | None = None,
+    name: str = "the recorded run",
+) -> Quote:
+    """Price what ``Recording.record`` gave, of one process or of several."""
+    if not records:
+        raise PricingError(f"{name}: nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step")
+    document = Document(Path(name), "json", json.loads(json.dumps({"runs": list(records)})))
+    return price_document(document, "record", fix, given)
 
 
 def price(
@@ -36,7 +130,8 @@ def price(
     """Price what an existing configuration buys. The file is read as data; nothing in it is run.
 
     Args:
-        path: The configuration: a script, YAML, TOML or JSON of another system, or a neutral YAML.
+        path: The configuration: YAML, TOML or JSON of another system, a command line, or a neutral YAML. A Python file or a
+            notebook is searched for its DP calls, and asks: what a program does only a recorded run tells (``run``).
         system: A key of ``systems()``, where the file does not tell whose it is.
         fix: An ε > 0; the quote then holds the settings of the same system that honestly buy it.
         given: Answers to its questions, by their names, such as ``{"sampling rate": 0.01, "steps": 2000}``.
@@ -52,35 +147,53 @@ def price(
         >>> import fedgraph
         >>> fedgraph.price("pyproject.toml", fix=8.0).headline
     """
-    document = documents.read_priced_document(Path(path))
-    return price_document(document, priced_document_reader(document, system), fix, given)
+    document = documents.read(Path(path))
+    return price_document(document, documents.system_of(document, system), fix, given)
+
+
+def price_command(
+    text: str, system: str | None = None, fix: float | None = None, given: Mapping[str, float] | None = None
+) -> Quote:
+    """Price a command line as data; nothing is run. Arguments and errors as ``price``."""
+    document = documents.from_text(Path("command line"), text)
+    return price_document(document, documents.system_of(document, system), fix, given)
+
+
+def given_facts(facts: Sequence[str]) -> dict[str, float]:
+    """Answers of a command line.
+
+    Args:
+        facts: As they were typed: ``name=number``, or the path of a YAML, JSON or TOML file of such pairs.
+
+    Returns:
+        Normal name of a fact → its value.
+
+    Raises:
+        PricingError: Something is neither of both, is no finite number, or is said twice.
+    """
+    pairs = []
+    for fact in facts:
+        name, equals, said = fact.partition("=")
+        own = (
+            [(name, said)] if equals else list(documents.read(Path(fact)).data.items()) if Path(fact).suffix in _ANSWERS else []
+        )
+        if not own:
+            allowed = f'a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_ANSWERS}'
+            raise PricingError(f"--given {fact!r}: {allowed}")
+        pairs += [(fact, key, value) for key, value in own]
+    return answers(pairs)
 
 
 def price_document(
-    document: PricedDocument, system: str, fix: float | None = None, given: Mapping[str, float] | None = None
+    document: Document, system: str, fix: float | None = None, given: Mapping[str, float] | None = None
 ) -> Quote:
-    """Price a document that is read already.
-
-    Args:
-        document: The parsed file.
-        system: A key of ``systems()``.
-        fix: An ε > 0 to be bought honestly, or None.
-        given: Answers to its questions, by their names.
-
-    Returns:
-        The quote of the document.
-
-    Raises:
-        PricingError: ``fix`` is not above 0, the document holds an option that the reader does not know, or its numbers mean
-            nothing.
-    """
+    """Price a document that is read already. Arguments and errors as ``price``."""
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    named = {parse_fact_name(name): value for name, value in (given or {}).items()}
-    answers = OpenFactAnswers(named, programs=document.answers.programs)
+    facts = Facts({fact_name(name): float(value) for name, value in (given or {}).items()})
     try:
         with np.errstate(all="ignore"):
-            return _quoted(replace(document, answers=answers, system=system), fix)
+            return _quoted(replace(document, facts=facts, system=system), fix)
     except PrivacyError as error:
         raise PricingError(f"{document.path}: {' '.join(str(error).split())}") from None
     except PricingError as error:
@@ -89,20 +202,17 @@ def price_document(
         raise PricingError(f"{document.path}: a number in it is outside what can be priced ({error})") from None
 
 
-def _read(document: PricedDocument) -> Reading:
+def _read(document: Document) -> Reading:
     """What the system's reader finds in a document."""
-    module, _, function = (catalogue_entries()[document.system].reader or f"{document.system}.read").partition(".")
+    module, _, function = catalogue()[document.system].reader.partition(".")
     found: Reading = vars(plugins.load("pricing.readers", module))[function](document)
-    if not (why := document.exchanged()):
-        return found
-    row = found.rows[0]
-    return reading_in_clear(row.unit, row.viewer, why, "leave the library as it is", row.rounds, row.relation)
+    return found
 
 
-def _quoted(document: PricedDocument, target: float | None) -> Quote:
-    answers, system, reading = document.answers, catalogue_entries()[document.system], _read(document)
-    if unused := sorted(set(answers.given) - answers.used):
-        asked = sorted(answers.open)
+def _quoted(document: Document, target: float | None) -> Quote:
+    facts, system, reading = document.facts, catalogue()[document.system], _read(document)
+    if unused := sorted(set(facts.given) - facts.used):
+        asked = sorted(facts.open)
         allowed = f"asked here: {', '.join(asked)}" if asked else "nothing is asked here"
         suggested = plugins.suggest_plugin_name(unused[0], asked)
         raise PricingError(f"{document.path}: --given {unused[0]!r} answers no question{suggested}; {allowed}")
@@ -111,36 +221,36 @@ def _quoted(document: PricedDocument, target: float | None) -> Quote:
     above = [row.delta for row in reading.rows if reading.people and row.delta > 1 / reading.people]
     said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
     more = (f"{said}it allows giving one of them away.",) if above else ()
-    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *newer, *answers.notes))
-    rows = tuple(_priced(row, all(u.worst is not None for u in answers.open.values())) for row in reading.rows)
-    tables = tuple(_asked(document, unknown) for unknown in answers.open.values())
+    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *newer, *facts.notes))
+    rows = tuple(_priced(row, all(fact.worst is not None for fact in facts.open.values())) for row in reading.rows)
+    tables = tuple(_asked(document, fact) for fact in facts.open.values())
     fix = None if target is None else _fix(document, reading, target)
-    return Quote(str(document.path), system, reading, rows, tables, fix, answers.place)
+    return Quote(str(document.path), system, reading, rows, tables, fix, facts.place)
 
 
-def _priced(row: ReadingRow, bounded: bool) -> QuotedRow:
+def _priced(row: Row, bounded: bool) -> PricedRow:
     if row.rounds > _MOST_ROUNDS:
         raise PricingError(f"{row.rounds:,} rounds; at most {_MOST_ROUNDS:,} are priced")
     once = row.cost(1, row.delta)
-    return QuotedRow(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
+    return PricedRow(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
 
 
-def _again(document: PricedDocument, louder: float = 1.0, **tried: float) -> tuple[Reading, Callable[[], float]]:
+def _again(document: Document, louder: float = 1.0, **tried: float) -> tuple[Reading, Callable[[], float]]:
     """The file read with another factor or answer, and what its headline costs then."""
-    reading = _read(replace(document, answers=document.answers.again(louder, tried)))
+    reading = _read(replace(document, facts=document.facts.again(louder, tried)))
     row = reading.rows[0]
     return reading, lambda: row.cost(row.rounds, row.delta).epsilon
 
 
-def _asked(document: PricedDocument, unknown: OpenFact) -> QuotedQuestion:
+def _asked(document: Document, fact: OpenFact) -> Question:
     """The headline for each plausible answer."""
-    return QuotedQuestion(unknown, tuple((v, _again(document, **{unknown.name: v})[1]()) for v in unknown.values))
+    return Question(fact, tuple((v, _again(document, **{fact.name: v})[1]()) for v in fact.values))
 
 
-def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix:
+def _fix(document: Document, reading: Reading, target: float) -> Fix:
     """The smallest factor on all noise (to 10⁻⁴) whose total is at most ``target``; settings are priced as they are written."""
     if reading.settings is None:
-        return QuotedFix(target, None, None, reading.no_fix or "no setting of this system changes this price")
+        return Fix(target, None, None, reading.no_fix or "no setting of this system changes this price")
 
     def cost(factor: float) -> float:
         return _again(document, factor)[1]()
@@ -148,14 +258,14 @@ def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix
     low, high = 1.0, 1.0
     while cost(high) > target:
         if high >= _LOUDEST:
-            return QuotedFix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
+            return Fix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
         low, high = high, high * 4
     while cost(low) <= target and low > 1e-9:
         high, low = low, low / 4
     while high / low > 1 + 1e-5:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if cost(middle) <= target else (middle, high)
-    assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.answers.open.values()]
+    assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.facts.open.values()]
     why = "the same system with these settings" + (f", if {', '.join(assumed)}" if assumed else "")
     settings, noisier = (_again(document, factor)[0].settings or {} for factor in (high, high * 2))
     # Six digits, towards more noise: up where more noise is a larger number, down where it is a smaller one.
@@ -168,4 +278,4 @@ def _fix(document: PricedDocument, reading: Reading, target: float) -> QuotedFix
             out[name] = float(f"{step / scale:.6g}")
         else:
             out[name] = value
-    return QuotedFix(target, out, cost(high), why)
+    return Fix(target, out, cost(high), why)

@@ -9,7 +9,8 @@ is priced by Rényi divergences or without amplification, which is never less th
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -27,16 +28,19 @@ from fedgraph.privacy.fields import ArrayField
 CostOfRounds = Callable[[int, float], AccountantEpsilon]  # (number of rounds, δ) → what they cost together
 
 
+@dataclass(frozen=True)
+class _CostOfEvent:
+    """What an event costs when it happens in every round."""
+
+    event: Event
+
+    def __call__(self, rounds: int, delta: float) -> AccountantEpsilon:
+        return price(Composed((Repeated(self.event, rounds),)), delta)
+
+
 def cost_of_events(per_round: Event) -> CostOfRounds:
-    """What ``per_round`` costs when it happens in every round.
-
-    Args:
-        per_round: The event of one round.
-
-    Returns:
-        The cost of a composition of as many of them as there are rounds.
-    """
-    return lambda rounds, delta: price(Composed((Repeated(per_round, rounds),)), delta)
+    """What ``per_round`` costs when it happens in every round: that of a composition of so many of them."""
+    return _CostOfEvent(per_round)
 
 
 def cost_of_unprotected(reason: str) -> CostOfRounds:
@@ -77,11 +81,6 @@ def cost_of_sampled_laplace(multiplier: float, rate: float, replaced: bool, fixe
 def cost_of_pure(epsilon: float) -> CostOfRounds:
     """What is ε-DP, such as randomised response with its own ε ≥ 0."""
     return cost_of_events(events.PureDP(epsilon))
-
-
-def cost_of_approximate(epsilon: float, delta: float) -> CostOfRounds:
-    """What is (ε, δ)-DP, and of which no more is known."""
-    return cost_of_events(events.ApproxDP(epsilon, delta))
 
 
 def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, records: int = 1) -> CostOfRounds:
@@ -141,6 +140,37 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
         return min(found, key=lambda p: p.epsilon)
 
     return cost
+
+
+def cost_of_several(parts: Sequence[tuple[CostOfRounds, int]]) -> CostOfRounds:
+    """Several kinds of rounds on the same data, together, as often as there are rounds.
+
+    Costs that come with an event (``cost_of_events``) are composed by the accountant; of the others each gets its share of δ,
+    and their ε add up.
+
+    Args:
+        parts: What a number of rounds costs, and the number of them.
+    """
+    if len(parts) == 1:
+        alone, times = parts[0]
+        return lambda rounds, delta: alone(times * rounds, delta)
+    known = [(cost.event, times) for cost, times in parts if isinstance(cost, _CostOfEvent)]
+    others = [(cost, times) for cost, times in parts if not isinstance(cost, _CostOfEvent)]
+
+    def cost(rounds: int, delta: float) -> AccountantEpsilon:
+        share = delta / (len(others) + bool(known))
+        found = [each(times * rounds, share) for each, times in others]
+        if known:
+            found.append(price(Composed(tuple(Repeated(event, times * rounds) for event, times in known)), share))
+        words = found[-1].theorem if len(found) == 1 else f"basic composition of {len(found)} parts: {found[0].theorem}"
+        return AccountantEpsilon(sum(p.epsilon for p in found), delta, found[-1].accountant, words)
+
+    return cost
+
+
+def cost_of_dearest(each: Sequence[CostOfRounds]) -> CostOfRounds:
+    """The dearest of several, side by side: what one unit pays that takes part in one of them only."""
+    return each[0] if len(each) == 1 else lambda rounds, delta: max((c(rounds, delta) for c in each), key=lambda p: p.epsilon)
 
 
 def _joint_convexity(multiplier: float, rate: float, tail: float) -> losses.LossCurve:

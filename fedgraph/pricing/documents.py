@@ -2,204 +2,128 @@
 
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
-    .toml         tomllib                               .py .ipynb   followed as a program (``python_program``)
-    .conf         HOCON, or JSON (``hocon``)
+    .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
+    .conf         HOCON, or JSON
     .sh .txt …    a command line, ``Namespace(…)`` as argparse prints it, or ``key: value`` / ``key=value`` lines
 
-Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, nesting of 60, 100,000 values with
-aliases written out.
+Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, nesting of 60, 100,000 values with aliases
+written out.
 """
 
+import ast
 import itertools
-import math
+import json
 import re
-from collections.abc import Callable, Collection, Mapping
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from typing import NoReturn
+
+import yaml
 
 from fedgraph import plugins
-from fedgraph.documents.sources import SourceLocation
+from fedgraph.documents.sources import SourceLocation, YamlSource
 from fedgraph.documents.sources import read_source_text as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
-from fedgraph.pricing import parsers
-from fedgraph.pricing.catalogue import catalogue_entries, catalogue_places, systems
-from fedgraph.pricing.open_facts import OPEN_FACT_QUESTIONS, OpenFactAnswers, open_fact_text
-from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
-from fedgraph.pricing.python_program import PythonProgram
-from fedgraph.pricing.python_values import CallValue, PartValue, TableValue, Value, python_plain
+from fedgraph.pricing.facts import QUESTIONS, Facts, Options, Table, Tree, scalar, table
 
-_SCRIPTS = ("command", "namespace", "json", "yaml")
+DEEPEST = 60
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "json", ".toml": "toml"}
-KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", ".sh", ".txt", ".cmd", ".args", ".log")
+KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
+_PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml", r"setup\.(py|cfg)")
+_TOKEN = re.compile(
+    r'(?P<gap>[ \t\r]+|(?:\#|//)[^\n]*)|(?P<line>\n)|"""(?P<long>.*?)"""|"(?P<text>(?:[^"\\\n]|\\.)*)"'
+    r"|(?P<mark>[{}\[\],:=]|\+=)|(?P<bare>(?:(?!//)[^\s{}\[\],:=\"#+])+|\+)|(?P<odd>.)", re.S,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class PricedDocument:
+class System:
+    """An entry of ``catalogue.yaml``: what is known of one system."""
+
+    name: str  # what people call it
+    version: str  # the versions that the reader was checked with
+    source: str  # where its facts were read, with commit and date
+    reader: str  # file of ``readers`` and function, such as ``settings.pfl``
+    said: str = ""  # what its authors say of the option, in our words
+    recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
+    checked: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # package → first and last version that was checked
+    ignored: str = ""  # options, divided by spaces, that change no price
+    words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
+
+    def newer(self, folder: Path) -> Iterator[str]:
+        """A sentence for each file of a folder that asks for a later version than the last that was checked."""
+        for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in _PINNED)):
+            if not path.is_file() or path.stat().st_size > 1_000_000:
+                continue
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for package, (_, last) in self.checked.items():
+                version = r"(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*([0-9]+(?:\.[0-9]+)*)"
+                asked = re.search(rf"(?<![\w-]){re.escape(package)}{version}", text)
+                if asked and [int(n) for n in asked[1].split(".")][:2] > [int(n) for n in last.split(".")][:2]:
+                    yield f"{path.name} asks for {asked[0]}; this reader was checked with {package} up to {last}"
+
+
+@cache
+def catalogue() -> Mapping[str, System]:
+    """Every entry of ``catalogue.yaml``, by its key."""
+    text = resources.files("fedgraph.pricing").joinpath("catalogue.yaml").read_text(encoding="utf-8")
+    return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
+
+
+@dataclass(frozen=True)
+class Document:
     """One file, read as data."""
 
     path: Path  # the file, or the folder of a job
     kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``namespace`` or ``ledger``
-    data: dict[str, ParsedTree] = field(default_factory=dict)  # of a file, a command line or a namespace, by its keys
+    data: Table = field(default_factory=dict)  # of a file, a command line or a namespace, by its keys
     command: tuple[str, ...] = ()  # the words of a command line
-    text: str = ""  # A Python program
-    lines: dict[SourceLocation, int] = field(default_factory=dict)  # of keys; empty for formats that keep no lines
-    answers: OpenFactAnswers = field(default_factory=OpenFactAnswers)  # what the user says of facts that the file leaves open
-    followed: PythonProgram | None = None  # the program of an app of several files; None where the file stands for itself
-    written: Mapping[Path, str] = field(default_factory=dict)  # python files that a notebook writes beside it, with their texts
+    text: str = ""  # of a Python program or a notebook
+    lines: Mapping[SourceLocation, int] = field(default_factory=dict)  # of keys; empty for formats that keep no lines
+    facts: Facts = field(default_factory=Facts)  # what the user says of facts that the file leaves open
     system: str = ""  # the key of its reader; empty until that is known
 
     @property
     def words(self) -> Mapping[str, str]:
         """The sentences of its system."""
-        return catalogue_entries()[self.system].words
-
-    def ask(self, name: str, known: float | None = None, *about: object, **facts: object) -> float:
-        """``known`` where the file says it; else what the user says, or a question of ``questions.yaml`` about ``facts``."""
-        if known is not None:
-            return known
-        said = OPEN_FACT_QUESTIONS.get(f"{self.system} {name}") or OPEN_FACT_QUESTIONS[name]
-        if said.whether:
-            return float(self.answers.whether(name, said.whether.format(*about, **facts)))
-        return self.answers.ask(name, said.ask.format(*about, **facts), said.values, said.worst)
-
-    @property
-    def bare_words(self) -> list[str]:
-        """Words of a command after its script, or the values of ``method`` and ``level`` of a namespace; in small letters."""
-        if self.kind == "command":
-            scripts = [i for i, word in enumerate(self.command) if word.endswith(".py")]
-            rest = self.command[scripts[0] + 1 :] if scripts else ()
-            return [word.lower() for word in itertools.takewhile(lambda word: not word.startswith("-"), rest)]
-        named = [self.data.get("method"), self.data.get("level")] if self.kind in _SCRIPTS else []
-        return [value.lower() for value in named if isinstance(value, str)]
-
-    @property
-    def configured(self) -> dict[str, ParsedTree]:
-        """What the file sets; of a Python file, the configuration that its ``get_config`` returns."""
-        if self.kind != "python":
-            return self.data
-        made = python_plain(self.program.results.get("get_config", self.program.module.local.get("config")))
-        held = {name: python_plain(value) for name, value in made.items()} if isinstance(made, TableValue) else {}
-        return {name: v if v is None or isinstance(v, (bool, int, float, str)) else "?" for name, v in held.items()}
+        return catalogue()[self.system].words
 
     @property
     def louder(self) -> float:
         """What all noise of the file is multiplied by."""
-        return self.answers.louder
+        return self.facts.louder
 
     @property
-    def program(self) -> PythonProgram:
-        """The file, and those of its folder that it imports, followed as a program."""
-        return self.followed or self.follow(self.path, self.text)
+    def options(self) -> Options:
+        """Its keys; those that change no price are known."""
+        return self.options_of(self.data, ignored=catalogue()[self.system].ignored)
 
-    def follow(
-        self, path: Path, text: str, config: Mapping[str, Value] | None = None, root: Path | None = None, *more: Path
-    ) -> PythonProgram:
-        """A program, followed once for all answers that it does not depend on (arguments: ``PythonProgram``)."""
-        key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))
-        if key not in self.answers.programs:
-            self.answers.programs[key] = PythonProgram(
-                path, text, priced_document_text, self.answers.given, config=config, root=root, more=more, written=self.written
-            )
-        found = self.answers.programs[key]
-        self.answers.used |= found.used
-        self.answers.notes |= found.skipped
-        return found
+    def options_of(self, data: Table, *at: str, ignored: str = "") -> Options:
+        """The keys of a mapping of it, which stands at ``at``."""
+        return Options(self.error, data, ignored.split(), at)
 
-    @property
-    def imports(self) -> frozenset[str]:
-        return frozenset(self.program.names) if self.kind == "python" or self.followed else frozenset()
-
-    def imports_of(self, *packages: str) -> bool:
-        """Whether a Python file imports something of one of these packages."""
-        return self.kind == "python" and any(name.split(".")[0] in packages for name in self.imports)
-
-    @property
-    def calls(self) -> tuple[CallValue, ...]:
-        """The calls of what is not part of the program, in order."""
-        return tuple(call for call in self.program.calls if call.own is None)
-
-    def made(self, *names: str) -> list[CallValue]:
-        """The calls of these names that are reached. Where all of them stand in functions that nothing calls: none in a program
-        that does something, all in a file that only defines."""
-        found = [call for call in self.calls if call.name in names]
-        live = [call for call in found if call.reached]
-        if found and not live and not self.program.standalone:
-            self.answers.notes[f"{found[0].function}() is called elsewhere; nothing in this file calls it"] = None
-            return found
-        return live
-
-    def used(self, *names: str) -> tuple[list[CallValue], str]:
-        """The calls of these names that are reached and taken, and, where there are none, why not."""
-        found = self.made(*names)
-        if taken := [call for call in found if self.answers.taken(call)]:
-            return taken, ""
-        if found:
-            return [], f"{found[0].name} (line {found[0].line}) is only made where {' and '.join(found[0].conditions)} holds"
-        if dead := self.dead(*names):
-            return [], f"{dead.name} stands in {dead.function or 'a function'}() (line {dead.line}), which nothing calls"
-        return [], f"nothing calls {names[0]}"
-
-    def dead(self, *names: str) -> CallValue | None:
-        """A call of these names that nothing reaches, where no other one is reached."""
-        found = [call for call in self.calls if call.name in names and not call.reached]
-        return found[0] if found and not self.made(*names) else None
-
-    def number(self, call: CallValue, name: str, asked: str = "") -> float | None:
-        """The number of an argument, or what the program sets on the object later; None where it is not given.
-
-        asked: the fact's name where it is not the argument's.
-        """
-        return self.answers.number(call.held(name), asked or name, call.set_at.get(name, call.line))
-
-    def need(
-        self, call: CallValue, name: str, least: float = -math.inf, above: float = -math.inf, below: float = math.inf
-    ) -> float:
-        """As ``number``; where it is missing or not ≥ ``least``, > ``above`` and < ``below``, an error."""
-        value = self.number(call, name)
-        if value is None or value < least or value <= above or value >= below:
-            bound = f"≥ {least:g}" if least > -math.inf else f"> {above:g}" if above > -math.inf else ""
-            bound = f"in ({max(above, 0):g}, {below:g})" if below < math.inf else bound
-            message = f"{call.name} needs {name} as a number {bound}, found {open_fact_text(call.held(name))}; write it out"
-            raise self.error_at(call, f"{message}, or answer --given {name}=…")
-        return value
-
-    def exchanged(self) -> str:
-        """Why a library may not do what it does elsewhere: the program exchanges one of its functions."""
-        for program in self.answers.programs.values():
-            imported = {name.partition(".")[0] for name in program.names}
-            for name, line in program.replaced.items():
-                if name.partition(".")[0] not in imported:
-                    continue
-                asked = f"Line {line} exchanges {name}: is the same noise still added?"
-                if not self.answers.whether(f"noise kept at line {line}", asked):
-                    return f"line {line} exchanges {name}, and what it does then is not followed"
-        return ""
-
-    def altered(self, made: CallValue | PartValue, *harmless: str) -> str:
-        """Why a mechanism may not be what it was made as: something else of it is set later."""
-        name = made.name if isinstance(made, CallValue) else made.call.name
-        for attribute, line in made.set_at.items():
-            asked = f"Line {line} sets {attribute} of what {name} makes: does it still clip and add the same noise?"
-            known = attribute in catalogue_places(name) or attribute in harmless
-            if not known and not self.answers.whether(f"mechanism kept at line {line}", asked):
-                return f"line {line} sets {attribute} of what {name} makes, which is not followed"
-        return ""
-
-    def line(self, *keys: str) -> int:
-        """The line of a key, or of the nearest one above it."""
-        while keys and keys not in self.lines:
-            keys = keys[:-1]
-        return self.lines.get(keys, 1)
+    def ask(self, name: str, known: float | None = None, **about: object) -> float:
+        """``known`` where the file says it; else what the user says, or a question of ``questions.yaml``."""
+        if known is not None:
+            return known
+        said = QUESTIONS.get(f"{self.system} {name}") or QUESTIONS[name]
+        if said.whether:
+            return float(self.facts.whether(name, said.whether.format(**about)))
+        return self.facts.ask(name, said.ask.format(**about), said.values, said.worst)
 
     def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
-        return PricingError(f"{path or self.path}:{line or self.line(*keys)}: {' '.join(message.split())}")
+        """An error at a key, or at the nearest one above it."""
+        while keys and keys not in self.lines:
+            keys = keys[:-1]
+        return PricingError(f"{path or self.path}:{line or self.lines.get(keys, 1)}: {' '.join(message.split())}")
 
-    def error_at(self, call: CallValue, message: str) -> PricingError:
-        """An error at a call, with the file and the line in which it stands."""
-        return self.error(message, line=call.line, path=call.path)
 
-
-def read_priced_document(path: Path) -> PricedDocument:
+def read(path: Path) -> Document:
     """A file as data. Nothing in it is run.
 
     Args:
@@ -220,23 +144,21 @@ def read_priced_document(path: Path) -> PricedDocument:
         path = inside
     suffix = path.suffix.lower()
     if suffix == ".jsonl" and path.is_file():
-        return PricedDocument(path, "ledger")
-    text = priced_document_text(path)
+        return Document(path, "ledger")
+    body = text(path)
     try:
         if suffix in _FORMATS:
-            data, lines = parsers.parse_file(path, suffix, text)
-            return PricedDocument(path, _FORMATS[suffix], data, lines=lines)
+            return _parsed(path, suffix, body)
         if suffix in (".py", ".ipynb"):
-            text, written = (text, {}) if suffix == ".py" else parsers.parse_notebook(path, text)
-            return PricedDocument(path, "python", text=text, written=written)
+            return Document(path, "python", _json(path, body) if suffix == ".ipynb" else {}, text=body)
         if suffix in KINDS or not suffix:
-            return priced_document_from_text(path, text)
+            return from_text(path, body)
         raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
     except RecursionError:
-        raise PricingError(f"{path}:1: nested too deeply; at most {parsers.DEEPEST} levels are read") from None
+        raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read") from None
 
 
-def priced_document_text(path: Path) -> str:
+def text(path: Path) -> str:
     """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
     try:
         return ordinary_text(path, f"a configuration ({', '.join(KINDS)})")
@@ -244,7 +166,74 @@ def priced_document_text(path: Path) -> str:
         raise PricingError(str(error)) from None
 
 
-def _job(folder: Path) -> PricedDocument | None:
+def from_text(path: Path, body: str) -> Document:
+    """A document of a text that has no suffix to tell its format.
+
+    Args:
+        path: What messages call it.
+        body: A command line, a printed ``Namespace(…)``, or lines of ``key: value`` or ``key=value``.
+
+    Raises:
+        PricingError: It is none of these.
+    """
+    body = "\n".join(row for row in body.splitlines() if not row.lstrip().startswith("#")).strip()
+    if re.match(r"^(argparse\.)?Namespace\(", body):
+        return Document(path, "namespace", _namespace(path, body))
+    if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
+        words = _python_line(path, body)
+        return Document(path, "command", _flags(words), tuple(words))
+    pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
+    if pairs and all(pairs):
+        return Document(path, "namespace", {m[1].replace("-", "_"): scalar(m[2]) for m in pairs if m})
+    raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
+
+
+def system_of(document: Document, named: str | None = None) -> str:
+    """The system that a document belongs to.
+
+    Args:
+        document: The file, read as data.
+        named: A key of ``catalogue`` that the user named; None where the document is to tell.
+
+    Raises:
+        PricingError: There is no system of that name, no system recognises the document, or several do.
+    """
+    names = sorted(catalogue())
+    if named is not None and named not in names:
+        raise PricingError(f"--as {named}: unknown{plugins.suggest_plugin_name(named, names)}; allowed: {', '.join(names)}")
+    if named and (named == "python") is not (document.kind == "python"):
+        raise PricingError(
+            f"{document.path}: --as {named}: a Python file is only searched; run it with --run, or price its settings"
+        )
+    found = [named] if named else [
+        name for name in names
+        if any(all(_LOOKS[what](document, set(said)) for what, said in line.items()) for line in catalogue()[name].recognised)
+    ]  # fmt: skip
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
+    as_or = f"say which with --as ({', '.join(names)}), or describe it in a neutral YAML (mechanism, unit, clip, noise_std, …)"
+    raise PricingError(f"{document.path}: no system known here writes this; {as_or}")
+
+
+# What a line of ``recognised`` may ask of a document; a line holds where all of it does.
+_LOOKS: Mapping[str, Callable[[Document, set[str]], bool]] = {
+    "kinds": lambda document, kinds: document.kind in kinds,
+    "keys": lambda document, keys: keys <= {*document.data, *table(document.data, "tool")},
+    "any_key": lambda document, keys: bool(keys & set(document.data)),
+    "lists": lambda document, keys: all(_lists(document, key) for key in keys),
+    "command": lambda document, words: any(word in said.lower() for said in document.command for word in words),
+}
+
+
+def _lists(document: Document, key: str) -> bool:
+    """Whether the document is a list, under the plural of ``key``, of mappings with that key."""
+    held = document.data.get(f"{key}s")
+    return isinstance(held, list) and all(isinstance(each, dict) and key in each for each in held)
+
+
+def _job(folder: Path) -> Document | None:
     """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
     found: list[Path] = []
     for above in ("*/", ""):
@@ -254,87 +243,208 @@ def _job(folder: Path) -> PricedDocument | None:
         return None
     if len(found) > 100:
         raise PricingError(f"{folder}: a job of {len(found)} configurations; at most 100 are read")
-    apps: dict[str, dict[str, ParsedTree]] = {}
+    apps: dict[str, Table] = {}
     for path in found:
         app = path.parents[1]
-        apps.setdefault(app.name if app != folder else "app", {})[path.stem] = dict(read_priced_document(path).data)
+        apps.setdefault(app.name if app != folder else "app", {})[path.stem] = read(path).data
     metas = [folder / name for name in ("meta.json", "meta.conf") if (folder / name).is_file()]
-    meta = read_priced_document(metas[0]).data if metas else {}
-    return PricedDocument(folder, "json", {"meta": dict(meta), "apps": dict(apps)})
+    return Document(folder, "json", {"meta": read(metas[0]).data if metas else {}, "apps": {**apps}})
 
 
-def priced_document_from_text(path: Path, text: str) -> PricedDocument:
-    """A document of a text that has no suffix to tell its format.
+def _parsed(path: Path, suffix: str, body: str) -> Document:
+    if suffix == ".json":
+        return Document(path, "json", _json(path, body))
+    if suffix == ".conf":
+        return Document(path, "json", hocon(path, body))
+    if suffix in (".yaml", ".yml"):
+        try:
+            source = YamlSource(str(path), body, foreign=True)
+        except ScenarioError as error:
+            raise PricingError(str(error)) from None
+        return Document(path, "yaml", _mapping(path, source.data), lines=source.lines)
+    try:
+        found = tomllib.loads(body)
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        line = re.search(r"line (\d+)", str(error))
+        raise PricingError(f"{path}:{line[1] if line else 1}: not TOML: {error}") from None
+    lines: dict[SourceLocation, int] = {}
+    above: SourceLocation = ()
+    for number, row in enumerate(body.splitlines(), 1):
+        head, key = re.match(r"\s*\[+([^\[\]]+)\]+\s*(#.*)?$", row), re.match(r"\s*([\w.\"'-]+)\s*=", row)
+        if head:
+            above = tuple(part.strip(" \"'") for part in head[1].split("."))
+            lines.setdefault(above, number)
+        elif key:
+            lines[(*above, *(part.strip(" \"'") for part in key[1].split(".")))] = number
+    return Document(path, "toml", found, lines=lines)
 
-    Args:
-        path: What messages call it.
-        text: A command line, a printed ``Namespace(…)``, or lines of ``key: value`` or ``key=value``.
 
-    Returns:
-        The document, of kind ``command`` or ``namespace``.
+def _json(path: Path, body: str) -> Table:
+    def once(pairs: list[tuple[str, Tree]]) -> Table:
+        out: Table = {}
+        for key, value in pairs:
+            if key in out:
+                raise ValueError(f"key {key!r} appears twice")
+            out[key] = value
+        return out
+
+    def constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not a number of JSON")
+
+    try:
+        found = json.loads(body, object_pairs_hook=once, parse_constant=constant)
+    except ValueError as error:
+        raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not JSON: {getattr(error, 'msg', error)}") from None
+    return _mapping(path, found)
+
+
+def _mapping(path: Path, found: object) -> Table:
+    if not isinstance(found, dict):
+        raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
+    return {str(key): value for key, value in found.items()}
+
+
+def hocon(path: Path, body: str) -> Table:
+    """The mapping of a HOCON file, as NVIDIA FLARE writes it: JSON with comments, ``=`` or ``:`` or nothing before ``{``, bare
+    words, no commas.
+
+    Includes and substitutions are not followed: ``${name}`` is refused, because its value may stand in another file.
 
     Raises:
-        PricingError: It is none of these.
+        PricingError: In one line, for anything that is none.
     """
-    body = "\n".join(row for row in text.splitlines() if not row.lstrip().startswith("#")).strip()
-    if re.match(r"^(argparse\.)?Namespace\(", body):
-        return PricedDocument(path, "namespace", parsers.parse_namespace(path, body))
-    if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
-        words = parsers.parse_python_line(path, body)
-        return PricedDocument(path, "command", parsers.parse_priced_command(words), tuple(words))
-    pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
-    if pairs and all(pairs):
-        return PricedDocument(path, "namespace", {m[1].replace("-", "_"): parsers.parse_scalar(m[2]) for m in pairs if m})
-    raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
+    reader = _Hocon(path, body)
+    if reader.peek() != ("mark", "{"):
+        return reader.table(("end", "the end"), 1)
+    reader.at += 1
+    found = reader.table(("mark", "}"), 1)
+    if reader.peek()[0] != "end":
+        raise reader.error("something stands after the end")
+    return found
 
 
-def priced_document_reader(document: PricedDocument, system: str | None = None) -> str:
-    """The system that a document belongs to.
+class _Hocon:
+    """Reads tokens (kind, word, line) one after the other."""
 
-    Args:
-        document: The file, read as data.
-        system: A key of ``systems()`` that the user named; None where the document is to tell.
+    def __init__(self, path: Path, body: str) -> None:
+        self.path, self.at, line = path, 0, 1
+        self.tokens: list[tuple[str, str, int]] = []
+        for found in _TOKEN.finditer(body):
+            kind = found.lastgroup or "odd"
+            if kind == "odd":
+                raise PricingError(f"{path}:{line}: not HOCON: {body[found.start() :][:20]!r}")
+            self.tokens += [(kind, found[kind], line)] if kind != "gap" else []
+            line += found[0].count("\n")
+        self.tokens.append(("end", "the end", line))
 
-    Returns:
-        The key of the system.
+    def error(self, message: str) -> PricingError:
+        return PricingError(f"{self.path}:{self.tokens[self.at][2]}: not HOCON: {message}")
 
-    Raises:
-        PricingError: There is no system of that name, no system recognises the document, or several do.
-    """
-    names = systems()
-    if system is not None and system not in names:
-        raise PricingError(f"--as {system}: unknown{plugins.suggest_plugin_name(system, names)}; allowed: {', '.join(names)}")
-    found = [system] if system else []
-    for name in names if system is None else ():
-        lines = catalogue_entries()[name].recognised
-        if any(all(_LOOKS[what](document, said) for what, said in line.items()) for line in lines):
-            found.append(name)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
-    as_or = f"say which with --as ({', '.join(names)}), or describe it in a neutral YAML (mechanism, unit, clip, noise_std, …)"
-    raise PricingError(f"{document.path}: no system known here writes this; {as_or}")
+    def peek(self, skip: bool = True) -> tuple[str, str]:
+        while skip and self.tokens[self.at][0] == "line":
+            self.at += 1
+        return self.tokens[self.at][:2]
+
+    def take(self) -> tuple[str, str]:
+        token = self.peek()
+        self.at += token[0] != "end"
+        return token
+
+    def table(self, closing: tuple[str, str], depth: int) -> Table:
+        out: Table = {}
+        while (token := self.take()) != closing:
+            if token == ("mark", ",") and out:
+                continue
+            if token[0] not in ("bare", "text"):
+                raise self.error(f"a key is expected, found {token[1]!r}")
+            if token == ("bare", "include"):
+                raise self.error("include is not followed; write the values out")
+            names = token[1].split(".") if token[0] == "bare" else [token[1]]
+            if self.peek()[1] not in ("=", ":", "{"):
+                raise self.error(f"= or : is expected after {token[1]!r}")
+            self.at += self.peek()[1] != "{"
+            self.put(out, names, self.value(depth + 1))
+        return out
+
+    def put(self, out: Table, names: list[str], value: Tree) -> None:
+        for name in names[:-1]:
+            inner = out.setdefault(name, {})
+            if not isinstance(inner, dict):
+                raise self.error(f"{name!r} is a value and a table")
+            out = inner
+        before = out.get(names[-1])
+        if isinstance(before, dict) and isinstance(value, dict):
+            value = {**before, **value}
+        elif names[-1] in out:
+            raise self.error(f"key {names[-1]!r} appears twice")
+        out[names[-1]] = value
+
+    def value(self, depth: int) -> Tree:
+        kind, word = self.take()
+        if depth > DEEPEST and word in ("{", "["):
+            raise self.error(f"nested deeper than {DEEPEST}")
+        if (kind, word) == ("mark", "{"):
+            return self.table(("mark", "}"), depth)
+        if (kind, word) == ("mark", "["):
+            out: list[Tree] = []
+            while self.peek() != ("mark", "]"):
+                if self.peek() == ("mark", ","):
+                    self.at += 1
+                else:
+                    out.append(self.value(depth + 1))
+            self.at += 1
+            return out
+        if kind in ("text", "long"):
+            return word
+        if kind != "bare":
+            raise self.error(f"a value is expected, found {word!r}")
+        while self.peek(skip=False)[0] == "bare":
+            word += f" {self.take()[1]}"
+        if "$" in word:
+            raise self.error(f"{word!r} stands for a value of elsewhere; write it out")
+        return scalar(word)
 
 
-def _lists(document: PricedDocument, key: str) -> bool:
-    """Whether the document is a list, under the plural of ``key``, of mappings with that key."""
-    held = document.data.get(f"{key}s")
-    return isinstance(held, list) and all(isinstance(each, dict) and key in each for each in held)
+def _namespace(path: Path, body: str) -> Table:
+    """The values of ``Namespace(…)`` as argparse prints it."""
+    try:
+        call = ast.parse(body, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError) as error:
+        raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not a namespace: {error}") from None
+    if not isinstance(call, ast.Call) or call.args:
+        raise PricingError(f"{path}:1: not one Namespace(key=value, …)")
+    out: Table = {}
+    for keyword in call.keywords:
+        try:
+            value = ast.literal_eval(keyword.value)
+        except (ValueError, TypeError, MemoryError):
+            value = ast.unparse(keyword.value)
+        plain = value is None or isinstance(value, (bool, int, float, str))
+        out[keyword.arg or "**"] = value if plain else ast.unparse(keyword.value)
+    return out
 
 
-# What a line of ``recognised`` may ask of a document; a line holds where all of it does.
-_LOOKS: Mapping[str, Callable[[PricedDocument, Collection[str]], bool]] = {
-    "kinds": lambda document, kinds: document.kind in kinds,
-    "keys": lambda document, keys: set(keys) <= {*document.data, *parsed_mapping(document.data.get("tool"))},
-    "any_key": lambda document, keys: any(key in document.data for key in keys),
-    "lists": lambda document, keys: all(_lists(document, key) for key in keys),
-    "imports": lambda document, packages: document.imports_of(*packages),
-    "no_import": lambda document, packages: not document.imports_of(*packages),
-    "calls": lambda document, names: document.kind == "python" and any(call.name in names for call in document.calls),
-    "made": lambda document, names: document.kind == "python" and bool(document.made(*names)),
-    "configures": lambda document, names: set(names) <= set(document.configured),
-    "first": lambda document, words: bool({*document.bare_words[:1]} & {*words}),
-    "command": lambda document, words: any(word in said.lower() for said in document.command for word in words),
-    "system": lambda document, names: document.data.get("system") in names,
-}
+def _python_line(path: Path, body: str) -> list[str]:
+    """The words of the one line that runs Python."""
+    python = r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s"
+    runs = [row for row in re.sub(r"\\\s*\n", " ", body).splitlines() if re.search(python, f"{row} ")]
+    if len(runs) != 1:
+        raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
+    if re.search(r"[`$;|&<>]", runs[0]):
+        raise PricingError(f"{path}:1: a command line with shell code ({runs[0].strip()[:60]}…); write its values out")
+    try:
+        return shlex.split(runs[0])
+    except ValueError as error:
+        raise PricingError(f"{path}:1: not a command line: {error}") from None
+
+
+def _flags(words: list[str]) -> Table:
+    """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
+    out: Table = {}
+    for word, after in itertools.zip_longest(words, words[1:], fillvalue="--end"):
+        if re.match("--?[A-Za-z]", word):
+            name, equals, value = word.lstrip("-").partition("=")
+            if not equals and not re.match("--?[A-Za-z]", after):
+                value, equals = after, "="
+            out[name.replace("-", "_")] = scalar(value) if equals else True
+    return out

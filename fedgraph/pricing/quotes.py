@@ -12,10 +12,9 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from fedgraph.pricing.catalogue import CatalogueSystem
-from fedgraph.pricing.open_facts import OpenFact
-from fedgraph.pricing.parsers import ParsedTree
-from fedgraph.pricing.readings import PublishedReading, Reading, ReadingRow
+from fedgraph.pricing.documents import System
+from fedgraph.pricing.facts import OpenFact, Tree
+from fedgraph.pricing.readings import Claim, Reading, Row
 from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 
 WIDTH = 110
@@ -32,7 +31,7 @@ _NOISE = re.compile(r"noise|sigma|epsilon|\beps\b|dp_|privacy|filters|mods", re.
 
 
 @dataclass(frozen=True)
-class QuotedRow:
+class PricedRow:
     """A row and its prices.
 
     Attributes:
@@ -41,7 +40,7 @@ class QuotedRow:
         total: What all rounds cost. None where a missing fact that has no worst case stands in the way.
     """
 
-    row: ReadingRow
+    row: Row
     per_round: AccountantEpsilon
     total: AccountantEpsilon | None
 
@@ -51,7 +50,7 @@ class QuotedRow:
         rounds = f"{self.row.rounds:,} round{'' if self.row.rounds == 1 else 's'}"
         return f"one of {rounds}" if self.total is None and self.row.rounds > 1 else rounds
 
-    def to_dict(self, price: AccountantEpsilon | None) -> dict[str, ParsedTree]:
+    def to_dict(self, price: AccountantEpsilon | None) -> dict[str, Tree]:
         """One of its prices as JSON."""
         theorem = f"{price.accountant}: {price.theorem}" if price else "a missing fact leaves the total open: see questions"
         epsilon, delta = (_number(price.epsilon), price.delta) if price else (None, self.row.delta)
@@ -59,7 +58,7 @@ class QuotedRow:
 
 
 @dataclass(frozen=True)
-class QuotedQuestion:
+class Question:
     """A question, and what each answer to it would mean.
 
     Attributes:
@@ -72,7 +71,7 @@ class QuotedQuestion:
 
 
 @dataclass(frozen=True)
-class QuotedFix:
+class Fix:
     """What would buy a wanted ε in the same system.
 
     Attributes:
@@ -103,19 +102,19 @@ class Quote:
     """
 
     path: str
-    system: CatalogueSystem
+    system: System
     reading: Reading
-    rows: tuple[QuotedRow, ...]
-    asked: tuple[QuotedQuestion, ...] = ()
-    fix: QuotedFix | None = None
+    rows: tuple[PricedRow, ...]
+    asked: tuple[Question, ...] = ()
+    fix: Fix | None = None
     place: tuple[Path, int] | None = None  # the file and line of the call that the price hangs on, where there is one
 
     @property
-    def headline(self) -> QuotedRow:
+    def headline(self) -> PricedRow:
         """The first row: what the file claims."""
         return self.rows[0]
 
-    def to_dict(self, details: bool = False) -> dict[str, ParsedTree]:
+    def to_dict(self, details: bool = False) -> dict[str, Tree]:
         """The quote as ``--json`` prints it.
 
         Args:
@@ -128,8 +127,8 @@ class Quote:
         """
         top, reading, system, fix = self.headline, self.reading, self.system, self.fix
         keys = ("epsilon", "delta", "scope", "words")
-        published: list[ParsedTree] = [{key: _number(vars(p)[key]) for key in keys} for p in reading.published]
-        out: dict[str, ParsedTree] = {
+        published: list[Tree] = [{key: _number(vars(p)[key]) for key in keys} for p in reading.published]
+        out: dict[str, Tree] = {
             "total": top.to_dict(top.total),
             "per_round": top.to_dict(top.per_round),
             "published": published[0] if published else None,
@@ -157,7 +156,7 @@ class Quote:
         return out
 
 
-def _number(value: float | int | str | None) -> ParsedTree:
+def _number(value: float | int | str | None) -> Tree:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
@@ -216,7 +215,7 @@ def render_quotes(name: str, escaped: bool, folder: Traversable = QUOTES_FOLDER,
     return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=quoted_epsilon, **values)
 
 
-def quoted_claim(said: PublishedReading) -> str:
+def quoted_claim(said: Claim) -> str:
     """The ε that a file states, as tables show it."""
     return "no ε" if said.epsilon is None else f"ε = {quoted_epsilon(said.epsilon)}"
 
@@ -231,14 +230,14 @@ def price_quotes_as_sarif(quotes: Sequence[Quote], limit: float | None = None) -
     Returns:
         JSON text that ends with a line break.
     """
-    rules: list[ParsedTree] = [{"id": name, "shortDescription": {"text": words}} for name, words in _RULES.items()]
-    results: list[ParsedTree] = [result for quote in quotes for result in _results(quote, limit)]
-    driver: dict[str, ParsedTree] = {"name": "fedgraph price", "rules": rules}
-    run: dict[str, ParsedTree] = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
+    rules: list[Tree] = [{"id": name, "shortDescription": {"text": words}} for name, words in _RULES.items()]
+    results: list[Tree] = [result for quote in quotes for result in _results(quote, limit)]
+    driver: dict[str, Tree] = {"name": "fedgraph price", "rules": rules}
+    run: dict[str, Tree] = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
 
 
-def _results(quote: Quote, limit: float | None) -> Iterator[ParsedTree]:
+def _results(quote: Quote, limit: float | None) -> Iterator[Tree]:
     top = quote.headline
     total = None if top.total is None else top.total.epsilon
     dear = limit is not None and total is not None and total > limit
@@ -249,7 +248,7 @@ def _results(quote: Quote, limit: float | None) -> Iterator[ParsedTree]:
     seen = f"for one {top.row.unit} ({top.row.relation}), seen by {top.row.viewer}"
     text = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"
     path, line = quote.place if quote.place and quote.place[0].exists() else _place(Path(quote.path))
-    where: dict[str, ParsedTree] = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
+    where: dict[str, Tree] = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
     yield {"ruleId": rule, "level": level, "message": {"text": text}, "locations": [{"physicalLocation": where}]}
 
 

@@ -20,7 +20,7 @@ from fedgraph.export import project, site
 from fedgraph.export.deployable import _num_honest
 from fedgraph.export.site import Site, open_site
 from fedgraph.methods.base import Plan, method_kinds
-from fedgraph.pricing.readers.exported import exported_layouts
+from fedgraph.pricing import exported_layouts
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -102,6 +102,27 @@ def test_a_change_is_noticed(change: str, opened: Opened, tmp_path: Path) -> Non
     (home / file).write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises((PricingError, ScenarioError), match=why):
         project._price_project(tmp_path / "app", opened(SUMS).row.head.epsilon_provable)
+
+
+PLANTED = {
+    "another package": ("../fedgraph/__init__.py", "", "is no file of this export"),
+    "another module": ("numpy.py", "", "is no file of this export"),
+    "compiled": ("__pycache__/rounds.cpython-311.pyc", "", "is no file of this export"),
+    "a line more": ("../pyproject.toml", "\n[tool.hatch.metadata]\nallow-direct-references = true\n", "is not as"),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_what_the_export_did_not_write_is_not_priced(plant: str, opened: Opened, tmp_path: Path) -> None:
+    """A folder ``fedgraph`` beside the app is imported in place of the package, and its noise with it."""
+    file, more, why = PLANTED[plant]
+    path = written(opened, SUMS, "flower", tmp_path) / file
+    assert cli.main(["price", str(tmp_path / "app"), "--at-most", "inf"]) == 0
+    path.parent.mkdir(exist_ok=True)
+    path.write_text((path.read_text(encoding="utf-8") if more else "") + more, encoding="utf-8")
+    with pytest.raises(PricingError, match=why):
+        pricing.price(tmp_path / "app")
+    assert cli.main(["price", str(tmp_path / "app"), "--at-most", "inf"]) == 2
 
 
 def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:

@@ -29,25 +29,15 @@ BAD = {
     "broken.toml": ("a = = 1\n", "not TOML"),
     "broken.py": ("def f(:\n", "not Python"),
     "null.py": ("x = 1\x00\n", "not Python"),
-    "shell.sh": ("python train.py gap-edp --epsilon $(cat e)\n", "shell code"),
+    "shell.sh": ("python train.py --epsilon $(cat e)\n", "shell code"),
     "two.sh": ("python a.py --x 1\npython b.py --y 2\n", "2 command lines"),
     "prose.txt": ("Our training used noise.\n", "not a command line"),
     "nobody.yaml": ("learning_rate: 0.1\n", "no system known here"),
-    "option.sh": ("python train.py gap-edp --epsilon 8 --epsilonn 4\n", "unknown option 'epsilonn'; did you mean 'epsilon'?"),
-    "version.py": ("import flwr\ns = DPFedAvgFixed(inner, 4, 1.0)\n", "another version"),
-    "both.py": (
-        "import flwr\na = LocalDpMod(1, 1, 1, 1e-5)\nb = LocalDpMod(1, 1, 2, 1e-5)\nc = ClientApp(mods=[a, b])\n",
-        "several mechanisms",
+    "option.sh": (
+        "compute_dp_sgd_privacy --N=9 --batch_size=3 --noise_multiplier=1 --epochs=2 --epochss=4\n",
+        "unknown option 'epochss'; did you mean 'epochs'?",
     ),
-    "unresolved.py": ("import flwr\nm = LocalDpMod(clip(), 1, 1, 1e-5)\nc = ClientApp(mods=[m])\n", "needs clipping_norm"),
-    "adaptive.py": (
-        "import opacus\ne.make_private(noise_multiplier=1.0, clipping='adaptive')\n",
-        "needs unclipped_num_std",
-    ),
-    "flag.py": (
-        "import opacus\ne.make_private(noise_multiplier=1.0, poison_sampling=False)\n",
-        "unknown option 'poison_sampling'",
-    ),
+    "none.py": ("x = 1\n", "no call of differential privacy"),
     "app.toml": ("[tool.flwr.app.components]\nserverapp = 'a.b:app'\n", "there is no a/b.py"),
     "gauss.json": ('{"task_result_filters": [{"filters": [{"name": "GaussianPrivacy"}]}]}', "not a filter of nvflare"),
     "ledger.jsonl": ("{}\n", "not a ledger line"),
@@ -84,8 +74,13 @@ def test_a_missing_a_large_and_a_binary_file(tmp_path: Path) -> None:
 def test_the_command_line_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["price"]) == 2
     assert "name a FILE" in capsys.readouterr().err
-    assert cli.main(["price", "--command", "python train.py progap edge --epsilon 1 --delta 1e-7", "--json"]) == 0
-    assert '"unit": "edge"' in capsys.readouterr().out
+    assert (
+        cli.main(
+            ["price", "--command", "compute_dp_sgd_privacy --N=9000 --batch_size=90 --noise_multiplier=2 --epochs=2", "--json"]
+        )
+        == 0
+    )
+    assert '"unit": "example"' in capsys.readouterr().out
     assert cli.main(["price", "x.yaml", "--as", "floer"]) == 2
 
 

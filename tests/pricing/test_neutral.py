@@ -7,8 +7,6 @@ import math
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import dp_accounting
 import numpy as np
@@ -20,7 +18,7 @@ from scipy.stats import binom, norm
 import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, dp_sgd
+from fedgraph.pricing import costs, readings
 from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 
@@ -170,14 +168,34 @@ def test_laplace_noise_on_fixed_batches_covers_the_worst_answer(batch: int, othe
     assert costs.cost_of_sampled_laplace(scale, rate, replaced=False, fixed=True)(1, 0.0).epsilon >= worst * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("sampling", ["poisson", "fixed", "shuffled"])
-def test_whoever_has_more_records_pays_more(sampling: Any) -> None:
-    asked = SimpleNamespace(ask=lambda name, known: known, louder=1.0)
-    training = dp_sgd.DpSgdTraining(4.0, sampling=sampling, rate=0.1, steps=20, delta=1e-5)
-    rows = dp_sgd.read_dp_sgd(asked, training).rows  # type: ignore[arg-type]
+@pytest.mark.parametrize("sampling", ["poisson", "fixed", "none"])
+def test_whoever_has_more_records_pays_more(sampling: str) -> None:
+    rows = readings.rows_of_sums([[readings.Sums(4.0, 20, sampling, 0.1)]], "example", "anybody", 1e-5)
     paid = [row.cost(row.rounds, row.delta).epsilon for row in rows if row.relation == "zero-out"]
-    assert len(paid) == 1 + len(dp_sgd.SEVERAL)
+    assert len(paid) == 1 + len(readings.SEVERAL)
     assert paid == sorted(set(paid))
+
+
+def test_parts_on_the_same_data_compose(tmp_path: Path) -> None:
+    """One release and Poisson-sampled steps: by dp_accounting; a part in pure ε adds its own."""
+    steps = {"mechanism": "gaussian", "noise_multiplier": 1.0, "sampling": {"kind": "poisson", "rate": 0.05}, "rounds": 50}
+    once = {"mechanism": "gaussian", "noise_std": 6.0, "clip": 2.0}
+    path = tmp_path / "parts.yaml"
+
+    def priced(*parts: dict[str, object]) -> float:
+        path.write_text(yaml.safe_dump({"unit": "node", "delta": 1e-5, "parts": list(parts)}), encoding="utf-8")
+        found = fedgraph.price(path).headline.total
+        assert found is not None
+        return float(found.epsilon)
+
+    sampled = pld.privacy_loss_distribution.from_gaussian_mechanism(1.0, sampling_prob=0.05, value_discretization_interval=1e-3)
+    whole = pld.privacy_loss_distribution.from_gaussian_mechanism(3.0, value_discretization_interval=1e-3)
+    truth = sampled.self_compose(50).compose(whole).get_epsilon_for_delta(1e-5)
+    assert priced(steps, once) == pytest.approx(truth, rel=3e-3)
+    answers = {"mechanism": "randomised-response", "epsilon": 1.0, "rounds": 2}
+    assert truth < priced(steps, once, answers) <= truth + 2.05
+    with pytest.raises(PricingError, match="unknown option 'noise'"):
+        priced({**once, "noise": 1})
 
 
 @pytest.mark.parametrize("records", [2, 5])

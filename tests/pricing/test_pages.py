@@ -13,7 +13,7 @@ from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.pricing import quotes
 from fedgraph.pricing.quotes import quoted_epsilon, round_up_quote
-from tests.pricing.corpus import truths
+from tests.pricing import truths
 
 ROOT = Path(__file__).parents[2]
 FILES = Path(__file__).parent / "files"
@@ -21,7 +21,7 @@ FILES = Path(__file__).parent / "files"
 
 def test_the_page_is_self_contained_and_shows_every_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.html"
-    files = [str(FILES / name) for name in ("blink.sh", "neutral.yaml", "nvflare_svt.json")]
+    files = [str(FILES / name) for name in ("blink.yaml", "neutral.yaml", "nvflare_svt.json")]
     assert cli.main(["price", *files, "--fix", "1", "--html", str(out)]) == 0
     text = out.read_text(encoding="utf-8")
     assert not re.search(r"(src|href)=|<script|https?://(?!www)", text)
@@ -41,18 +41,26 @@ def test_what_a_file_says_is_escaped(tmp_path: Path) -> None:
 
 
 def test_lines_fit_a_terminal() -> None:
-    for file in ("blink.sh", "gap_edp.sh", "flower_local/pyproject.toml"):
+    for file in ("blink.yaml", "gap_edp.yaml", "flower_local/pyproject.toml"):
         assert max(len(line) for line in quotes.price_quote_as_text(pricing.price(FILES / file)).splitlines()) <= 120
 
 
 def test_where_the_total_is_open_the_theorem_beside_the_rounds_is_said_to_price_one(tmp_path: Path) -> None:
-    open_, closed = (
-        pricing.price(FILES / "openfgl.sh"),
-        pricing.price(FILES / "openfgl.sh", given={"nodes that a node reaches": 10}),
+    described = tmp_path / "open.yaml"
+    described.write_text(
+        "mechanism: gaussian\nunit: client\nnoise_multiplier: 1\nrounds: 100\ndelta: 1e-5\nsampling: {kind: fixed}\n",
+        encoding="utf-8",
     )
-    text, page = quotes.price_quote_as_text(open_), quotes.price_quotes_as_html([open_])
-    assert "one of 100 rounds, δ = 1e-05; μ = √Σ(Δ₂/s)² = 17.4921" in " ".join(text.split())
-    assert "one of 100 rounds, δ" in page
+    open_, closed = pricing.price(described), pricing.price(described, given={"sampling rate": 0.5})
+    assert open_.headline.total is not None, "the worst rate bounds every other"
+    svt, answered = (
+        pricing.price(FILES / "nvflare_svt.json"),
+        pricing.price(FILES / "nvflare_svt.json", given={"parameters": 9, "rounds": 4}),
+    )
+    assert svt.headline.total is None
+    assert "one of" in quotes.price_quote_as_text(svt)
+    assert "one of" in quotes.price_quotes_as_html([svt])
+    assert "one of" not in quotes.price_quote_as_text(answered)
     assert "one of" not in quotes.price_quote_as_text(closed)
     described = tmp_path / "one.yaml"
     described.write_text("mechanism: gaussian\nunit: client\nclip: 1\nnoise_std: 1\nrounds: 1\ndelta: 1e-5\n", encoding="utf-8")
@@ -67,12 +75,13 @@ def test_a_batch_share_of_federatedscope_is_taken_as_the_one_that_protects_least
     assert quote.fix.why.endswith("if batch share = 0.001")
 
 
-def test_columns_stand_below_each_other_where_a_relation_is_long() -> None:
-    lines = quotes.price_quote_as_text(pricing.price(FILES / "gap_edp.sh")).splitlines()
+def test_columns_stand_below_each_other() -> None:
+    lines = quotes.price_quote_as_text(pricing.price(FILES / "flower_central/pyproject.toml")).splitlines()
     header = next(line for line in lines if "per round" in line and "relation" in line)
-    for line in lines:
-        if "edge-undirected" in line or "edge-directed" in line:
-            assert line.index("whoever receives") == header.index("seen by")
+    rows = [line for line in lines if "whoever receives" in line]
+    assert rows
+    for line in rows:
+        assert line.index("whoever receives") == header.index("seen by")
 
 
 def test_shown_bounds_are_never_below() -> None:
@@ -91,9 +100,11 @@ def test_the_committed_table_is_what_the_command_prints() -> None:
 
 def test_claims_of_repositories_are_priced() -> None:
     """What their public settings are worth; truths by hand and by dp_accounting."""
-    totals = {name: pricing.price(FILES / f"claim_{name}").headline.total for name in ("fedlap.yaml", "hogs.yaml", "upgnet.sh")}
+    totals = {
+        name: pricing.price(FILES / f"claim_{name}").headline.total for name in ("fedlap.yaml", "hogs.yaml", "upgnet.yaml")
+    }
     assert {name: total.epsilon for name, total in totals.items() if total} == {
-        "fedlap.yaml": math.inf, "hogs.yaml": 6.0, "upgnet.sh": math.inf,
+        "fedlap.yaml": math.inf, "hogs.yaml": 6.0, "upgnet.yaml": math.inf,
     }  # fmt: skip
     total = pricing.price(FILES / "claim_advsgm.yaml").headline.total
     assert total is not None

@@ -1,7 +1,9 @@
 """A project that ``fedgraph export`` wrote: ``fedgraph_export.json`` with the files that stand beside it.
 
-What is priced is the code, not the manifest. A file that takes no numbers must be its template, letter by letter, and of one
-that takes names every other line must be there: nobody has proven what another file does. All numbers stand in ``planned.py``,
+What is priced is the code, not the manifest. A file that takes no numbers must be its template, letter by letter; of one that
+takes names every line must be one of the template, and every other line of that must be there; and there must be no other file,
+because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
+does. All numbers stand in ``planned.py``,
 which is read as literals; the manifest gives the sensitivity of each release, which must be that of its bound, and the ε that
 is claimed.
 
@@ -16,15 +18,15 @@ import ast
 import hashlib
 import json
 import math
+import re
 from importlib import resources
 from pathlib import Path
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
-from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.options import Options
-from fedgraph.pricing.parsers import ParsedTree, parsed_mapping
-from fedgraph.pricing.readings import PRICE_TO_SERVER, PRICE_TO_SUMS, PublishedReading, Reading, ReadingRow
+from fedgraph.pricing.documents import Document
+from fedgraph.pricing.facts import Options, Table, Tree, table
+from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
 from fedgraph.privacy import neighbour_sums, private_counts
 from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
@@ -32,15 +34,16 @@ from fedgraph.privacy.units import Protection, Relation, Viewer
 
 _LEAST_STEPS = 2**26
 _NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest
+_MANIFEST = "fedgraph_export.json"
 _FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
 
 
-def read(document: PricedDocument) -> Reading:
+def read(document: Document) -> Reading:
     """One row: the unit, relation and viewer of the manifest, priced from the numbers of the code."""
-    options, data = Options(document), document.data
+    options, data = document.options, document.data
     planned = _planned(document.path.parent, exported_layouts()[options.choice("framework", exported_layouts())])
     try:
-        protection = Protection.from_dict({**parsed_mapping(data.get("protection"))})
+        protection = Protection.from_dict({**table(data.get("protection"))})
     except (PrivacyError, ValueError, KeyError) as error:
         raise options.error("protection", f"protection: {error}") from None
     delta, claimed, masked = options.delta("delta"), options.number("epsilon"), planned["MASKED"] is True
@@ -50,13 +53,13 @@ def read(document: PricedDocument) -> Reading:
         if options.whole(key) != planned[name]:
             raise options.error(key, f"{key}: {data.get(key)} here, {name} = {planned[name]} in planned.py")
     honest = _whole(planned, "LEAST") - _whole(planned, "COLLUDERS") if masked else 1
-    releases, said = parsed_mapping(planned["RELEASES"]), parsed_mapping(data.get("releases"))
+    releases, said = table(planned["RELEASES"]), table(data.get("releases"))
     if honest < 1 or releases.keys() != said.keys() or not releases:
         raise options.error("releases", "planned.py and this file differ in who is honest or what is released")
     cohorts, rounds = _cohorts(planned, data.get("cohorts"), options), _whole(planned, "ROUNDS")
     spent = []
     for path, held in releases.items():
-        code, given = parsed_mapping(held), Options(document, parsed_mapping(said[path]), ("releases", path))
+        code, given = table(held), document.options_of(table(said[path]), "releases", path)
         event = _event(path, code, given, protection.relation, honest, document.louder)
         spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
 
@@ -69,8 +72,8 @@ def read(document: PricedDocument) -> Reading:
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
     why = f"{honest} honest shares of noise hide one {unit}; constants of planned.py"
     return Reading(
-        (ReadingRow(unit, relation, PRICE_TO_SUMS if masked else PRICE_TO_SERVER, cost, rounds, delta, why),),
-        (PublishedReading(claimed, delta, "total", f"ε of the ledger {str(data.get('ledger_sha256'))[:12]}"),),
+        (Row(unit, relation, TO_SUMS if masked else TO_SERVER, cost, rounds, delta, why),),
+        (Claim(claimed, delta, "total", f"ε of the ledger {str(data.get('ledger_sha256'))[:12]}"),),
         ("who takes part, and which client is which",),
         order=(
             "Each client bounds, rounds, adds its share of the noise and its masks; the server adds; rounds compose.",
@@ -80,12 +83,12 @@ def read(document: PricedDocument) -> Reading:
     )
 
 
-def _cohorts(planned: dict[str, ParsedTree], said: object, options: Options) -> list[list[int]]:
+def _cohorts(planned: Table, said: object, options: Options) -> list[list[int]]:
     """Per client, the rounds that ask it. ``PricingError`` where a round asks too few, or the manifest says others."""
     held, clients, rounds = planned["COHORTS"], _whole(planned, "CLIENTS"), _whole(planned, "ROUNDS")
     if held != said or not isinstance(held, list) or len(held) not in (0, rounds):
         raise options.error("cohorts", f"cohorts: {str(said)[:60]} here, COHORTS = {str(held)[:60]} in planned.py")
-    given: list[list[ParsedTree]] = [one if isinstance(one, list) else [None] for one in held]
+    given: list[list[Tree]] = [one if isinstance(one, list) else [None] for one in held]
     asked = [{k for k in range(clients) if one.count(k) == 1} for one in given]
     if any(len(own) != len(one) or len(own) < _whole(planned, "LEAST") for own, one in zip(asked, given, strict=True)):
         raise options.error("cohorts", f"cohorts: each round asks LEAST or more of clients 0 … {clients - 1}, each once")
@@ -107,37 +110,59 @@ def exported_template(name: str) -> str:
     return (resources.files("fedgraph.export") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _planned(home: Path, layout: dict[str, str]) -> dict[str, ParsedTree]:
+def _planned(home: Path, layout: dict[str, str]) -> Table:
     """The numbers of planned.py, once every other file of code is what it was and the plan has its digest."""
+    plan = (home / layout["shared/planned.py.j2"]).with_name("plan.json")
+    _require_complete(home, {*layout.values(), plan.relative_to(home).as_posix(), _MANIFEST})
     for template, place in layout.items():
-        text, said = exported_template(template), documents.priced_document_text(home / place)
-        missing = {line for line in text.splitlines() if "{{" not in line} - {*said.splitlines()}
-        if Path(place).name not in _FREE and (said != text if template.endswith(".txt") else missing):
+        text, said = exported_template(template), documents.text(home / place)
+        if Path(place).name not in _FREE and (said != text if template.endswith(".txt") else not _of_template(said, text)):
             raise PricingError(f"{home / place}:1: is not as fedgraph exports it, so nothing is proven of it; export it again")
     path = home / layout["shared/planned.py.j2"]
-    found: dict[str, ParsedTree] = {}
+    found: Table = {}
     try:
-        for statement in ast.parse(documents.priced_document_text(path)).body[1:]:
+        for statement in ast.parse(documents.text(path)).body[1:]:
             if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
                 raise ValueError(f"line {statement.lineno} is no number")
             found[statement.targets[0].id] = ast.literal_eval(statement.value)
     except (SyntaxError, ValueError) as error:
         raise PricingError(f"{path}:1: holds more than names and numbers: {error}") from None
-    plan = path.with_name("plan.json")
     digest = hashlib.sha256(plan.read_bytes()).hexdigest() if plan.is_file() else None
     if found.keys() != {*_NUMBERS, "COHORTS", "MASKED", "PLAN_SHA256", "RELEASES"} or digest != found["PLAN_SHA256"]:
         raise PricingError(f"{plan}: is not the plan of PLAN_SHA256 in planned.py, or numbers are missing; export it again")
     return found
 
 
-def _whole(held: dict[str, ParsedTree], name: str) -> int:
+def _require_complete(home: Path, expected: set[str]) -> None:
+    """``PricingError`` where a project has another file, or lacks one. ``.git`` is no part of it."""
+    found = {p.relative_to(home).as_posix() for p in home.rglob("*") if p.is_symlink() or not p.is_dir()}
+    found = {name for name in found if not name.startswith(".git/")}
+    if extra := sorted(found - expected):
+        more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
+        raise PricingError(
+            f"{home / extra[0]}: is no file of this export{more}; what it does to the noise is not proven; remove it"
+        )
+    if missing := sorted(expected - found):
+        raise PricingError(f"{home / missing[0]}: is missing in this export; export it again")
+
+
+def _of_template(said: str, template: str) -> bool:
+    """Whether every line of a file is one of its template with the names filled in, and no line of that is missing."""
+    lines, written = template.splitlines(), said.splitlines()
+    shapes = [re.compile(".*".join(map(re.escape, re.split(r"{{.*?}}", line)))) for line in lines if "{{" in line]
+    plain = {line for line in lines if "{{" not in line}
+    known = all(line in plain or any(shape.fullmatch(line) for shape in shapes) for line in written)
+    return known and plain <= {*written} and len(written) == len(lines)
+
+
+def _whole(held: Table, name: str) -> int:
     value = held.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise PricingError(f"planned.py: {name} = {value!r}; allowed: a whole number ≥ 0")
     return value
 
 
-def _event(path: str, code: dict[str, ParsedTree], given: Options, relation: Relation, honest: int, louder: float) -> Event:
+def _event(path: str, code: Table, given: Options, relation: Relation, honest: int, louder: float) -> Event:
     """What one round of one release costs, with all its noise times ``louder``."""
     sensitivity = given.need("sensitivity", above=True)
     if code.get("kind") == "answers":

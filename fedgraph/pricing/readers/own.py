@@ -9,10 +9,9 @@ import math
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import costs, readings
 from fedgraph.pricing.costs import CostOfRounds
-from fedgraph.pricing.documents import PricedDocument
-from fedgraph.pricing.options import Options
-from fedgraph.pricing.parsers import parse_scalar
-from fedgraph.pricing.readings import PRICE_TO_SERVER, PRICE_TO_SUMS, PRICE_WITH_MODELS, PublishedReading, Reading, ReadingRow
+from fedgraph.pricing.documents import Document
+from fedgraph.pricing.facts import Options, scalar
+from fedgraph.pricing.readings import SEVERAL, TO_SERVER, TO_SUMS, WITH_MODELS, Claim, Reading, Row
 from fedgraph.privacy import explain
 from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.ledger import LedgerAccount
@@ -21,19 +20,20 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
 _VIEWERS = {
-    "curator": PRICE_WITH_MODELS,
-    "sums": PRICE_TO_SUMS,
-    "own-client": PRICE_TO_SERVER,
-    "active-server": PRICE_TO_SERVER,
+    "curator": WITH_MODELS,
+    "sums": TO_SUMS,
+    "own-client": TO_SERVER,
+    "active-server": TO_SERVER,
 }
-SEVERAL = (2, 10)  # records of one user, shown beside the price of one
 NEUTRAL_UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
 HOW = {"poisson": ", Poisson-sampled", "fixed": ", a fixed-size sample without replacement"}
 
 
-def read_own_neutral(document: PricedDocument) -> Reading:
-    """The one row, with what the file leaves out as questions."""
-    options = Options(document)
+def neutral(document: Document) -> Reading:
+    """The one row, with what the file leaves out as questions; of ``parts``, all of them on the same data."""
+    options = document.options
+    if options.has("parts"):
+        return _parts(document, options)
     mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
     unit, relation = options.choice("unit", NEUTRAL_UNITS), options.choice("relation", ("zero-out", "replace"), "zero-out")
     clients, rounds, delta = options.whole("clients", None, 1), options.whole("rounds", None, 0), options.delta("delta")
@@ -53,17 +53,17 @@ def read_own_neutral(document: PricedDocument) -> Reading:
     if cost:
         believed = not options.has("flip_probability", "truth_probability")
         words = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
-        rows.append(ReadingRow(unit, "replace", "whoever sees the answers", cost, times, at, words))
+        rows.append(Row(unit, "replace", "whoever sees the answers", cost, times, at, words))
     else:
         move = "2·clip: one contribution is replaced" if replaced else "clip: one contribution vanishes"
         scale = "scale b" if mechanism == "laplace" else "standard deviation"
         words = f"sum with {scale} = {multiplier:.6g}·clip and sensitivity {move}{HOW.get(kind or '', '')}"
         viewer = "whoever sees the noised sums of all rounds"
         share = 1.0 if kind == "none" or rate is None else rate
-        rows.append(ReadingRow(unit, relation, viewer, _cost(mechanism, scaled, kind, share, replaced), times, at, words))
+        rows.append(Row(unit, relation, viewer, _cost(mechanism, scaled, kind, share, replaced), times, at, words))
         for k in SEVERAL if unit in ("example", "record") and mechanism == "gaussian" and kind != "fixed" else ():
             why = f"all of a user's {k} records together; {words}"
-            rows.append(ReadingRow("user", relation, viewer, costs.cost_of_poisson(scaled, share, replaced, k), times, at, why))
+            rows.append(Row("user", relation, viewer, costs.cost_of_poisson(scaled, share, replaced, k), times, at, why))
     sampled = "Amplification by sampling holds for viewers who do not learn who took part in a round."
     amplified = "No amplification is used." if kind in ("none", None) else sampled
     first = "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total."
@@ -71,10 +71,44 @@ def read_own_neutral(document: PricedDocument) -> Reading:
     hidden = ("the sample, against anyone who knows who took part in a round",) if kind in ("poisson", "fixed") else ()
     several = ("a person with several examples: k of them cost more than one",) if unit == "example" else ()
     open_ = ("whatever is released besides the noised sums: sizes, metrics, which model was chosen", *hidden, *several)
-    claim = () if claimed is None else (PublishedReading(claimed, at, "per round", "epsilon, as the file says"),)
+    claim = () if claimed is None else (Claim(claimed, at, "per round", "epsilon, as the file says"),)
     settings = {name: held * document.louder} if held is not None else None
     no_fix = "the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)"
     return Reading(tuple(rows), claim, open_, (), (first, amplified), settings, no_fix, people=clients)
+
+
+def _parts(document: Document, options: Options) -> Reading:
+    """Several mechanisms on the same data: the sum of what each does in its own rounds, composed."""
+    held = options.raw("parts")
+    unit, relation = options.choice("unit", NEUTRAL_UNITS), options.choice("relation", ("zero-out", "replace"), "zero-out")
+    delta, claimed, replaced = options.delta("delta"), options.number("epsilon", None, above=True), relation == "replace"
+    people = options.whole("clients", None, 1)
+    options.finish("mechanism")
+    if not isinstance(held, list) or not held or not all(isinstance(each, dict) for each in held):
+        raise options.error("parts", "parts: a list of mechanisms is expected, each with its noise and its rounds")
+    costs_, words = [], []
+    for number, part in enumerate(held):
+        own = document.options_of({**part} if isinstance(part, dict) else {}, "parts", str(number))
+        mechanism = own.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
+        rounds, answer = own.count("rounds", 1, 0), own.number("epsilon", None, above=True)
+        kind, rate = _sampling(own, people)
+        response = mechanism.startswith("random")
+        multiplier = 0.0 if response else _noise(own, mechanism)[0] * document.louder
+        cost = (
+            _response(own, answer) if response else _cost(mechanism, multiplier, kind, 1.0 if rate is None else rate, replaced)
+        )
+        own.finish("flip_probability", "num_values", "truth_probability", "clip", "noise_std", "noise_multiplier")
+        costs_.append((cost, rounds))
+        words.append(
+            f"{rounds:,} × {mechanism}{HOW.get(kind or '', '')}"
+            + (f" with noise {multiplier:.6g}·clip" if not response else "")
+        )
+    at = document.ask("delta", delta)
+    row = Row(unit, relation, "whoever sees all that is released", costs.cost_of_several(costs_), 1, at, "; ".join(words))
+    claim = () if claimed is None else (Claim(claimed, at, "total", "epsilon, as the file says"),)
+    open_, order = ("whatever is released besides the parts",), ("Parts on the same data compose adaptively.",)
+    no_fix = "the parts have noises of their own; raise one of them"
+    return Reading((row,), claim, open_, (), order, no_fix=no_fix, people=people)
 
 
 def _sampling(options: Options, clients: int | None) -> tuple[str | None, float | None]:
@@ -137,7 +171,7 @@ def _cost(mechanism: str, multiplier: float, kind: str | None, rate: float, repl
     return costs.cost_of_poisson(multiplier, rate, replaced)
 
 
-def read_own_scenario(document: PricedDocument) -> Reading:
+def scenario(document: Document) -> Reading:
     """The budgets that a scenario asks for: one row per task, level of trust and budget, the dearest first.
 
     Noise is calibrated at or below them before any data is read. What a run really released stands in its ledger, and
@@ -148,7 +182,7 @@ def read_own_scenario(document: PricedDocument) -> Reading:
         delta, named = task.get("delta"), task.get("trust")
         at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
         wanted = task.get("epsilons")
-        values = [parse_scalar(v) if isinstance(v, str) else v for v in wanted] if isinstance(wanted, list) else []
+        values = [scalar(v) if isinstance(v, str) else v for v in wanted] if isinstance(wanted, list) else []
         for budget in (float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)):
             for level in named if isinstance(named, list) else [Trust.CURATOR.value]:
                 trust = str(level)
@@ -157,16 +191,16 @@ def read_own_scenario(document: PricedDocument) -> Reading:
                     cost = costs.cost_of_unprotected("epsilons: inf asks for no noise")
                 why = f"task {task.get('label', task.get('task'))}, {trust}: noise is calibrated to cost at most this; see the "
                 why += "method for unit and relation"
-                row = ReadingRow("as the method", "as the method", _VIEWERS.get(trust, trust), cost, 1, at, why)
+                row = Row("as the method", "as the method", _VIEWERS.get(trust, trust), cost, 1, at, why)
                 found.append((budget, row))
     if not found:
         raise PricingError(f"{document.path}:1: no task of this scenario has epsilons")
     rows = tuple(row for _, row in sorted(found, key=lambda each: -each[0]))
-    claim = readings.reading_without_claim("targets; the ledger of a run says what was spent")
+    claim = readings.without_claim("targets; the ledger of a run says what was spent")
     return Reading(rows, claim, no_fix="write the ε you want into epsilons")
 
 
-def read_own_ledger(document: PricedDocument) -> Reading:
+def ledger(document: Document) -> Reading:
     """``ledger.jsonl`` of a run: what was really released, by the report's accountant. A row per cell, the dearest first."""
     try:
         ledger = explain.read(document.path)
@@ -176,14 +210,14 @@ def read_own_ledger(document: PricedDocument) -> Reading:
         raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
     priced = sorted(((settle_account(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
     assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
-    claim = readings.reading_without_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit")
+    claim = readings.without_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit")
     order = tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items()))
     no_fix = "a ledger is history; change the scenario's epsilons and run again"
     return Reading(tuple(_of_a_cell(paid, account) for paid, account in priced), claim, order=order, no_fix=no_fix)
 
 
-def _of_a_cell(paid: AccountantEpsilon, account: LedgerAccount) -> ReadingRow:
+def _of_a_cell(paid: AccountantEpsilon, account: LedgerAccount) -> Row:
     said = account.protection
     relation = said.relation.value if said.unit is Unit.EDGE else said.relation.value.removeprefix(f"{said.unit.value}-")
     words = f"cell {account.cell}"
-    return ReadingRow(said.unit.value, relation, said.viewer.words, lambda rounds, delta: paid, 1, account.delta, words)
+    return Row(said.unit.value, relation, said.viewer.words, lambda rounds, delta: paid, 1, account.delta, words)

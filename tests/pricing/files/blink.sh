@@ -1,1 +1,0 @@
-python run_blink.py hard cora gcn --eps 4

@@ -1,1 +1,0 @@
-python main.py --expected_batchsize 4096 --priv_epsilon 8 --epoch 9 --K 1 --num_neighbors 3 --num_neighbors_test 4 --num_not_neighbors 0 --worker_num 4 --lr 0.01 --C 1 --seed 1 --dataset facebook --log_dir logs
