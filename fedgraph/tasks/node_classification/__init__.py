@@ -24,6 +24,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.units import Assumption
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -139,6 +140,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
     metrics = measures.measure_scores(answers, setting.truth)
+    public = tuple(metrics) if _tests_in_public(setting, made) else ()
 
     def accuracy(state: State) -> float:
         return measures.measure_scores(method.predict(made, state, asked), setting.truth)["accuracy"]
@@ -160,12 +162,19 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     facts = replace(facts, one=one, train_nodes=setting.num_train, split=params.split, tested=int(known.sum()), right=right)
     curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
     facts = replace(facts, least_class=_least_class(context), curve=curve, sent=went, choice=done.choice)
-    facts = replace(facts, attack=measured.attack, named=told.facts)
+    facts = replace(facts, attack=measured.attack, named=told.facts, public_metrics=public)
     notes = [*measures.warn_task_measured_few(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [chosen_settings.describe_chosen_settings(done.choice, settled.epsilon)] if done.choice else []
     notes += [*made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
     return done.as_outcome(cell, metrics, facts, tuple(notes), *shown)
+
+
+def _tests_in_public(setting: protocols.ProtocolSetting, made: Plan) -> bool:
+    """Whether who is tested is public, rows, edges and labels; or edges alone are private, and no answer reads one."""
+    held = made.guarantee.protection
+    own = Assumption.OWN_EDGES_KNOWN in held.assumptions
+    return setting.test_graph_public or (held.relation.links_alone and not own and setting.public_attributes is not None)
 
 
 def _least_class(context: CellContext) -> int | None:
