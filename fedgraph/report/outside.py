@@ -44,8 +44,8 @@ from fedgraph.report.table_columns import TABLE_COLUMNS, ColumnNumber
 OUTSIDE = "outside"
 _COLUMNS = (
     "dataset", "task", "method", "variant", "trust", "world", "viewer", "unit", "relation", "assumptions", "calibrated_by",
-    "chosen", "epsilon_trial", "epsilon", "delta", "epsilon_published", "epsilon_provable", "paths", "clients", "public", "seed",
-    "metric", "value", "status",
+    "chosen", "epsilon_trial", "epsilon", "delta", "epsilon_published", "epsilon_provable", "paths", "clients", "public",
+    "seed", "metric", "value", "status",
 )  # fmt: skip
 _READ = tuple(column for key in _COLUMNS for column in TABLE_COLUMNS if column.key == key)
 
@@ -175,8 +175,8 @@ def _results(seen: SavedRun) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*(column.key for column in _READ), "theorem", "withheld"])
     for entry in seen.entries:
-        for name in [*entry.metrics] or [None]:
-            value = None if name is None else entry.metrics[name]
+        nothing: tuple[tuple[str | None, float | None], ...] = ((None, None),)
+        for name, value in tuple(entry.metrics.items()) or nothing:
             number = ColumnNumber(ReportRow((entry,)), name, value, entry.epsilon_provable, entry.status)
             writer.writerow([*(column.value(number) for column in _READ), entry.theorem, explain_withheld(entry)])
     return out.getvalue()

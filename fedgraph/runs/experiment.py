@@ -104,8 +104,7 @@ def _computed(
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
-    first = [(stage, cell) for stage in stages for cell in stage.cells if cell.seed == 0]
-    rounds_of, declared = _require_plans(ready, first)
+    rounds_of, declared = _require_plans(ready, [(stage, cell) for stage in stages for cell in stage.cells if cell.seed == 0])
     charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
     if charged is not None:
         charged.charge(stages, todo)
@@ -182,7 +181,7 @@ def _require_plans(
     Args:
         first: The cell of each row's first seed.
 
-    Returns: of each stage, how many rounds its plans have on average; and of each row that releases something its plan, JSON-ready.
+    Returns: of each stage, how many rounds its plans have on average; of each row that releases something its plan, JSON-ready.
     """
     found: dict[ScheduledStage, list[int]] = {}
     declared: dict[EntryRowKey, Mapping[str, object]] = {}
