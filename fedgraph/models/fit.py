@@ -218,6 +218,11 @@ def _answer_reads(made: Plan) -> MethodReads:
     return reads
 
 
+_NAMES_PUBLIC = (
+    "The file holds the names of columns and of classes as they are: they are taken as public; hand it out only if they are."
+)
+
+
 def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ...]:
     """What the training protects, one sentence each."""
     protection = account.protection
@@ -226,7 +231,7 @@ def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ..
         return (f"Nothing is protected: ε = ∞ for each {unit}.",)
     first = f"ε = {math.ceil(epsilon * 1e4) / 1e4:g} at δ = {account.delta:.3g} for each {unit}: {protection.relation.words}."
     holds = (f"It holds if {protection.sentence(assumption)}." for assumption in protection.assumptions)
-    return (first, f"Hidden from {protection.viewer.words}.", *holds)
+    return (first, f"Hidden from {protection.viewer.words}.", *holds, _NAMES_PUBLIC)
 
 
 def _asked(folder: Path, row: EntryRowKey) -> tuple[ScenarioTask, ScenarioDataset]:
@@ -255,6 +260,7 @@ def _cell(
     """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
     assert isinstance(task.params, models.params)
     quiet: dict[str, object] = {k: v for k, v in _MEASURED.items() if k in models.params.model_fields}
+    quiet["methods"] = [{k: v for k, v in spec.items() if k != "publish_accuracy"} for spec in dict(task.params)["methods"]]
     if wanted.delta is not None:
         quiet["delta"] = wanted.delta
     elif wanted.budget is not None:
