@@ -134,6 +134,7 @@ def _with_row(matrix: sp.csr_array, row: int, content: sp.csr_array | None) -> s
     given = sp.csr_array((1, matrix.shape[1]), dtype=matrix.dtype) if content is None else content
     found = sp.csr_array(sp.vstack([matrix[:row], given, matrix[row + 1 :]], format="csr"), dtype=matrix.dtype)
     found.sort_indices()
+    found.indices, found.indptr = found.indices.astype(matrix.indices.dtype), found.indptr.astype(matrix.indptr.dtype)
     return found
 
 
@@ -152,6 +153,8 @@ def _with_edges(graph: Graph, pairs: Sequence[tuple[int, int]], *, there: bool) 
     for owned in owners:
         owned.eliminate_zeros()
         owned.sort_indices()
+    for made in (adjacency, *owners):  # numbers of the same type as before
+        made.indices, made.indptr = made.indices.astype(old.indices.dtype), made.indptr.astype(old.indptr.dtype)
     return replace(graph, adjacency=adjacency.astype(old.dtype), edge_owners=owners)
 
 

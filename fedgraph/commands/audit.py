@@ -1,22 +1,62 @@
-"""``fedgraph audit``: attacks every mechanism, sound and deliberately broken, and must tell them apart.
+"""``fedgraph audit``: attacks every mechanism, sound and deliberately broken, and must tell them apart; or runs two worlds.
 
     fedgraph audit
     fedgraph audit mechanisms …
+    fedgraph audit worlds SCENARIO [--quick]
 
-Everything after the word is handed to ``python -m fedgraph.audit``; without more, ``mechanisms`` is run. Its exit status is
-that of the audit.
+``worlds`` runs one cell of each row of a scenario on its data and on neighbours of them. Whatever leaves must be the same, byte
+for byte, and bounded values may be as far apart as is priced (``fedgraph.audit.worlds``). Its exit status is 1 where they are not.
+Everything else is handed to ``python -m fedgraph.audit``; without more, ``mechanisms`` is run.
 """
 
 import argparse
+from pathlib import Path
 
-HELP = "attack every mechanism, sound and broken, and tell them apart"
+from fedgraph.errors import ScenarioError
+from fedgraph.scenario import shipped
+
+HELP = "attack every mechanism, sound and broken; or run a scenario in two worlds, which nothing that leaves may tell apart"
+_NEIGHBOURS, _FEW = 6, 2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="as python -m fedgraph.audit takes them")
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="…", help="worlds SCENARIO [--quick]; or as python -m fedgraph.audit takes them"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.arguments[:1] == ["worlds"]:
+        return _two_worlds(options.arguments[1:])
     from fedgraph.audit import __main__ as command
 
     return int(command.main(options.arguments or ["mechanisms"]) or 0)
+
+
+def _two_worlds(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="fedgraph audit worlds", description="Nothing private leaves beside the desk.")
+    parser.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped scenario")
+    parser.add_argument("--quick", action="store_true", help=f"as fedgraph run --quick, and {_FEW} neighbours of each row")
+    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a key (dotted)")
+    parser.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data; never written to")
+    parser.add_argument("--neighbours", type=int, metavar="N", help=f"neighbours of each row (default {_NEIGHBOURS})")
+    asked = parser.parse_args(arguments)
+    most = asked.neighbours if asked.neighbours is not None else _FEW if asked.quick else _NEIGHBOURS
+    if most < 1:
+        raise ScenarioError(f"--neighbours is {most}; allowed: 1 or more")
+    from fedgraph import seeds
+    from fedgraph.runs import experiment, two_worlds
+    from fedgraph.runs.console import Console
+    from fedgraph.scenario import read
+
+    ready = read.read_scenario_file(shipped.find_shipped(asked.scenario), asked.changes, quick=asked.quick)
+    root = seeds.public_seed(ready.scenario.seed)
+    graphs = [experiment.load_experiment_data(d, asked.data_root, root) for d in ready.scenario.datasets]
+    rows = apart = 0
+    for found in two_worlds.audit_scenario(ready, graphs, most, Console(quiet=True)):
+        rows, apart = rows + 1, apart + bool(found.differences)
+        print(f"{'APART ' if found.differences else 'same  '} {found.row}: {found.words}", flush=True)
+        for difference in found.differences:
+            print(f"       {difference}", flush=True)
+    print(f"{rows} rows, {apart} of them tell two worlds apart")
+    return 1 if apart else 0

@@ -157,6 +157,17 @@ class WorldsFinding:
     differences: tuple[Difference, ...] = ()
     note: str = ""
 
+    @property
+    def words(self) -> str:
+        """One line: how many neighbours, and how near the stated distance they came."""
+        if self.note:
+            return self.note
+        near = [f"{path} {ratio:.3g}" for path, ratio in sorted(self.largest.items())]
+        parts = [f"{self.neighbours} neighbours", *(["distance over the priced one: " + ", ".join(near)] if near else [])]
+        if self.unmeasured:
+            parts.append(f"left to the audits of its law: {', '.join(sorted(self.unmeasured))}")
+        return "; ".join(parts)
+
 
 _Work: TypeAlias = Callable[[WatchedRuntime, Change | None], Mapping[str, object]]  # what a world does → what else leaves it
 
@@ -306,7 +317,9 @@ def _named(data: Graph | GraphCollection) -> Graph | GraphCollection:
     """With a name for each node by which it is found after a split."""
     if isinstance(data, GraphCollection):
         return data
-    return replace(data, names=replace(data.names, ids=tuple(_WORLD_ID.format(k) for k in range(data.num_nodes))))
+    adjacency = data.adjacency.copy()
+    adjacency.sort_indices()  # as in a neighbour
+    return replace(data, adjacency=adjacency, names=replace(data.names, ids=tuple(_WORLD_ID.format(k) for k in range(data.num_nodes))))
 
 
 def _changes_of(
