@@ -21,7 +21,7 @@ from fedgraph import seeds
 from fedgraph.audit import worlds
 from fedgraph.audit.worlds import Change, Difference, FirstWorld, PricedFor, SecondWorld, first_difference
 from fedgraph.cells.cell import Cell, CellContext, CellKind
-from fedgraph.errors import FedgraphError
+from fedgraph.errors import FedgraphError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.federation.client import forget_round_client
 from fedgraph.federation.messages import ClientJob
@@ -147,7 +147,7 @@ class WorldsFinding:
         largest: path → largest distance of bounded values over the one that is priced.
         unmeasured: paths whose price rests on a law that no distance states.
         differences: what tells the worlds apart, with the neighbour; empty where nothing does.
-        note: why nothing was tried, or what is to be known; else empty.
+        note: why nothing was tried, or how both worlds stopped; else empty.
     """
 
     row: str
@@ -194,6 +194,8 @@ def _tell_apart(row: str, work: _Work, plan: Plan, found: Sequence[Change], held
     if one.error and hostile is None:
         return WorldsFinding(row, note=f"it fails on its own data: {one.error}")
     differences, largest, unmeasured = list[Difference](), dict[str, float](), set[str]()
+    if one.error.startswith(UnboundedValueError.__name__):  # whoever sends such a model sees who stops
+        differences.append(Difference("error", f"a client stops at its own value: {one.error}"))
     for change in found:
         second = SecondWorld(tape.tape)
         other = _in_world(work, WatchedRuntime(change if held else None, hostile), change, second)
@@ -206,7 +208,8 @@ def _tell_apart(row: str, work: _Work, plan: Plan, found: Sequence[Change], held
             told = [Difference("error", f"{other.error or 'none'}; in the first world {one.error or 'none'}"), *told]
         told += [] if one.error or other.error else _differences(one, other)
         differences += [Difference(f"{change.words}: {d.where}", d.what) for d in told]
-    return WorldsFinding(row, len(found), largest, frozenset(unmeasured), tuple(differences))
+    note = f"stopped on its own data: {one.error}" if one.error else ""
+    return WorldsFinding(row, len(found), largest, frozenset(unmeasured), tuple(differences), note)
 
 
 def _differences(one: _World, other: _World) -> Iterator[Difference]:
