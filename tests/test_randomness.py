@@ -161,9 +161,9 @@ def test_every_exception_is_still_there() -> None:
     ],
 )  # fmt: skip
 def test_the_check_sees_each_other_source_of_a_clients_coins(source: str, tmp_path: Path) -> None:
-    """Such a line in the place of HeterPoisson's stream of mentions."""
+    """Such a line in the place of HeterPoisson's stream of who is drawn."""
     text = (ROOT / "methods" / "heter_poisson.py").read_text(encoding="utf-8")
-    stream = 'streams.generator("mentions")'
+    stream = 'streams.generator("batch")'
     assert text.count(stream) == 1
     bad = tmp_path / "methods" / "heter_poisson.py"
     bad.parent.mkdir()

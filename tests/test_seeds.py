@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from fedgraph import seeds
 
@@ -64,3 +65,52 @@ def test_a_name_that_holds_the_separator_is_no_other_name() -> None:
 
 def test_a_name_without_the_separator_keeps_its_stream() -> None:
     assert seeds.seeded_integer(7, "noise", "own\\x1fer", "a\\b", 3, 0.5) == 1897313587161615216
+
+
+PAIRS = np.stack(np.triu_indices(400, 1), axis=1)
+
+
+def test_coins_are_uniform_and_independent_between_things_and_streams() -> None:
+    """Kolmogorov-Smirnov of 79,800 fixed coins, and correlations of at most five standard errors: nothing here is drawn anew."""
+    ours, other = seeds.coins(7, "hidden", things=PAIRS), seeds.coins(7, "hidden", 1, things=PAIRS)
+    for drawn in (ours, other, seeds.coins(7, "hidden", things=np.arange(50_000))):
+        assert scipy.stats.kstest(drawn, "uniform").pvalue > 1e-3
+        assert scipy.stats.kstest(drawn[::2] * 0.9, "uniform").pvalue < 1e-9
+    turned = seeds.coins(7, "hidden", things=PAIRS[:, ::-1])
+    for first, second in ((ours, other), (ours, turned), (ours[1:], ours[:-1]), (ours, seeds.coins(8, "hidden", things=PAIRS))):
+        assert abs(np.corrcoef(first, second)[0, 1]) < 5 / np.sqrt(len(second))
+    assert np.unique(ours).size == len(ours)
+
+
+def test_a_coin_follows_from_the_things_name_alone() -> None:
+    order, whole = np.random.default_rng(0).permutation(len(PAIRS)), seeds.coins(7, "hidden", things=PAIRS)
+    assert np.array_equal(seeds.coins(7, "hidden", things=PAIRS[order]), whole[order])
+    assert np.array_equal(seeds.coins(7, "hidden", things=np.delete(PAIRS, 17, axis=0)), np.delete(whole, 17))
+    assert np.array_equal(seeds.coins(7, "hidden", things=PAIRS[:1].astype(np.int32)), whole[:1])
+    assert seeds.coins(7, "hidden", things=PAIRS[:0]).size == 0
+
+
+def test_coins_are_the_same_in_every_version() -> None:
+    assert seeds.coins(0, "x", things=np.array([5])).tolist() == [0.0995882531978377]
+
+
+def test_coins_under_a_secret_root_need_its_key() -> None:
+    secret, alike = seeds.SecretSeed(bytes(32)), seeds.SecretSeed(bytes([1, *31 * [0]]))
+    drawn = [seeds.coins(root, "x", things=np.arange(64)) for root in (secret, alike, int(secret), 0)]
+    assert np.array_equal(drawn[2], drawn[3])
+    assert all(not np.isin(a, b).any() for a, b in [(drawn[0], drawn[1]), (drawn[0], drawn[2]), (drawn[1], drawn[2])])
+
+
+@pytest.mark.parametrize("things", [np.array([0.5]), np.array([-1]), np.zeros((2, 3), int), np.array(3), np.array(["a"])])
+def test_what_is_no_things_name_is_refused(things: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="things"):
+        seeds.coins(0, "x", things=things)
+
+
+def test_a_node_is_not_the_pair_that_begins_with_it() -> None:
+    assert seeds.coins(0, "x", things=np.array([3])) != seeds.coins(0, "x", things=np.array([[3, 0]]))
+
+
+def test_a_negative_root_draws_no_coins() -> None:
+    with pytest.raises(ValueError, match="non-negative"):
+        seeds.coins(-1, "x", things=np.array([3]))

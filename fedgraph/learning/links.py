@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import seed_learner, torch_device
-from fedgraph.learning.neighbour_limits import hash_neighbour_limit_keys
 from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.types import Graph, Subgraph
 
@@ -135,19 +134,6 @@ def draw_possible_links(
             more = more[np.asarray(without[more[:, 0], more[:, 1]]).ravel() == 0]
         drawn = np.concatenate([drawn, more])
     return drawn[:count]
-
-
-def draw_link_coins(pairs: np.ndarray, key: int) -> np.ndarray:
-    """A public coin for each pair. Whether an edge exists changes nobody's coin, so a split by coins costs no privacy.
-
-    Args:
-        pairs: int64 [m, 2], public ids.
-        key: A public number, taken modulo 2⁶³.
-
-    Returns:
-        float64 [m] in [0, 1), a hash of both ids and the key (SplitMix64).
-    """
-    return (hash_neighbour_limit_keys(pairs[:, 0], pairs[:, 1], key % 2**63) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def measure_link_scores(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:

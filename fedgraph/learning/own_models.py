@@ -99,7 +99,8 @@ def fit_own_model_head(given: OwnModelInputs, labels: np.ndarray, rng: np.random
         labels: int64 [n], −1 where unknown.
         rng: Chooses what is held out.
     """
-    known = rng.permutation(np.flatnonzero(labels >= 0))
+    order = rng.permutation(labels.size)
+    known = order[labels[order] >= 0]
     judged, trained = np.split(known, [int(_HELD_OUT * known.size)])
     steps = 0
     if judged.size and trained.size:
@@ -196,7 +197,8 @@ def choose_own_model_steps(
     Returns:
         Weights; ``shared`` itself where too few labels are known, or where no step helps.
     """
-    known = rng.permutation(np.flatnonzero(labels >= 0))
+    order = rng.permutation(labels.size)
+    known = order[labels[order] >= 0]
     held = known[: int(_HELD_OUT * known.size)]
     if not 0 < held.size < known.size:
         return shared

@@ -171,7 +171,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
     def gradient() -> np.ndarray:
         drawn = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        kept = _mentioned(work.adjacency, drawn, plan.made.rates[work.number], streams.generator("mentions"))
+        kept = _mentioned(work.adjacency, drawn, plan.made.rates[work.number], streams)
         x = FeatureMatrix(join_subgraph_inputs(work.features, kept))
         labels = mask_descent_labels(work.labels, drawn)
         return clip_per_sample(plan.made.layout, model["parameters"], x, labels, plan.params.clip)
@@ -179,11 +179,13 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     return {"gradient": desk.release("model", gradient)}
 
 
-def _mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, rng: np.random.Generator) -> sp.csr_array:
-    """CSR [n, n] of float32 ones: whom each drawn row mentions. drawn: bool [n]. rate: p. rng: secret coins, one an arc."""
+def _mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, streams: base.PlanStreams) -> sp.csr_array:
+    """CSR [n, n] of float32 ones: whom each drawn row mentions. drawn: bool [n]. rate: p. streams: a secret coin for each arc."""
     owner = np.repeat(np.arange(drawn.size), np.diff(adjacency.indptr))
-    kept = drawn[owner] & ~drawn[adjacency.indices] & (rng.random(owner.size) < rate)
-    arcs = (np.ones(int(kept.sum()), np.float32), (owner[kept], adjacency.indices[kept]))
+    possible = drawn[owner] & ~drawn[adjacency.indices]
+    able = np.stack([owner[possible], adjacency.indices[possible]], axis=1)
+    kept = able[streams.drawn("mentions", able, rate)]
+    arcs = (np.ones(len(kept), np.float32), (kept[:, 0], kept[:, 1]))
     return sp.csr_array(arcs, shape=adjacency.shape)
 
 

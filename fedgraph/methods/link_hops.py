@@ -33,10 +33,10 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
+from fedgraph import seeds
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
-from fedgraph.learning.optimisers.descents import draw_poisson_descent_mask
 from fedgraph.learning.propagation.aggregation import aggregation_with_cut, require_simple_aggregation, scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
@@ -201,9 +201,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     nodes, own = subgraph.nodes, links.list_links(subgraph.graph.adjacency)
     inner, away = links.list_known_links(subgraph)
     everything = not plan.params.hops
-    teach, teach_away = (
-        everything | (links.draw_link_coins(p, plan.made.key) < plan.params.supervision) for p in (inner, away)
-    )
+    teach, teach_away = (everything | supervises_link(plan, pairs) for pairs in (inner, away))
     adjacency = links.link_adjacency(own[~teach], nodes.size)
     if subgraph.cut is not None:
         adjacency = aggregation_with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
@@ -212,6 +210,14 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     supervision = np.concatenate([inner[teach], away[teach_away]])
     shares = np.concatenate([np.ones(int(teach.sum())), np.full(int(teach_away.sum()), 0.5)])
     return Work(adjacency, supervision, shares, nodes)
+
+
+def supervises_link(plan: Planned, pairs: np.ndarray) -> np.ndarray:
+    """bool [m], whether a pair would supervise if it were an edge: a public coin of each pair, which no edge changes.
+
+    pairs: int64 [m, 2], global ids.
+    """
+    return seeds.coins(plan.made.key, "supervision", things=np.sort(pairs, axis=1)) < plan.params.supervision
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
@@ -226,7 +232,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
     """float [1 + p], of the supervision edges that are drawn in this step."""
-    drawn = draw_poisson_descent_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
+    drawn = streams.drawn("batch", work.supervision, plan.params.sampling_rate)
     return pair_scorer.clip_pair_scorer_gradients(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
 

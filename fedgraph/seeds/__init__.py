@@ -9,6 +9,9 @@ A seed that is written, or can be guessed, is no secret: 30,000 candidates are t
 gives each private stream (noise, samples, batches) a ChaCha20 key of its own, BLAKE2b of that secret and the stream's name;
 public streams (splits, partitions, starting points) are those of seed 0.
 
+**Coins for things.** Who is hidden, asked or sampled among private things is drawn by ``coins``, a keyed hash of each thing's own
+number: one thing more or less moves no other thing's coin. A permutation of the list of them would move all.
+
 **The key and other processes.** A pickled ``SecretSeed`` holds the key's name and never the key, so that whatever is stored,
 shared or written to disk on its way (Ray's object store spills to disk) says nothing. A worker is given the key by
 ``hold_secret_seed``, as an argument of a call of its own that goes from memory to memory; without it, it refuses to unpickle.
@@ -158,6 +161,40 @@ def seeded_generator(root: int, *path: str | int | float) -> np.random.Generator
         path: Names the stream.
     """
     return np.random.default_rng(seed_sequence(root, *path))
+
+
+def coins(root: int, *path: str | int | float, things: np.ndarray) -> np.ndarray:
+    """A coin for each thing: a number in [0, 1) that follows from the stream and from the thing's own name alone.
+
+    Neither the other things nor their order change it, and a thing that comes twice has the same coin twice.
+
+    Args:
+        root: A non-negative integer, or a ``SecretSeed``, whose coins nobody can compute without its key. A split that is
+            public takes ``int(root)``, which is 0 there, as the other public streams do.
+        path: Names the stream.
+        things: int64 [m] or [m, 2], at least 0: numbers of nodes or records, or both ends of pairs. (u, v) is not (v, u).
+
+    Returns:
+        float64 [m], uniform multiples of 2⁻⁵³, independent between things and between streams.
+
+    Raises:
+        ValueError: ``things`` has another shape, or holds what is no such number; a negative root.
+    """
+    named = np.asarray(things)
+    if named.ndim not in (1, 2) or (named.ndim == 2 and named.shape[1] != 2):
+        raise ValueError(f"coins are drawn for things [m] or pairs [m, 2], found shape {named.shape}")
+    if not np.issubdtype(named.dtype, np.integer) or (named.size and named.min() < 0):
+        raise ValueError(f"things are named by whole numbers of at least 0, found {named.dtype}; allowed: ids, not values")
+    if root < 0:
+        raise ValueError(f"a root seed must be a non-negative integer, found {root}")
+    from fedgraph.seeds.chacha import chacha_coins
+
+    names = np.zeros((len(named), 2), dtype=np.uint64)
+    names[:, : named.ndim] = named if named.ndim == 2 else named[:, None]
+    secret, number = (root.key, "secret") if isinstance(root, SecretSeed) else (b"", str(int(root)))
+    shape = b"pairs" if named.ndim == 2 else b"things"  # node 3 is not the pair (3, 0)
+    stream = f"{number}{_SEPARATOR}{_name(path)}".encode()
+    return chacha_coins(hashlib.blake2b(stream, digest_size=32, key=secret, person=b"fedgraph-coins", salt=shape).digest(), names)
 
 
 def seeded_integer(root: int, *path: str | int | float) -> int:

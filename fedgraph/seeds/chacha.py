@@ -103,6 +103,33 @@ class ChaCha20(np.random.PCG64):
         raise TypeError("a secret generator is not written anywhere")
 
 
+@njit(types.float64[::1](types.uint32[::1], types.uint64[:, ::1]), cache=True)
+def _of_names(start: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """float64 [m]: 53 bits of the block whose counter and nonce are each name's two words."""
+    found, state = np.empty(len(names)), start.copy()
+    for thing in range(len(names)):
+        for word in range(2):
+            state[12 + 2 * word] = np.uint32(names[thing, word] & np.uint64(0xFFFFFFFF))
+            state[13 + 2 * word] = np.uint32(names[thing, word] >> np.uint64(32))
+        _block(state)
+        drawn = types.uint64(state[16]) | (types.uint64(state[17]) << types.uint64(32))
+        found[thing] = (drawn >> types.uint64(11)) * (1.0 / 9007199254740992.0)
+    return found
+
+
+def chacha_coins(key: bytes, names: np.ndarray) -> np.ndarray:
+    """One number for each name, whatever other names there are: the ChaCha20 block function as a keyed hash.
+
+    Args:
+        key: 32 bytes. A key that serves coins serves no ``ChaCha20``.
+        names: uint64 [m, 2].
+
+    Returns:
+        float64 [m] in [0, 1), multiples of 2⁻⁵³.
+    """
+    return np.asarray(_of_names(_initial(key), np.ascontiguousarray(names, dtype=np.uint64)))
+
+
 def _initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray:
     """uint32 [34]: the state before the first block."""
     words = np.zeros(_STATE, dtype=np.uint32)

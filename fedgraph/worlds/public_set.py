@@ -65,7 +65,8 @@ def public_set_ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np
         count = max(1, round(public.share * num_nodes))
         if count >= train.size:
             raise ScenarioError(f"public share {public.share:g} is {count} nodes, of only {train.size} on the training side")
-        return np.sort(rng.permutation(train)[:count]).astype(np.int64)
+        order = rng.permutation(num_nodes)  # over everybody: who trains may follow from labels
+        return np.sort(order[np.isin(order, train)][:count]).astype(np.int64)
     if public.mask is None:
         return np.zeros(0, dtype=np.int64)
     try:

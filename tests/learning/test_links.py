@@ -21,16 +21,6 @@ def test_edges_are_pairs_and_back(library: Graph) -> None:
     assert (again != library.adjacency).nnz == 0
 
 
-def test_a_coin_depends_on_its_pair_alone() -> None:
-    every = np.array([(u, v) for u in range(60) for v in range(u + 1, 60)])
-    coins = links.draw_link_coins(every, 7)
-    assert np.array_equal(coins[[5, 900]], links.draw_link_coins(every[[5, 900]], 7))
-    assert np.array_equal(coins, links.draw_link_coins(every[:, ::-1], 7))
-    assert not np.array_equal(coins, links.draw_link_coins(every, 8))
-    assert abs(coins.mean() - 0.5) < 0.03
-    assert abs(np.corrcoef(coins, every[:, 0])[0, 1]) < 0.08
-
-
 def test_random_pairs_never_hold_an_edge(library: Graph) -> None:
     found = links.draw_possible_links(library.num_nodes, 5000, np.random.default_rng(0), library.adjacency)
     assert len(found) == 5000

@@ -48,7 +48,7 @@ def test_a_node_moves_a_step_by_its_own_row_or_by_its_mentions(library: Graph) -
     vector = rng.standard_normal(plan.made.layout.num_parameters).astype(np.float32)
     for node in range(0, graph.num_nodes, 9):
         drawn = rng.random(graph.num_nodes) < 0.4
-        kept = heter_poisson._mentioned(graph.adjacency, drawn, 0.7, rng)
+        kept = heter_poisson._mentioned(graph.adjacency, drawn, 0.7, PlanStreams(0, ("mentions", node)))
         mask = sp.diags_array((np.arange(graph.num_nodes) != node).astype(np.float32))
         worlds = ((graph, kept), (zeroed(graph, node), sp.csr_array(mask @ kept @ mask)))
         sums = []

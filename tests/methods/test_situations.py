@@ -417,13 +417,16 @@ def test_each_secret_stream_alone_decides_who_is_drawn(what: str, library: Graph
     method, subgraph = method_kinds.load_method(plan.method), partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     first = next(r for r in plan.schedule.releases if not isinstance(next(flatten_event(r.event))[0], Gaussian)).rounds[0]
-    honest = PlanStreams.generator
+    honest = {draws: getattr(PlanStreams, draws) for draws in ("generator", "drawn")}
 
     def bounded(*changed: str) -> list[np.ndarray]:
-        def generator(streams: PlanStreams, name: str) -> np.random.Generator:
-            return honest(dataclasses.replace(streams, fingerprint="other") if name in changed else streams, name)
+        for draws, honestly in honest.items():
 
-        monkeypatch.setattr(PlanStreams, "generator", generator)
+            def made(streams: PlanStreams, name: str, *given: Any, honestly: Callable[..., Any] = honestly) -> Any:
+                other = dataclasses.replace(streams, fingerprint="other")
+                return honestly(other if name in changed else streams, name, *given)
+
+            monkeypatch.setattr(PlanStreams, draws, made)
         streams = PlanStreams(seeds.SecretSeed(bytes(32)), ("c", "client", 0, "round", first))
         desk = Watched(plan, first, streams, None)
         method.client(plan, method.prepare(plan, subgraph), model, first, streams, desk)
@@ -517,13 +520,14 @@ def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, mo
 
         def kept(*given: Any) -> Any:
             mask = honest(*given)
-            drawn.append(float(given[2]) if name == "_mentioned" else float(given[1]))
+            drawn.append(float(given[3]) if name == "drawn" else float(given[1]))
             assert name != "draw_fixed_descent_mask" or mask.sum() == given[1]
             return mask
 
         monkeypatch.setattr(room, name, kept)
 
-    for name in ("draw_poisson_descent_mask", "draw_fixed_descent_mask", "_mentioned"):
+    keep(PlanStreams, "drawn")
+    for name in ("draw_poisson_descent_mask", "draw_fixed_descent_mask"):
         keep(method, name)
         keep(descents, name)  # a method may reach it through its module
     checked = 0

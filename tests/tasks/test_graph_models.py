@@ -95,7 +95,7 @@ def test_rows_in_clear_may_be_fused_with_node_features(mutag: GraphCollection) -
         {"fused": "embedding"},
         {"fused": "embedding", "rounds": 1},
     ):
-        where, given = context(mutag), params([spec | more], alpha=0.0, max_graphs=20)
+        where, given = context(mutag), params([spec | more], alpha=0.0, max_graphs=40)
         means.append(task.run(given, task.cells(given, where)[-1], where).metrics["gw_mean"])
     assert means[1] == means[2]
     assert len(set(means)) == 4

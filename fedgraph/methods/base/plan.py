@@ -106,6 +106,16 @@ class PlanStreams:
             return seeds.seeded_generator(self.root, *self.path, name)
         return seeds.secret_seeded_generator(self.root, *self.path, name, self.fingerprint)
 
+    def drawn(self, name: str, things: np.ndarray, rate: float) -> np.ndarray:
+        """Who of a private list is in a Poisson sample: bool [m], by a secret coin of each thing's own (``seeds.coins``).
+
+        Args:
+            name: Names the stream.
+            things: int64 [m] or [m, 2], ids of nodes, or of both ends of edges.
+            rate: Of a thing to be drawn; from 1 on all are.
+        """
+        return seeds.coins(self.root, *self.path, name, self.fingerprint, things=things) < rate
+
     def of_client(self, client: int) -> PlanStreams:
         """One client's own streams, where these are the streams of its block (``plan_block_path``)."""
         *cell, _, _, _, _, round_ = self.path

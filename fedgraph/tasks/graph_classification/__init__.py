@@ -106,7 +106,10 @@ def _planned(
     own = tuple(map(sum, dealt.sizes))
     sizes = PublicSizeFacts(sum(own), features, classes, clients=own, graphs=dealt.sizes)
     nothing = PublicFactsPart("nothing")
-    facts = collections.public_collection_facts(sizes, dealt.partition, None, nothing, NO_PUBLIC_DERIVED_FACTS)
+    all_of_them = isinstance(context.data, GraphCollection) and len(context.data.graphs) == len(collection.graphs)
+    by_label = params.held_out == "folds" or not all_of_them  # folds, and a part of the collection, are drawn class by class
+    derived = replace(NO_PUBLIC_DERIVED_FACTS, split_from_labels=by_label)
+    facts = collections.public_collection_facts(sizes, dealt.partition, None, nothing, derived)
     module = method_kinds.load_embedder_method(entry["method"])
     attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
     spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
@@ -222,7 +225,7 @@ def _dealt(
             split = collections.split_task_by_clients(shares, *how)
         else:
             split = collections.split_task_by_folds(collection.labels, *how)
-        kinds = collections.task_node_kinds(collection)[0] if on_nodes else None
+        kinds = collections.task_node_kinds(collection) if on_nodes else None
         return split, collections.deal_task_collection(collection, shares, split.train, kinds)
 
     return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)

@@ -89,7 +89,8 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
     graphs, holdings = (tuple((n,) for n in own), None) if together else ((), partition.holdings(graph.num_nodes))
     sizes = PublicSizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, clients=own, graphs=graphs)
     public = PublicFactsPart("test-graph", held_graphs.draw_task_public_graph(params, cell.seed, context))
-    derived = replace(NO_PUBLIC_DERIVED_FACTS, component_from_edges=graph.nodes_from_edges)
+    some = isinstance(context.data, GraphCollection) and len(own) < len(context.data.graphs)  # drawn class by class
+    derived = replace(NO_PUBLIC_DERIVED_FACTS, component_from_edges=graph.nodes_from_edges, split_from_labels=some)
     derived = replace(derived, columns_from_rows=graph.columns_from_rows, features_from_edges=graph.features_from_edges)
     facts = graph_collections.public_collection_facts(sizes, partition, holdings, public, derived)
     entry = cell.among(params.methods)

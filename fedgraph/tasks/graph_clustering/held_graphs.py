@@ -109,6 +109,7 @@ def draw_task_public_graph(params: Params, seed: int, context: CellContext) -> G
         if count > free.size:
             raise ScenarioError(f"public_share {params.public_share:g} is {count} nodes; {free.size} are held by no client")
         rng = seeds.seeded_generator(context.root, "public", context.label, context.dataset, seed)
-        return graph.induced(np.sort(rng.permutation(free)[:count]))
+        order = rng.permutation(graph.num_nodes)  # over all nodes: who is held by nobody follows from edges
+        return graph.induced(np.sort(order[held[order] == 0][:count]))
 
     return context.cached(("public", context.label, context.dataset, seed), make)

@@ -1,7 +1,7 @@
 """Link prediction: who will be connected, cited or paid, where who is connected is private.
 
-Edges are split at random: most are held by the clients, the rest are hidden and asked for beside pairs that are no edges (Hu et
-al. 2020). Node ids and features are public, so the unit is one edge. ``trust`` says who holds the nodes and who is trusted, as
+Edges are split at random, each by a public coin of its own pair: most are held by the clients, the rest are hidden and asked for
+beside pairs that are no edges (Hu et al. 2020). How many are hidden follows from the private edges, and decides nothing. Node ids and features are public, so the unit is one edge. ``trust`` says who holds the nodes and who is trusted, as
 in node classification; a client knows the edges among its own nodes. Edges between clients are known to nobody, or
 (``cut_edges: protected``, one edge private) at both ends.
 
@@ -48,7 +48,7 @@ class Params(grid.Grid):
         False, description="each client trains alone, too, and gets a page: is joining worth it? (clients as of natural)"
     )
     called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
-    test_share: float = Field(0.1, gt=0, lt=1, description="share of the edges that are hidden and asked for")
+    test_share: float = Field(0.1, gt=0, lt=1, description="chance of each edge to be hidden and asked for")
     negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
     attack: whole_run.WholeRunAttack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
 
@@ -206,16 +206,18 @@ def _split(params: Params, seed: int, context: CellContext) -> tuple[protocols.P
         if params.owners:
             graph = owned_links.deal_owned_links(graph, params.partition, context)[0]
         edges = links.list_links(graph.adjacency)
-        count = round(params.test_share * len(edges))
+        # each edge by its own coin: one edge more or less hides no other one
+        coins = seeds.coins(int(context.root), "split", context.dataset, seed, things=edges)
+        hidden = coins < params.test_share
+        count = int(hidden.sum())
         if not 0 < count < len(edges):
             raise DataError(
                 f"{context.dataset}: hiding {params.test_share:g} of {len(edges)} edges leaves {len(edges) - count} to learn "
                 f"from and {count} to ask for; both need one"
             )
         links.require_unlinked_pair(graph.num_nodes, graph.adjacency)
-        order = seeds.seeded_generator(context.root, "split", context.dataset, seed).permutation(len(edges))
-        held = replace(graph, adjacency=links.link_adjacency(edges[order[count:]], graph.num_nodes))
-        return _setting(held), edges[order[:count]]
+        held = replace(graph, adjacency=links.link_adjacency(edges[~hidden], graph.num_nodes))
+        return _setting(held), edges[hidden]
 
     return context.cached(_split_key(params, seed, context), make)
 

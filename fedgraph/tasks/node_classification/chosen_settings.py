@@ -1,7 +1,7 @@
 """Settings chosen privately: the best of K trainings by a noisy score, K secret; what choosing costs is in the ledger.
 
-A fifth of the labelled people do not train and judge: each is asked alone, from its own row without an edge, so one person
-changes the number of right answers by at most 1. Noise of the strength of one training hides it. Whoever trains pays for the
+A fifth of the people do not train and judge: each is asked alone, from its own row without an edge, so one person changes the
+number of right answers by at most 1. Noise of the strength of one training hides it. Whoever trains pays for the
 trainings, whoever judges for the scores, and nobody for both. ``accounting.selection`` prices the best of them all, and
 ``Desk.choose`` draws K, bounds and noises every score, and lets the best out.
 
@@ -40,7 +40,7 @@ from fedgraph.tasks.base.task_offers import TaskRowSelect, without_task_row_keys
 from fedgraph.types import Graph
 from fedgraph.worlds.protocols import ProtocolSetting, graph_without_edges
 
-_JUDGES, _MOST_JUDGES = 0.2, 1000  # of the labelled people, and how many at most
+_JUDGES, _MOST_JUDGES = 0.2, 1000  # of the people, and how many at most
 _HALVINGS = 9  # of the interval of the ε of one training
 _CHEAPEST = 30.0  # how many times smaller than the whole it may be
 _PATH = "choice"
@@ -78,11 +78,17 @@ class _Judges:
 def split_chosen_settings_judges(
     setting: ProtocolSetting, protocol: str, rng: np.random.Generator
 ) -> tuple[ProtocolSetting, _Judges]:
-    """(what trains, who judges). rng: a public coin, so that who judges is public, as who trains is."""
-    held = setting.held
-    labelled = np.flatnonzero(held.labels >= 0)
-    rows = np.sort(rng.permutation(labelled)[: min(_MOST_JUDGES, max(1, round(_JUDGES * labelled.size)))])
-    judges = _Judges(held, rows, alone=protocol != "transductive")
+    """(what trains, who judges). rng: public coins, so that who judges is public, as who trains is.
+
+    Where rows are private, so is who has a label: then judges are drawn among all people who would train, and one without a label
+    is answered wrongly by every training. So neither who judges nor how many they are follows from a label.
+    """
+    held, alone = setting.held, protocol != "transductive"
+    may = np.ones(held.num_nodes, dtype=bool) if alone else held.labels >= 0
+    may[setting.asking] = False
+    order = rng.permutation(held.num_nodes)
+    rows = np.sort(order[may[order]][: min(_MOST_JUDGES, max(1, round(_JUDGES * int(may.sum()))))])
+    judges = _Judges(held, rows, alone)
     if not judges.alone:
         labels = held.labels.copy()
         labels[rows] = -1

@@ -32,8 +32,8 @@ def picture_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generat
     """
     from sklearn.metrics import silhouette_score  # its import takes a second
 
-    known = np.flatnonzero(labels >= 0)
-    shown = np.sort(rng.permutation(known)[:_MOST_NODES])
+    order = rng.permutation(labels.size)
+    shown = np.sort(order[labels[order] >= 0][:_MOST_NODES])
     distances = cdist(scores[shown].astype(np.float64), scores[shown].astype(np.float64))
     classes = labels[shown]
     enough = 2 <= np.unique(classes).size < shown.size

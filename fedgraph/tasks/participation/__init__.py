@@ -127,9 +127,12 @@ def _worlds(params: Params, spec: SettingsSpec, federation: DealtFederation) -> 
 
 
 def _left_out(params: Params, federation: DealtFederation) -> list[int]:
-    """The numbers of the clients that are left out in turn: of those of whom some answer is known, unless they are named."""
-    names, truth = federation.names, federation.setting.truth
-    known = [k for k in range(len(names)) if (truth[federation.asked_of(k)] >= 0).any()]
+    """The numbers of the clients that are left out in turn: of those that are asked about somebody, unless they are named.
+
+    Whether an answer is known follows from labels, and would decide how many rows there are.
+    """
+    names = federation.names
+    known = [k for k in range(len(names)) if federation.asked_of(k).size]
     if params.left_out == "all":
         return known
     if isinstance(params.left_out, int):
@@ -174,9 +177,9 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         own = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
             prices = clients.price_recorded_clients(done, federation)
-            records += found.personal(scores, lambda client: answers, prices, clients.RECORD_TOWARD_OTHERS, own())
+            records += found.personal(scores, lambda client: answers, prices, clients.RECORD_TOWARD_OTHERS, own)
         if params.personalised in ("weights", "both"):
-            records += found.tuned(method, done, own("weights"))
+            records += found.tuned(method, done, functools.partial(own, "weights"))
     if "federated" not in params.participations:
         records = [r for r in records if r.participation != "federated"]
     return clients.finish_client_records(cell, done, records, pooled, params.protocol, method)
@@ -205,7 +208,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
     found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
     records = found.records_of_all("alone", scores, prices, together.plan.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
-        rng = seeds.seeded_generator(context.root, "personal", *cell.path)
+        rng = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
         records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.CLIENT_RECORD_TOWARD_NOBODY, rng)
     return clients.finish_client_records(cell, together, records, {}, params.protocol, method, len(federation.names))
 

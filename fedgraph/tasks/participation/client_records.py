@@ -160,31 +160,35 @@ class ClientRecords:
         answers: Callable[[int], ClientRecordAnswers],
         prices: Sequence[float],
         toward: str,
-        rng: np.random.Generator,
+        rng: Callable[[int], np.random.Generator],
     ) -> list[ClientResultCellFacts]:
-        """Each client's own head on ``scores``, fitted to its own labelled nodes. answers: client → of the model it has."""
+        """Each client's own head on ``scores``, fitted to its own labelled nodes.
+
+        answers: client → of the model it has. rng: client → its own stream, which no other client's data move.
+        """
         federation, asked = self.federation, self.federation.setting.asked
         after = np.zeros(scores.shape)
         for client, share in enumerate(federation.partition.subgraphs):
             rows, own = federation.asked_of(client), self.scaled(client, share.graph)
             if federation.same:
                 mine = own_models.prepare_own_model_inputs(own, measures.task_probabilities(scores[share.nodes]))
-                after[rows] = own_models.fit_own_model_head(mine, own.labels, rng).scores(mine)
+                after[rows] = own_models.fit_own_model_head(mine, own.labels, rng(client)).scores(mine)
             elif rows.size:
-                mine, labels = _as_asked(own, rows.size, answers(client), rng)
+                coins = rng(client)
+                mine, labels = _as_asked(own, rows.size, answers(client), coins)
                 asking = self.scaled(client, asked.induced(rows))
                 then = own_models.prepare_own_model_inputs(asking, measures.task_probabilities(scores[rows]))
-                after[rows] = own_models.fit_own_model_head(mine, labels, rng).scores(then)
+                after[rows] = own_models.fit_own_model_head(mine, labels, coins).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
     def tuned(
-        self, method: method_kinds.ClassifierMethod, done: TrainedCell, rng: np.random.Generator
+        self, method: method_kinds.ClassifierMethod, done: TrainedCell, rng: Callable[[int], np.random.Generator]
     ) -> list[ClientResultCellFacts]:
         """The records of clients that go on from the shared weights on their own labelled nodes, in clear.
 
         Args:
             done: The training of all clients together.
-            rng: The randomness of the clients' own steps.
+            rng: Client → the randomness of its own steps.
 
         Raises:
             RuntimeFailure: The method offers no such steps; a plan refuses it before.
@@ -197,7 +201,7 @@ class ClientRecords:
             rows = self.federation.asked_of(client)
             if not rows.size:
                 continue
-            state = tuned(made, done.outcome.state, self.scaled(client, share.graph), rng)
+            state = tuned(made, done.outcome.state, self.scaled(client, share.graph), rng(client))
             if self.federation.same:
                 own = method.predict(made, state, asked)[rows]
             else:

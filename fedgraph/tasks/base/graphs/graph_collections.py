@@ -33,9 +33,9 @@ def prepare_collection(
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.seeded_generator(root, "subset", collection.name)
-        kept: list[int] = []
+        order, kept = rng.permutation(len(collection.graphs)), list[int]()
         for label in range(collection.num_classes):
-            own = rng.permutation(np.flatnonzero(collection.labels == label))
+            own = order[collection.labels[order] == label]
             kept += own[: max(1, round(max_graphs * own.size / len(collection.graphs)))].tolist()
         collection = collection.chosen(np.sort(kept))
     if (columns := collection.graphs[0].columns) is not None:  # nobody can estimate ranks where a graph is the unit
@@ -140,20 +140,28 @@ def task_node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...]
 
 
 def deal_task_collection(
-    collection: GraphCollection, shares: PartitionShares, train: np.ndarray, kinds: tuple[np.ndarray, ...] | None = None
+    collection: GraphCollection,
+    shares: PartitionShares,
+    train: np.ndarray,
+    kinds: tuple[tuple[np.ndarray, ...], int] | None = None,
 ) -> TaskCollection:
-    """Labels of graphs outside ``train`` are hidden (−1). Every node carries its graph's label, or its own kind where given."""
+    """Labels of graphs outside ``train`` are hidden (−1).
+
+    Every node carries its graph's label, or its own kind where ``kinds`` are given, as ``task_node_kinds`` returns them: how many
+    kinds there are follows from the columns, and not from which kinds the nodes have.
+    """
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
     shown[train] = collection.labels[train]
     seen = set(train.tolist())
-    classes = collection.num_classes if kinds is None else 1 + max(int(k.max()) for k in kinds)
+    classes = collection.num_classes if kinds is None else kinds[1]
     first, subgraphs, sizes = 0, [], []
     for client, members in enumerate(shares.members):
         graphs = [collection.graphs[i] for i in members]
         own = tuple(g.num_nodes for g in graphs)
         labels = np.repeat(shown[members], own)
         if kinds is not None:
-            given = [kinds[i] if i in seen else np.full(kinds[i].size, -1, dtype=np.int64) for i in members.tolist()]
+            own_kinds = (kinds[0][i] for i in members.tolist())
+            given = [k if i in seen else np.full(k.size, -1) for i, k in zip(members.tolist(), own_kinds, strict=True)]
             labels = np.concatenate(given)
         nodes = np.arange(first, first + sum(own), dtype=np.int64)
         subgraphs.append(Subgraph(client, unite_task_collection(collection.name, graphs, labels, classes), nodes))
