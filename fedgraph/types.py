@@ -33,6 +33,14 @@ class GraphProvenance:
     detail: str
     checksums: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def outward(self) -> GraphProvenance:
+        """What may leave. Of published data it is all known; of people's own nothing but that they are somebody's own.
+
+        A digest of private files, and a count that a neighbouring input has not, would tell whoever guesses the rest.
+        """
+        return self if self.source != "own" else GraphProvenance("own", "")
+
 
 @dataclass(frozen=True, eq=False)
 class GraphMasks:
@@ -223,6 +231,7 @@ class Graph:
             adjacency=sp.csr_array(rows[:, nodes]),
             features=sp.csr_array(self.features[nodes]),
             labels=self.labels[nodes],
+            provenance=self.provenance.outward,
             owner=None if self.owner is None else self.owner[nodes],
             masks=(),
             validation=None if self.validation is None else self.validation[nodes],
@@ -270,8 +279,8 @@ def graph_without_edges(graph: Graph) -> Graph:
 
 
 def graph_without_labels(graph: Graph) -> Graph:
-    """The same nodes, features and edges; no label."""
-    return replace(graph, labels=np.full_like(graph.labels, -1))
+    """The same nodes, features and edges; no label, and no count or digest of labels."""
+    return replace(graph, labels=np.full_like(graph.labels, -1), provenance=graph.provenance.outward)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ class EnvironmentSource:
     Attributes:
         name: Of the data set.
         source: ``real``, ``synthetic``, ``embedded`` or ``own`` (``types.GraphProvenance``).
-        sha256: File → its checksum.
+        sha256: File → its checksum, of published data; a person's own files have none here.
     """
 
     name: str

@@ -14,9 +14,11 @@ import contextlib
 import fcntl
 import gzip
 import hashlib
+import hmac
 import io
 import json
 import os
+import secrets
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -332,6 +334,9 @@ def require_store_folder(folder: Path, resume: bool) -> None:
 def claim_store_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
     """Make a folder this scenario's, or check that it is.
 
+    The mark is a keyed digest (HMAC-SHA-256), and its random key lies beside it: a digest that is shown without the folder says
+    nothing of the data, whoever guesses them.
+
     Args:
         folder: Of the run.
         scenario_text: The resolved scenario, which is written there.
@@ -344,8 +349,10 @@ def claim_store_folder(folder: Path, scenario_text: str, comparable: str, resume
     """
     require_store_folder(folder, resume)
     mark = folder / "cells" / STORE_MARK
-    digest = hashlib.sha256(comparable.encode()).hexdigest()
-    if resume and mark.read_text(encoding="utf-8", errors="replace").strip() != digest:
+    kept = mark.read_text(encoding="utf-8", errors="replace").split() if resume else []
+    key = kept[0] if len(kept) == 2 else secrets.token_hex(32)
+    digest = hmac.new(key.encode(), comparable.encode(), hashlib.sha256).hexdigest()
+    if resume and kept != [key, digest]:
         why = f"that run was made with another scenario (see {folder / 'scenario.yaml'}) or on other data"
         raise ScenarioError(f"--resume {folder}: {why}; give the same file, --set options and data, or start a new --out")
     try:
@@ -354,7 +361,7 @@ def claim_store_folder(folder: Path, scenario_text: str, comparable: str, resume
         why = error.strerror or str(error)
         raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
     store_atomically(folder / "scenario.yaml", scenario_text.encode())
-    store_atomically(mark, digest.encode())
+    store_atomically(mark, f"{key} {digest}".encode())
 
 
 def disclaim_store_folder(folder: Path) -> None:

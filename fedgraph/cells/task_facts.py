@@ -248,6 +248,8 @@ class TaskFacts:
         attack: Guesses about canaries.
         named: Attacks by name.
         results: One for each way of taking part and client, where owners are compared.
+        public_metrics: Names of the cell's metrics that follow from released values and public people alone, or were released.
+        public_notes: Those of the cell's notes that follow from its plan.
     """
 
     kind: str = "plain"
@@ -268,6 +270,8 @@ class TaskFacts:
     attack: CanaryAttackCellFacts | None = None
     named: NamedAttacksCellFacts | None = None
     results: tuple[ClientResultCellFacts, ...] = ()
+    public_metrics: tuple[str, ...] = ()
+    public_notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

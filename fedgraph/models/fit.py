@@ -216,6 +216,7 @@ def _cell(
     """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
     assert isinstance(task.params, models.params)
     quiet: dict[str, object] = {k: v for k, v in _MEASURED.items() if k in models.params.model_fields}
+    quiet["methods"] = [{k: v for k, v in spec.items() if k != "publish_accuracy"} for spec in dict(task.params)["methods"]]
     if wanted.delta is not None:
         quiet["delta"] = wanted.delta
     elif wanted.budget is not None:

@@ -28,6 +28,7 @@ import scipy.sparse as sp
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
+from fedgraph.types import GraphProvenance
 
 _FORMAT = 3  # 1 held digests of the training data; records of 2 have other names and stand in other files
 _MOST_HEADER = 100_000_000  # bytes
@@ -157,6 +158,8 @@ class ModelFileWriter:
             return {"map": [[self.tree(key), self.tree(one)] for key, one in value.items()]}
         if isinstance(value, Settings):
             return {"settings": _called(type(value)), "fields": {name: self.tree(one) for name, one in dict(value).items()}}
+        if isinstance(value, GraphProvenance):  # a file may leave: no digest and no count of what was read
+            value = GraphProvenance(value.source, "")
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = {f.name: self.tree(vars(value)[f.name]) for f in dataclasses.fields(value) if f.init}
             return {"record": _called(type(value)), "fields": fields}

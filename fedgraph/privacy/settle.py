@@ -129,7 +129,7 @@ class Settlement:
         return " ".join(_words(promise, self.total.price.epsilon) for promise in self.broken) or None
 
     def account(self, cell: str, guarantee: Guarantee) -> LedgerAccount:
-        """The ledger's opening line for this run."""
+        """The ledger's opening line for this run. Of a broken promise it holds no count: a ledger is handed out."""
         by_path = tuple((path, s.holders) for path, s in self.paths.items() if s.holders is not None)
         same = guarantee.per_end  # the worst edge of everything is what the ledger names
         return LedgerAccount(
@@ -139,7 +139,7 @@ class Settlement:
             self.total.holders,
             () if same else by_path,
             guarantee.sampled_once,
-            self.broken_words,
+            " ".join(f"{promise.assumption.words}; the data break it." for promise in self.broken) or None,
         )
 
 

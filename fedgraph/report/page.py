@@ -210,6 +210,7 @@ def render_report_page(content: PageContent) -> str:
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
         wide=_is_wide, tips_of=_shared_tips, hides_order=_hides_its_order,
         kinds={k: list(dict.fromkeys(getattr(s, k) for s, _ in content.lines)) for k in ("dataset", "unit", "trust", "method")},
+        holder=fill_phrase("outside", "holder"),
         outside=statement.list_statement_caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
     )  # fmt: skip
     # HTML needs none of these

@@ -231,6 +231,8 @@ def _measured(row: ReportRow) -> str:
 def _utility(run: SavedRun, row: ReportRow) -> Iterator[tuple[str, str]]:
     seeds = len(row.entries)
     over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
+    if not any(e.metrics for e in row.entries):
+        yield "Accuracy", fill_phrase("outside", "exact" if math.isfinite(row.provable) else "open")
     for name in dict.fromkeys(m for e in row.entries for m in e.metrics if not m.startswith("attack_")):
         yield SCORE_METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
         over = ""

@@ -18,6 +18,7 @@ import yaml
 from fedgraph import data, plugins, runtime, seeds
 from fedgraph.cells import store
 from fedgraph.cells.cell import Cell, CellContext
+from fedgraph.cells.entry import EntryRowKey
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.learning import public_cache
 from fedgraph.methods.base import Plan, method_kinds
@@ -103,7 +104,7 @@ def _computed(
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
-    rounds_of = _require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
+    rounds_of, declared = _require_plans(ready, [(stage, cell) for stage in stages for cell in stage.cells if cell.seed == 0])
     charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
     if charged is not None:
         charged.charge(stages, todo)
@@ -112,6 +113,7 @@ def _computed(
     total = sum(len(stage.cells) for stage in stages)
     rounds: dict[str, object] = {"federations": schedule.describe_scheduled_rounds(asked.engine, asked.spread)}
     reporting = Reporting(ready, graphs, out, text, stages, kept, rounds | {"runtime": asked.engine}, began)
+    reporting.plans = declared
     reporting.write_environment()
     reporting.write_first_page()
     workers = 1 if asked.engine == "serial" else asked.workers or os.cpu_count() or 1
@@ -171,16 +173,24 @@ def _is_ceiling(cell: Cell) -> bool:
     return cell.method in plugins.names("methods") and method_kinds.load_method(cell.method).OFFERS.never_private
 
 
-def _require_plans(ready: ReadyScenario, todo: Iterable[tuple[ScheduledStage, Cell]]) -> dict[ScheduledStage, float]:
-    """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise.
+def _require_plans(
+    ready: ReadyScenario, first: Iterable[tuple[ScheduledStage, Cell]]
+) -> tuple[dict[ScheduledStage, float], dict[EntryRowKey, Mapping[str, object]]]:
+    """Every row must have a plan before the first cell runs; ``ScenarioError`` that names the place otherwise.
 
-    Returns: of each stage, how many rounds its plans have on average.
+    Args:
+        first: The cell of each row's first seed.
+
+    Returns: of each stage, how many rounds its plans have on average; of each row that releases something its plan, JSON-ready.
     """
     found: dict[ScheduledStage, list[int]] = {}
-    for stage, cell in todo:
+    declared: dict[EntryRowKey, Mapping[str, object]] = {}
+    for stage, cell in first:
         made = plan_experiment_cell(ready, stage, cell)
         found.setdefault(stage, []).append(0 if made is None else made.schedule.rounds)
-    return {stage: statistics.fmean(rounds) for stage, rounds in found.items()}
+        if made is not None:
+            declared[EntryRowKey.of_cell(cell)] = made.to_dict()
+    return {stage: statistics.fmean(rounds) for stage, rounds in found.items()}, declared
 
 
 def plan_experiment_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell) -> Plan | None:

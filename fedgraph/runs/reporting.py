@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph.cells import store
-from fedgraph.cells.entry import make_entry_portable
+from fedgraph.cells.entry import EntryRowKey, make_entry_portable
 from fedgraph.cells.environment import Environment, EnvironmentMaking, EnvironmentSource, write_environment_notice
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
@@ -56,6 +56,7 @@ class Reporting:
         where: How the engine describes itself.
         began: ``time.time()`` at the start.
         latest: ``time.monotonic()`` of the latest page.
+        plans: Row → what it declared, for ``outside``.
     """
 
     ready: ReadyScenario
@@ -67,6 +68,7 @@ class Reporting:
     where: Mapping[str, object]
     began: float
     latest: float = field(default_factory=time.monotonic)
+    plans: Mapping[EntryRowKey, Mapping[str, object]] = field(default_factory=dict)
 
     def environment(self) -> Environment:
         """As it is now: how long the run has taken, and how many cells it asks for."""
@@ -92,7 +94,7 @@ class Reporting:
     def report(self, console: Console, ended: bool = True) -> list[store.StoredFailure]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
         from fedgraph import report  # what draws and writes is not needed before the last cell
-        from fedgraph.report import attack_bounds, plots, report_rows
+        from fedgraph.report import attack_bounds, outside, plots, report_rows, saved_run
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
         found = [replace(_records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages]
@@ -104,6 +106,9 @@ class Reporting:
         title = asked.title or asked.name
         with plots.plot_on_all_cores() if ended else contextlib.nullcontext():
             report.write_report(self.out, asked.name, title, self.text, whole, graphs, self.environment(), console, failed)
+        if ended and whole:
+            may_leave = outside.write_outside(saved_run.load_saved_run(self.out), self.text, self.plans)
+            console.print(f"may be handed out: {may_leave}")
         return failed
 
     def report_now_and_then(self) -> None:
@@ -178,7 +183,7 @@ def _describe_process(
         devices=_devices(),
         runtime=runtime,
         seed=seed,
-        data=tuple(EnvironmentSource(g.name, g.provenance.source, g.provenance.checksums) for g in graphs),
+        data=tuple(EnvironmentSource(g.name, g.provenance.source, g.provenance.outward.checksums) for g in graphs),
         made=EnvironmentMaking(_version("fedgraph-privacy"), _commit(), command, finished, round(time.time() - began, 1)),
         cells=cells,
         notice=write_environment_notice(graphs),

@@ -198,11 +198,13 @@ class Run:
         Raises:
             ScenarioError: No row, or more than one, has this name.
         """
-        from fedgraph.report import privacy_sheet
+        from fedgraph.report import outside
 
         asked = self.score(row).row
         run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self.folder_of(asked) == folder)
-        return privacy_sheet.make_privacy_sheet(run, asked).html
+        here = [row for folder, row in self._owned if folder == run.folder]  # in the order of the run's own rows
+        own = next(own for own, row in zip(run.rows, here, strict=True) if row is asked)
+        return outside.make_outside_sheet(run, name_score_anchor(own)).html
 
     def to_tensorboard(self, folder: str | Path) -> int:
         """Write one HPARAMS entry for each row (extra ``tensorboard``).

@@ -5,12 +5,14 @@ And what a run of it is made of: the server's state, its inbox, and the random s
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -21,7 +23,8 @@ from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
 from fedgraph.privacy import priced_noise
 from fedgraph.privacy.accounting.accountant import AccountantEpsilon
 from fedgraph.privacy.desk import PlannedRelease, Released, declared_at_desk
-from fedgraph.privacy.events import Event, Unprotected
+from fedgraph.privacy.events import Event, Unprotected, event_to_dict
+from fedgraph.privacy.ledger import ledger_spans
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
 from fedgraph.privacy.own_budgets import OwnBudgetNoise
@@ -270,6 +273,42 @@ class Plan(Generic[_P, _M]):
     def provable(self, path: str | None = None) -> AccountantEpsilon:
         """The provable price of the worst unit, where the data keep every promise; of ``path`` alone, or of everything."""
         return settle_plan(self.guarantee, self.schedule.releases, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: what is declared before any private data are read. Alike releases of many clients are one entry.
+
+        Of a bound it holds the class and its numbers; no graph, no array and no digest.
+        """
+        clients: dict[str, list[int | None]] = {}
+        for release in self.schedule.releases:
+            held = {f.name: vars(release.bound)[f.name] for f in dataclasses.fields(release.bound)}
+            bound = {name: value for name, value in held.items() if isinstance(value, (bool, int, float, str))}
+            said = {
+                "path": release.path,
+                "bound": {"kind": type(release.bound).__name__, **bound},
+                "mechanism": release.mechanism.words,
+                "event": event_to_dict(release.event),
+                "rounds": [list(span) for span in ledger_spans(release.rounds)],
+                "per_round": release.per_round,
+            }
+            clients.setdefault(json.dumps(said), []).append(release.client)
+        releases = [
+            {**json.loads(said), "clients": [list(span) for span in ledger_spans(c for c in who if c is not None)] or "all"}
+            for said, who in clients.items()
+        ]
+        return {
+            "method": self.method,
+            "delta": self.guarantee.delta,
+            "protection": self.guarantee.protection.to_dict(),
+            "sampled_once": self.guarantee.sampled_once,
+            "epsilon_published": self.epsilon_published,
+            "public": self.facts.public.name,
+            "clients": self.facts.sizes.num_clients,
+            "least_answers": self.schedule.min_clients,
+            "rounds": self.schedule.rounds,
+            "releases": releases,
+            "notes": list(self.notes),
+        }
 
 
 PLAN_WITHOUT_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")

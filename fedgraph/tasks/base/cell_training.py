@@ -79,6 +79,7 @@ class _Settled:
         price = (self.plan.epsilon_published, settled.epsilon, settled.theorem, settled.path_epsilons())
         said = (*self.plan.notes, *self.outcome.notes) if notes is None else notes
         account = settled.account(cell.key, self.guarantee)
+        facts = replace(facts, public_notes=(*facts.public_notes, *self.plan.notes))
         return CellOutcome(metrics, facts, account, releases, *price, said, dict(artefacts or {}), measured, timed)
 
 

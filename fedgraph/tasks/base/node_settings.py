@@ -26,6 +26,9 @@ class NodeRowKeys(grid.GridRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
     select: TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
+    publish_accuracy: float | None = Field(
+        None, gt=0, description="ε, of the row's, with which a noisy accuracy on private people is released"
+    )
 
 
 class Params(grid.Grid):
@@ -173,6 +176,23 @@ class Params(grid.Grid):
                 raise ValueError(f"row {name}: a choice without noise has no price; select needs a private method and finite ε")
             if self.attack is not None or self.map or self.curve or "published" in self.calibrated_by:
                 raise ValueError(f"row {name}: select goes with calibrated_by: [provable], and with no attack, map or curve")
+        return self
+
+    @model_validator(mode="after")
+    def _buys_what_is_priced(self) -> Params:
+        for spec in (spec for spec in self.methods if "publish_accuracy" in spec):
+            name, trusted = grid.label_grid_row(spec), grid.list_grid_row_trust(spec, self.trust)
+            if trusted != [Trust.CURATOR]:
+                said = ", ".join(one.value for one in trusted)
+                why = f"row {name}: in a federation no one party holds all answers"
+                raise ValueError(f"{why}; publish_accuracy needs trust: [curator], found {said}")
+            budgets = list(map(float, spec.get("epsilons", self.epsilons)))
+            if grid.grid_row_ignores_budget(spec) or math.inf in budgets or float(spec["publish_accuracy"]) >= min(budgets):
+                raise ValueError(f"row {name}: publish_accuracy is a part of the row's ε; it needs finite epsilons above it")
+            if "select" in spec:
+                raise ValueError(f"row {name}: select releases a noisy accuracy already; leave publish_accuracy away")
+            if "published" in self.calibrated_by:
+                raise ValueError(f"row {name}: publish_accuracy goes with calibrated_by: [provable]")
         return self
 
     @model_validator(mode="after")

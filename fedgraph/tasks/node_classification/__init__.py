@@ -24,6 +24,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.units import Assumption
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -38,7 +39,7 @@ from fedgraph.tasks.base import (
 from fedgraph.tasks.base.node_settings import NodeRowKeys as ROW
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect, nest_task_attacks, without_task_row_keys
-from fedgraph.tasks.node_classification import attendance, chosen_settings, pictures
+from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, pictures
 from fedgraph.types import Graph, Partition, partition_of_one
 from fedgraph.worlds import missing_neighbours, protocols
 from fedgraph.worlds.dealt import DealtWorld
@@ -74,7 +75,26 @@ def alone(params: Params, cell: Cell) -> bool:
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice."""
     selects = _selecting_of(params, cell, context)
+    bought = _bought_of(params, cell, context)
+    if bought is not None:
+        return bought.whole
     return _plan_one(params, cell, context) if selects is None else selects.priced.plan
+
+
+def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accuracy.BoughtAccuracy | None:
+    """What a row that publishes its accuracy declares; None for all others."""
+    price = cell.among(params.methods).get("publish_accuracy")
+    if price is None:
+        return None
+
+    def plan_training(epsilon: float) -> Plan:
+        return _plan_one(params, replace(cell, epsilon=epsilon), context)
+
+    def make() -> bought_accuracy.BoughtAccuracy:
+        setting = _setting(params, cell, context)
+        return bought_accuracy.plan_bought_accuracy(float(price), cell.epsilon, setting, plan_training)
+
+    return context.cached(("bought", cell.path), make)
 
 
 def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
@@ -122,7 +142,8 @@ def train(params: Params, cell: Cell, context: CellContext) -> cell_training.Tra
 
 
 def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
-    made, world = plan(params, cell, context), _dealt_world(params, cell, context)
+    bought = _bought_of(params, cell, context)
+    made, world = plan(params, cell, context) if bought is None else bought.training, _dealt_world(params, cell, context)
     who = attendance.draw_task_attendance(params.federation, made, cell, context)
     masks = attendance.attendance_masks(params.federation, made)
     keep = pictures.choose_picture_rounds(params.curve, made)
@@ -133,12 +154,19 @@ def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_trainin
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """Train, count, test."""
     done, method = train(params, cell, context), _method(params, cell)[0]
+    bought = _bought_of(params, cell, context)
+    paid: dict[str, float] = {}  # a noisy accuracy, which may leave
+    said: list[str] = []
+    if bought is not None:
+        done, paid[bought_accuracy.BOUGHT_ACCURACY], words = bought.buy(done, cell, context.root)
+        said = [words]
     made, setting, partition = done.plan, done.world.setting, done.world.partition
     who = attendance.draw_task_attendance(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
     metrics = measures.measure_scores(answers, setting.truth)
+    public = (*(tuple(metrics) if _tests_in_public(setting, made) else ()), *paid)
 
     def accuracy(state: State) -> float:
         return measures.measure_scores(method.predict(made, state, asked), setting.truth)["accuracy"]
@@ -154,18 +182,26 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     told = named.measure_named_attacks(*attacked, settled.epsilon)
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.attendance_facts(params.federation, who, trained, partition.num_clients, cell, context)
-    metrics |= measured.metrics | told.metrics | attendance.attendance_metrics(went)
+    metrics |= paid | measured.metrics | told.metrics | attendance.attendance_metrics(went)
     facts = done.facts(NodeClassificationCellFacts, params.protocol)
     right = pack_cell_answers((answers.argmax(axis=1) == setting.truth)[known])
     facts = replace(facts, one=one, train_nodes=setting.num_train, split=params.split, tested=int(known.sum()), right=right)
     curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
     facts = replace(facts, least_class=_least_class(context), curve=curve, sent=went, choice=done.choice)
     facts = replace(facts, attack=measured.attack, named=told.facts)
+    facts = replace(facts, public_metrics=public, public_notes=tuple(said))
     notes = [*measures.warn_task_measured_few(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [chosen_settings.describe_chosen_settings(done.choice, settled.epsilon)] if done.choice else []
-    notes += [*made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
+    notes += [*said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
     return done.as_outcome(cell, metrics, facts, tuple(notes), *shown)
+
+
+def _tests_in_public(setting: protocols.ProtocolSetting, made: Plan) -> bool:
+    """Whether who is tested is public, rows, edges and labels; or edges alone are private, and no answer reads one."""
+    held = made.guarantee.protection
+    own = Assumption.OWN_EDGES_KNOWN in held.assumptions
+    return setting.test_graph_public or (held.relation.links_alone and not own and setting.public_attributes is not None)
 
 
 def _least_class(context: CellContext) -> int | None:

@@ -1,0 +1,213 @@
+"""``RUN/outside``: what of a run may be handed out, and what has to be withheld. This module alone decides it.
+
+All that it writes is a function of what the desk released, of what is declared public (each row's assumptions say what), and of
+both together. On two inputs that are neighbours, with the same released values, it writes the same bytes: no date, duration,
+host or digest, no count of private people, no accuracy on private people that nobody paid for.
+
+    outside/README.txt       what lies here, and how to check it
+    outside/scenario.yaml    what was asked, defaults included; of paths the last part
+    outside/results.csv      one line for each row, seed and metric: who is trusted, ε and δ, theorem, assumptions
+    outside/statement.txt    the privacy of each row in words
+    outside/ledger.jsonl     every release
+    outside/plans.jsonl      what each row declared before it read private data
+    outside/sheets/          the privacy sheet of each row with a finite ε, and its draft for the registry
+
+A row of the run is first reduced to what may leave (``reduce_to_outside``); statement, sheet and table are then made of that by
+the same code that makes those of the data's holder.
+"""
+
+import csv
+import io
+import json
+import math
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedgraph.cells.entry import CellEntry, EntryRowKey
+from fedgraph.cells.environment import Environment, EnvironmentMaking
+from fedgraph.cells.store import store_atomically
+from fedgraph.cells.task_facts import NodeClassificationCellFacts, TaskFacts
+from fedgraph.errors import DataError
+from fedgraph.privacy.units import Assumption
+from fedgraph.report import privacy_sheet, statement
+from fedgraph.report.phrases import fill_phrase, phrase_first, phrase_upper_bound
+from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.saved_run import SHORT_SAVED_RUN, SavedRun
+from fedgraph.report.scores import name_score_anchor
+from fedgraph.report.table_columns import TABLE_COLUMNS, ColumnNumber
+
+OUTSIDE = "outside"
+_COLUMNS = (
+    "dataset", "task", "method", "variant", "trust", "world", "viewer", "unit", "relation", "assumptions", "calibrated_by",
+    "chosen", "epsilon_trial", "epsilon", "delta", "epsilon_published", "epsilon_provable", "paths", "clients", "public",
+    "seed", "metric", "value", "status",
+)  # fmt: skip
+_READ = tuple(column for key in _COLUMNS for column in TABLE_COLUMNS if column.key == key)
+
+
+def reduce_to_outside(entry: CellEntry) -> CellEntry:
+    """A cell with nothing but what may leave: its name, its guarantee, its ledger, and metrics that follow from public people.
+
+    A row that guarantees nothing (ε = ∞) keeps no metric, for nothing bounds what that would tell.
+    """
+    facts, held = entry.facts, entry.protection
+    finite = math.isfinite(entry.epsilon_provable)
+    counted = held is not None and Assumption.COUNTS_PUBLIC in held.assumptions
+    kept: dict[str, Any] = {
+        "one": facts.one,
+        "clients": facts.clients,
+        "train_nodes": facts.train_nodes if counted else 0,
+        "cut_edges_shared": facts.cut_edges_shared,
+        "rounds": facts.rounds,
+        "public": facts.public,
+        "protocol": facts.protocol,
+        "split": facts.split,
+        "broken_promise": None if facts.broken_promise is None else "the data break a promise that it rests on.",
+        "public_metrics": facts.public_metrics if finite else (),
+        "public_notes": facts.public_notes,
+    }
+    chosen = isinstance(facts, NodeClassificationCellFacts) and facts.choice is not None
+    told = NodeClassificationCellFacts(**kept, choice=facts.choice) if chosen else TaskFacts(**kept)  # type: ignore[attr-defined]
+    metrics = {name: value for name, value in entry.metrics.items() if name in told.public_metrics}
+    return replace(entry, metrics=metrics, facts=told, epsilon_measured=None, notes=facts.public_notes, seconds=0.0)
+
+
+def see_from_outside(run: SavedRun) -> SavedRun:
+    """The run as somebody may see it who must not learn of any one person: what the sheet of a row is made of."""
+    known = run.environment
+    versions = {name: known.versions[name] for name in ("fedgraph-privacy", "torch") if name in known.versions}
+    seed, data = known.seed, tuple(replace(source, sha256={}) for source in known.data)
+    environment = Environment(versions=versions, seed=seed, data=data, made=EnvironmentMaking(known.made.version))
+    notice = " ".join(filter(None, (known.notice, SHORT_SAVED_RUN if known.quick else None))) or None
+    return replace(run, entries=tuple(map(reduce_to_outside, run.entries)), environment=environment, notice=notice)
+
+
+def explain_withheld(entry: CellEntry) -> str:
+    """Why a cell that was reduced has no metric; empty where it has one.
+
+    Args:
+        entry: As ``reduce_to_outside`` leaves it.
+    """
+    if entry.metrics or entry.facts.kind == "claims":
+        return ""
+    return fill_phrase("outside", "exact" if math.isfinite(entry.epsilon_provable) else "open")
+
+
+def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.PrivacySheet:
+    """The privacy sheet of one row, which may be handed out.
+
+    Args:
+        run: As its folder holds it.
+        name: Of the row; None: the only private one, or the answer where the accuracies that it is chosen by may leave.
+
+    Raises:
+        DataError: No row has the name, or none was named and which is the best is known from exact accuracies only; or the row
+            states another price than its ledger.
+    """
+    seen = see_from_outside(run)
+    if name is not None:
+        return privacy_sheet.make_privacy_sheet(seen, seen.find(name))
+    able = [row for row in seen.rows if row.head.protection is not None and row.paths and math.isfinite(row.provable)]
+    if len(able) == 1:
+        return privacy_sheet.make_privacy_sheet(seen, able[0])
+    if able and not any(row.head.metrics for row in able):
+        names = phrase_first([name_score_anchor(row) for row in able], 6)
+        raise DataError(f"{run.folder}: {fill_phrase('outside', 'unnamed')} Name a ROW, one of: {names}")
+    return privacy_sheet.make_privacy_sheet(seen)
+
+
+def write_outside(run: SavedRun, resolved: str, plans: Mapping[EntryRowKey, Mapping[str, object]]) -> Path:
+    """Write ``outside`` anew into the run's folder.
+
+    Args:
+        run: As its folder holds it.
+        resolved: The scenario with its defaults, YAML.
+        plans: Row → its plan, JSON-ready.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    seen, out = see_from_outside(run), run.folder / OUTSIDE
+    if out.exists():
+        shutil.rmtree(out)
+    (out / "sheets").mkdir(parents=True)
+    named = {row.head.row_key: name_score_anchor(row) for row in seen.rows}
+    declared = [json.dumps({"row": named[key], **plan}, ensure_ascii=False) for key, plan in plans.items() if key in named]
+    files = {
+        "scenario.yaml": _scenario(resolved),
+        "results.csv": _results(seen),
+        "statement.txt": _statement(seen),
+        "ledger.jsonl": "".join(f"{line}\n" for entry in seen.entries for line in entry.ledger),
+        "plans.jsonl": "".join(f"{line}\n" for line in declared),
+        "README.txt": _readme(seen),
+    }
+    for name, text in files.items():
+        store_atomically(out / name, text.encode())
+    for row in seen.rows:
+        if row.head.protection is not None and row.paths and math.isfinite(row.provable):
+            privacy_sheet.write_privacy_sheet(privacy_sheet.make_privacy_sheet(seen, row), out / "sheets", force=True)
+    return out
+
+
+def _scenario(resolved: str) -> str:
+    """Without what says something of the machine: where data and budget lie, and how the cells are computed."""
+    asked = yaml.safe_load(resolved)
+    asked.pop("runtime", None)
+    for dataset in asked.get("datasets") or ():
+        dataset.pop("root", None)
+        if dataset.get("path") is not None:
+            dataset["path"] = Path(str(dataset["path"])).name
+    if asked.get("budget") is not None:
+        asked["budget"] = Path(str(asked["budget"])).name
+    return str(yaml.safe_dump(asked, sort_keys=False, allow_unicode=True))
+
+
+def _results(seen: SavedRun) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*(column.key for column in _READ), "theorem", "withheld"])
+    for entry in seen.entries:
+        nothing: tuple[tuple[str | None, float | None], ...] = ((None, None),)
+        for name, value in tuple(entry.metrics.items()) or nothing:
+            number = ColumnNumber(ReportRow((entry,)), name, value, entry.epsilon_provable, entry.status)
+            writer.writerow([*(column.value(number) for column in _READ), entry.theorem, explain_withheld(entry)])
+    return out.getvalue()
+
+
+def _statement(seen: SavedRun) -> str:
+    found = [seen.title, *filter(None, [seen.notice]), ""]
+    for row in seen.rows:
+        if row.head.protection is None:
+            continue
+        said = statement.make_statement(row)
+        found += [f"{said.title} ({row.head.task}, {row.head.dataset}; {said.anchor})"]
+        found += [f"  {sentence}" for sentence in said.sentences]
+        found += [f"  It holds only if: {condition}." for condition in said.conditions]
+        found += [f"  Note: {note}" for note in said.notes] + [""]
+    floating_point, seeded, _ = statement.list_statement_caveats(str(seen.environment.seed) == "secret")
+    return "\n".join([*found, floating_point, seeded]) + "\n"
+
+
+def _readme(seen: SavedRun) -> str:
+    """What lies here. The price of all of it together is the sum of the prices, which bounds what the parts cost together."""
+    spent: dict[tuple[str, str], list[float]] = {}
+    for entry in seen.entries:
+        if entry.protection is not None and entry.paths and math.isfinite(entry.epsilon_provable):
+            unit = entry.protection.unit.value
+            spent.setdefault((entry.dataset, unit), []).append(entry.epsilon_provable)
+    together = [
+        fill_phrase("outside", "together", dataset=dataset, unit=unit, runs=len(each), epsilon=phrase_upper_bound(sum(each), 4))
+        for (dataset, unit), each in spent.items()
+    ]
+    seed = "secret" if str(seen.environment.seed) == "secret" else "seeded"
+    parts = [seen.title, *filter(None, [seen.notice]), fill_phrase("outside", seed), fill_phrase("outside", "holds")]
+    parts += [fill_phrase("outside", "files"), " ".join([fill_phrase("outside", "check"), *together])]
+    return "\n\n".join(part.strip() for part in parts) + "\n"

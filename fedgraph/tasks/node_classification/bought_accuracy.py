@@ -1,0 +1,162 @@
+"""An accuracy that may leave, bought at a price: the counts of right and of wrong answers, with noise (``publish_accuracy``).
+
+Each tested person is asked alone, from its own row without an edge, as those who judge a choice are (``chosen_settings``). So
+one person is one row of [right, wrong], (1, 0) or (0, 1), and (0, 0) without a label: the sum moves by at most 1 where a person
+is masked, by at most 2 where it is replaced, whatever the model is. How many of the tested have a label is not told either.
+
+**Guarantee.** Unit and relation of the row; the release is planned, composed with the training, and both keep the row's ε
+together: the training gets what the accuracy leaves of it. **Refused**: where the accuracy may leave anyway, where an answer
+reads edges (one person would move its neighbours' answers, as many as it has), and where no one party holds all answers.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedgraph import seeds
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.methods.base import MethodReads, Plan, method_kinds
+from fedgraph.privacy.accounting import calibrate
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.ledger import merge_ledger_lines
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.sensitivity import Rows, sensitivity_l2
+from fedgraph.privacy.settle import settle
+from fedgraph.privacy.units import Assumption
+from fedgraph.tasks.base import Cell
+from fedgraph.tasks.base.cell_training import TrainedCell
+from fedgraph.worlds.protocols import ProtocolSetting, graph_without_edges
+
+BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
+_PATH = "accuracy"
+_MOST = 1000  # people who are asked, evenly over all who may be
+_HALVINGS = 9  # of the interval of the ε that is left for the training
+_LEAST = 0.02  # of the row's ε, which the training must keep
+
+
+@dataclass(frozen=True, eq=False)
+class BoughtAccuracy:
+    """What a row that publishes its accuracy declares.
+
+    Attributes:
+        training: The plan of the training alone.
+        whole: The same with the release of the accuracy, which is what a budget is charged.
+    """
+
+    training: Plan
+    whole: Plan
+
+    @property
+    def release(self) -> PlannedRelease:
+        """The one of the accuracy."""
+        return self.whole.schedule.releases[-1]
+
+    def buy(self, done: TrainedCell, cell: Cell, root: int) -> tuple[TrainedCell, float, str]:
+        """Release the accuracy of a training.
+
+        Args:
+            done: The training, of the plan ``training``.
+            cell: Whose it is.
+            root: The root seed, or a secret one.
+
+        Returns:
+            The training at the price of both; the share of right answers, 0 … 1; and a sentence on how exact it is.
+        """
+        (round_,) = self.release.rounds
+        noise = seeds.secret_seeded_generator(root, "accuracy", *cell.path, self.training.fingerprint)
+        door = Desk(cell.key, 0, round_, (self.release,), noise)
+        right, wrong = door.release(_PATH, functools.partial(_answers, done)).value.tolist()
+        lines = merge_ledger_lines((*done.outcome.releases, *door.entries))
+        outcome = replace(done.outcome, releases=lines)
+        priced = replace(done, outcome=outcome, settled=settle(done.guarantee, lines))
+        return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
+
+    def _words(self, done: TrainedCell) -> str:
+        assert isinstance(self.release.mechanism, GaussianNoise)
+        asked = _asked_alone(done.world.setting).size
+        spread = self.release.mechanism.std / asked
+        return (
+            f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
+            f"counts of right and of wrong answers, each with a standard deviation of {self.release.mechanism.std:.3g} people "
+            f"({100 * spread:.2g} % of them)."
+        )
+
+
+def plan_bought_accuracy(
+    price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]
+) -> BoughtAccuracy:
+    """The training of the largest ε that together with the accuracy costs at most the row's.
+
+    Args:
+        price: ε of the accuracy alone, above 0.
+        epsilon: Of the row, finite.
+        setting: Who is asked.
+        plan_training: From an ε to the plan of a training.
+
+    Raises:
+        ScenarioError: The accuracy may leave without a price, or no bound holds for it.
+        PrivacyError: ``price`` leaves nothing for the training.
+    """
+    low, high = _LEAST * epsilon, epsilon
+    best = _with_release(plan_training(low), price, setting)
+    if best.whole.provable().epsilon > epsilon:
+        raise PrivacyError(f"publish_accuracy: {price:g} leaves nothing of ε = {epsilon:g} to train with; allowed: less of it")
+    for _ in range(_HALVINGS):
+        tried = _with_release(plan_training(middle := math.sqrt(low * high)), price, setting)
+        if tried.whole.provable().epsilon <= epsilon:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
+
+
+def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> BoughtAccuracy:
+    _require_bounded(made, setting)
+    guarantee = made.guarantee
+    multiplier = calibrate.calibrate_gaussian(1, price, guarantee.delta)
+    bound = Rows(1.0, _asked_alone(setting).size)
+    mechanism = GaussianNoise(multiplier * sensitivity_l2(bound, guarantee.protection.relation))
+    after = range(made.schedule.rounds, made.schedule.rounds + 1)
+    release = PlannedRelease(_PATH, bound, mechanism, Gaussian(multiplier), after)
+    schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
+    return BoughtAccuracy(made, replace(made, schedule=schedule))
+
+
+def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:
+    """``ScenarioError`` where one person may move more than its own answer, or nothing has to be bought."""
+    protection, offered = made.guarantee.protection, method_kinds.load_method(made.method).OFFERS.reads
+    if setting.test_graph_public or protection.relation.links_alone:
+        why = "who is tested is public in this row, or its labels are, so there is nothing to buy; leave it away"
+        if Assumption.OWN_EDGES_KNOWN in protection.assumptions:
+            why = "an answer reads the own edges of who asks, and nobody bounds how many answers one edge moves; leave it away"
+        raise ScenarioError(f"publish_accuracy: {why}")
+    reads = None if offered is None else offered(made)
+    beside = {Assumption.ANSWERS_PRIVATE, Assumption.EDGES_PUBLIC} & set(protection.assumptions)
+    if reads is not MethodReads.OWN_ROW or beside:
+        raise ScenarioError(
+            f"publish_accuracy: an answer of {made.method} reads more than the own row of who asks, so one person may move the "
+            "answers of all its neighbours, and no bound holds; allowed: methods that answer from the own row (features)"
+        )
+    if made.guarantee.sampled_once is not None or made.guarantee.holdings is not None or made.guarantee.per_end:
+        raise ScenarioError("publish_accuracy: priced where everything of a person is at one party, without a secret sample")
+
+
+def _asked_alone(setting: ProtocolSetting) -> np.ndarray:
+    """int64, rows of ``setting.asked``: evenly over those that are tested. Who is tested is public; who has a label is not."""
+    rows = setting.asking if setting.asking.size else np.arange(setting.asked.num_nodes)
+    return rows[np.unique(np.linspace(0, rows.size - 1, min(_MOST, rows.size)).astype(np.int64))]
+
+
+def _answers(done: TrainedCell) -> np.ndarray:
+    """float64 [people, 2], a row for each who is asked: (1, 0) is a right answer, (0, 1) a wrong one, (0, 0) unlabelled."""
+    plan, state, setting = done.plan, done.outcome.state, done.world.setting
+    predict = method_kinds.load_classifier_method(plan.method).predict
+    rows, apart = _asked_alone(setting), graph_without_edges(setting.asked)
+    alone = (replace(apart.induced(np.array([row])), labels=np.array([-1])) for row in rows)
+    said = np.array([int(np.asarray(predict(plan, state, one)).argmax()) for one in alone])
+    truth = setting.truth[rows]
+    return np.stack([(truth >= 0) & (said == truth), (truth >= 0) & (said != truth)], axis=1).astype(np.float64)
