@@ -19,16 +19,16 @@ What it cannot show: the law of the noise itself, and time at the machine. Those
 import dataclasses
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.privacy import events
-from fedgraph.privacy.desk import DeskMoment, PlannedRelease
+from fedgraph.privacy.desk import DeskMoment, PlannedRelease, witness_desks
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
@@ -37,6 +37,7 @@ from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 
+_Made = TypeVar("_Made")
 _ROUNDING = 1e-6  # of a stated distance: sums are taken in another order
 _Kind: TypeAlias = Literal["zeroed", "replaced", "relabelled", "unlinked", "edge gone", "edge new", "owner gone", "client replaced"]
 
@@ -55,6 +56,7 @@ class Change:
         one: the node, the smaller end of the edge, the owner or the client.
         other: the larger end of the edge; of a replaced node, whose features it gets; else −1.
         edges: of a replaced node, the ends of its new edges; None: it keeps those that it has.
+        rows: (first, how many): of a client that holds several graphs, the one that is replaced; None: all that it holds.
         why: why this unit: it is the hub, or the last id.
     """
 
@@ -62,6 +64,7 @@ class Change:
     one: int
     other: int = -1
     edges: tuple[int, ...] | None = None
+    rows: tuple[int, int] | None = None
     why: str = ""
 
     @property
@@ -80,7 +83,8 @@ class Change:
 
     def _of_client(self, share: Subgraph) -> Subgraph:
         if self.kind == "client replaced":
-            return share if share.client != self.one else replace(share, graph=_replaced_graph(share.graph))
+            rows = self.rows or (0, share.graph.num_nodes)
+            return share if share.client != self.one else replace(share, graph=_replaced_graph(share.graph, *rows))
         place = {int(node): row for row, node in enumerate(share.nodes)}
         one, other = place.get(self.one), place.get(self.other)
         cut = share.cut
@@ -100,7 +104,11 @@ class Change:
 
 
 def _other_files(provenance: GraphProvenance) -> GraphProvenance:
-    return replace(provenance, checksums={name: "of the other world's file" for name in provenance.checksums})
+    """Of people's own data; the files of published data are public as they are."""
+    if provenance.source != "own":
+        return provenance
+    others = {name: "digest of the other world's file" for name in provenance.checksums}
+    return replace(provenance, detail=f"{provenance.detail}; in the other world other counts", checksums=others)
 
 
 def _changed_graph(graph: Graph, change: Change) -> Graph:
@@ -173,13 +181,18 @@ def _without_owner(graph: Graph, owner: int) -> Graph:
     return _with_edges(graph, sorted((u, v) for u, v in touched if u < v), there=False)
 
 
-def _replaced_graph(graph: Graph) -> Graph:
-    """Another graph of the same size: a star, features in another order of nodes, every label the next one."""
-    n = graph.num_nodes
-    bare = replace(graph, adjacency=sp.csr_array((n, n), dtype=graph.adjacency.dtype), edge_owners=())
-    star = _with_edges(bare, [(0, node) for node in range(1, n)], there=True)
-    labels = np.where(graph.labels >= 0, (graph.labels + 1) % max(1, graph.num_classes), -1)
-    return replace(star, features=sp.csr_array(graph.features[np.arange(n)[::-1]]), labels=labels)
+def _replaced_graph(graph: Graph, first: int, count: int) -> Graph:
+    """Another graph of the same size in these rows: a star, features in another order of nodes, every label the next one."""
+    mine = np.arange(first, first + count)
+    keep = sp.diags_array((~np.isin(np.arange(graph.num_nodes), mine)).astype(graph.adjacency.dtype), format="csr")
+    adjacency = sp.csr_array(keep @ graph.adjacency @ keep, dtype=graph.adjacency.dtype)
+    adjacency.eliminate_zeros()
+    star = _with_edges(replace(graph, adjacency=adjacency), [(first, int(node)) for node in mine[1:]], there=True)
+    order = np.arange(graph.num_nodes)
+    order[mine] = mine[::-1]
+    labels = graph.labels.copy()
+    labels[mine] = np.where(labels[mine] >= 0, (labels[mine] + 1) % max(1, graph.num_classes), -1)
+    return replace(star, features=sp.csr_array(graph.features[order]), labels=labels)
 
 
 def changes(graph: Graph, protection: Protection, nodes: np.ndarray | None = None) -> list[Change]:
@@ -273,10 +286,22 @@ def _edge_changes(graph: Graph, private: np.ndarray) -> list[Change]:
     return found
 
 
-def client_changes(partition: Partition) -> list[Change]:
-    """Of a relation that replaces a client's whole graph: the largest and the last client."""
+def client_changes(partition: Partition, graphs: Sequence[Sequence[int]] = ()) -> list[Change]:
+    """Of a relation that replaces a whole graph: that of the largest and of the last client.
+
+    Args:
+        partition: who holds what.
+        graphs: where a client holds several graphs, the nodes of each (``PublicSizeFacts.graphs``): its largest is replaced.
+    """
     sizes = {share.client: share.graph.num_nodes for share in partition.subgraphs}
-    return [Change("client replaced", client, why=why) for client, why in _first_last_most(sizes)]
+    found = []
+    for client, why in _first_last_most(sizes):
+        rows = None
+        if graphs:
+            which = int(np.argmax(graphs[client]))
+            rows = (sum(graphs[client][:which]), graphs[client][which])
+        found.append(Change("client replaced", client, rows=rows, why=why))
+    return found
 
 
 # ----------------------------------------------------------------------------------------------------------------- distances
@@ -457,12 +482,14 @@ class SecondWorld:
     def _tell(self, moment: DeskMoment, what: str) -> None:
         self._found.append(Difference(_words(moment), what))
 
-    def differences(self, prices: Mapping[str, PricedFor], other: PricedFor) -> tuple[list[Difference], dict[str, float], set[str]]:
+    def differences(
+        self, prices: Mapping[str, PricedFor], other: PricedFor | None
+    ) -> tuple[list[Difference], dict[str, float], set[str]]:
         """What differs at the desks.
 
         Args:
             prices: account → what its releases are priced for.
-            other: of accounts that are not named there.
+            other: of accounts that are not named there; None: their distances are not looked at.
 
         Returns:
             (differences, path → largest distance over the stated one, paths whose price no distance states).
@@ -480,6 +507,8 @@ class SecondWorld:
             seen[place] += 1
         for (account, _, path, _), pairs in groups.items():
             priced = prices.get(account, other)
+            if priced is None:
+                continue
             ratio, why = _ratio(pairs, priced)
             if ratio is None:
                 unmeasured.add(path)
@@ -538,6 +567,26 @@ def summed_paths(protection: Protection, paths: Sequence[str], summed: Sequence[
     if protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         return frozenset(paths)
     return frozenset(path for path, _ in summed)
+
+
+def run_in_two_worlds(first: Callable[[], _Made], second: Callable[[], _Made]) -> tuple[_Made, _Made, list[Difference]]:
+    """Whatever a program does, on two neighbouring inputs, with the first one's releases in both.
+
+    Args:
+        first: runs on the data.
+        second: the same on a neighbour.
+
+    Returns:
+        (what ``first`` made, what ``second`` made, releases more, less or in another order). How far values were apart is not
+        looked at, since nobody says here what they were priced for.
+    """
+    tape = FirstWorld()
+    with witness_desks(tape):
+        one = first()
+    world = SecondWorld(tape.tape)
+    with witness_desks(world):
+        other = second()
+    return one, other, world.differences({}, None)[0]
 
 
 # --------------------------------------------------------------------------------------------------------------- what leaves

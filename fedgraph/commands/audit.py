@@ -16,7 +16,8 @@ from fedgraph.errors import ScenarioError
 from fedgraph.scenario import shipped
 
 HELP = "attack every mechanism, sound and broken; or run a scenario in two worlds, which nothing that leaves may tell apart"
-_NEIGHBOURS, _FEW = 6, 2
+_NEIGHBOURS, _FEW = 6, 2  # of each row; with --quick
+_SHOWN = 5  # differences of a row
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +57,9 @@ def _two_worlds(arguments: list[str]) -> int:
     for found in two_worlds.audit_scenario(ready, graphs, most, Console(quiet=True)):
         rows, apart = rows + 1, apart + bool(found.differences)
         print(f"{'APART ' if found.differences else 'same  '} {found.row}: {found.words}", flush=True)
-        for difference in found.differences:
+        for difference in found.differences[:_SHOWN]:
             print(f"       {difference}", flush=True)
+        if len(found.differences) > _SHOWN:
+            print(f"       … and {len(found.differences) - _SHOWN} more", flush=True)
     print(f"{rows} rows, {apart} of them tell two worlds apart")
     return 1 if apart else 0

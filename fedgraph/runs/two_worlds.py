@@ -2,7 +2,7 @@
 
 ``audit.worlds`` explains the test, draws the neighbours and compares. Here stands how a cell is run twice: with the task's own
 machinery, one root seed and the serial engine. What leaves is recorded where it leaves: the plan and its fingerprint, every
-model that is broadcast, every message, the final state, the lines of the ledger, and the price that is printed.
+model that is broadcast, every message, the final state, the lines of the ledger, and all that ``RUN/outside`` holds of a cell.
 
 Where who holds which node was computed from what is private, and the row states it as an assumption
 (``membership-from-edges``), the neighbour is made of what the clients hold; everywhere else of the data themselves, so that
@@ -21,6 +21,7 @@ from fedgraph import seeds
 from fedgraph.audit import worlds
 from fedgraph.audit.worlds import Change, Difference, FirstWorld, PricedFor, SecondWorld, first_difference
 from fedgraph.cells.cell import Cell, CellContext, CellKind
+from fedgraph.cells.entry import make_entry
 from fedgraph.errors import FedgraphError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.federation.client import forget_round_client
@@ -29,6 +30,7 @@ from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import DeskWitness, witness_desks
 from fedgraph.privacy.ledger import ledger_account_name
 from fedgraph.privacy.units import Assumption, Relation, Viewer
+from fedgraph.report.outside import reduce_to_outside
 from fedgraph.runs.console import Console
 from fedgraph.runs.experiment import stage_experiment
 from fedgraph.runtime.base import OnRuntimeRound, RuntimeFunction
@@ -205,7 +207,7 @@ def _tell_apart(row: str, work: _Work, plan: Plan, found: Sequence[Change], held
         for path, ratio in ratios.items():
             largest[path] = max(largest.get(path, 0.0), ratio)
         if one.error != other.error:
-            told = [Difference("error", f"{other.error or 'none'}; in the first world {one.error or 'none'}"), *told]
+            told = [Difference("error", f"{other.error or 'none'}; in the first world {one.error or 'none'}")]
         told += [] if one.error or other.error else _differences(one, other)
         differences += [Difference(f"{change.words}: {d.where}", d.what) for d in told]
     note = f"stopped on its own data: {one.error}" if one.error else ""
@@ -309,9 +311,8 @@ def compare_cell(
         context = context_on(engine, graph)
         made = module.plan(params, cell, context)
         outcome = module.run(params, cell, context)
-        price = (outcome.epsilon_published, outcome.epsilon_provable, outcome.theorem, outcome.paths)
-        said = {"plan": made, "account": outcome.account, "ledger": outcome.releases, "price": price, "notes": outcome.notes}
-        return said | {"choice": getattr(outcome.facts, "choice", None)}
+        handed_out = reduce_to_outside(make_entry(cell, outcome, 0.0))
+        return {"plan": made, "account": outcome.account, "ledger": outcome.releases, "cell as it is handed out": handed_out}
 
     return _tell_apart(row, work, plan, found[:most], held, HOSTILE[hostile] if hostile else None)
 
@@ -336,14 +337,15 @@ def _changes_of(
         if partition is None:
             return True, []
         if protection.relation is Relation.GRAPH_REPLACE:
-            return True, worlds.client_changes(partition)
+            return True, worlds.client_changes(partition, plan.facts.sizes.graphs)
         share = max(partition.subgraphs, key=lambda s: s.graph.num_nodes)
         local = worlds.changes(share.graph, protection)
-        return True, [_of_whole(change, share.nodes) for change in local]
+        return True, [change_of_whole(change, share.nodes) for change in local]
     return held, worlds.changes(data, protection, _private_nodes(context, data))
 
 
-def _of_whole(change: Change, nodes: np.ndarray) -> Change:
+def change_of_whole(change: Change, nodes: np.ndarray) -> Change:
+    """A change of what one client holds, in the numbers of the whole graph. nodes: the client's, in its order."""
     other = -1 if change.other < 0 else int(nodes[change.other])
     edges = None if change.edges is None else tuple(int(nodes[e]) for e in change.edges)
     return replace(change, one=int(nodes[change.one]), other=other, edges=edges)
