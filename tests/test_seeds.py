@@ -71,7 +71,7 @@ PAIRS = np.stack(np.triu_indices(400, 1), axis=1)
 
 
 def test_coins_are_uniform_and_independent_between_things_and_streams() -> None:
-    """Kolmogorov-Smirnov of 79,800 fixed coins, and correlations of at most five standard errors: nothing here is drawn anew."""
+    """Kolmogorov-Smirnov of 79,800 fixed coins, and correlations of at most five standard errors: nothing is drawn anew."""
     ours, other = seeds.coins(7, "hidden", things=PAIRS), seeds.coins(7, "hidden", 1, things=PAIRS)
     for drawn in (ours, other, seeds.coins(7, "hidden", things=np.arange(50_000))):
         assert scipy.stats.kstest(drawn, "uniform").pvalue > 1e-3

@@ -14,7 +14,7 @@ class EnvironmentMaking:
         version: Of the package.
         commit: Of the source, ``-dirty`` where it was changed since; empty outside a git checkout.
         command: As it was typed.
-        finished: Local date and time of the end, with its offset from UTC.
+        finished: Local date and time of the end, with its offset from UTC; empty where it must not be known.
         seconds: Wall time of the command; None where it must not be known.
     """
 

@@ -3,7 +3,8 @@
     fedgraph fit runs/a gap_node -o model.fedgraph
     fedgraph fit runs/a gap_node -o model.fedgraph --budget people.budget
 
-With ``--budget`` the model is charged to the people before anything is released; a charge that exceeds their budget is refused.
+With ``--budget``, or where the run has a budget, the model is charged to the people before anything is released; a charge that
+exceeds their budget is refused.
 A row whose ε is ∞ is trained only where the option that says so is given.
 """
 
@@ -20,7 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="MODEL", help="the file to write")
     parser.add_argument("--graph", metavar="GRAPH", help="folder, file or data set of the people (default: the run's)")
     parser.add_argument("--public", metavar="GRAPH", help="people whose rows and edges are public, where the row needs some")
-    parser.add_argument("--budget", type=Path, metavar="FILE", help="charge this budget before anything is released")
+    parser.add_argument(
+        "--budget", type=Path, metavar="FILE", help="charge this budget before anything is released (default: the run's)"
+    )
     parser.add_argument("--epsilon", type=float, metavar="ε", help="in the place of the row's")
     parser.add_argument("--delta", type=float, metavar="δ", help="in the place of the row's (with --budget: of the budget's)")
     parser.add_argument("--select", type=Path, metavar="YAML", help="choose settings privately: over, among, by")
@@ -30,13 +33,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from fedgraph.commands.base import require_free_command_file
     from fedgraph.runs.run import open_run
+    from fedgraph.scenario.read import read_scenario_file
 
     require_free_command_file(options.out)
     row = open_run(options.run).score(options.row)
+    budget = (
+        options.budget or read_scenario_file(options.run / "scenario.yaml").scenario.budget
+    )  # of the run: pays for models, too
     model = row.fit(
         options.graph,
         public=options.public,
-        budget=options.budget,
+        budget=budget,
         epsilon=options.epsilon,
         delta=options.delta,
         nothing_protected=options.nothing_protected,
@@ -46,6 +53,6 @@ def run(options: argparse.Namespace) -> int:
     print(f"{options.out}: {model.row}")
     for sentence in model.statement:
         print(f"  {sentence}")
-    if options.budget is not None:
-        print(f"  Charged to {options.budget}; fedgraph budget show {options.budget} says what is left.")
+    if budget is not None:
+        print(f"  Charged to {budget}; fedgraph budget show {budget} says what is left.")
     return 0

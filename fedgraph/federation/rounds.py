@@ -1,7 +1,6 @@
 """The federated loop: clients, server, clients, server. Where it runs is the runtime's business."""
 
 import dataclasses
-import hashlib
 import itertools
 import os
 from collections.abc import Callable
@@ -147,10 +146,7 @@ def run_rounds(
     if plan.schedule.shared_key:
         key = ledger_account_name((*shared_stream, "shared", plan.schedule.shared_key))
         if key not in prefixes.known:
-            digest = hashlib.sha256(plan.schedule.shared_key.encode()).hexdigest()[
-                :16
-            ]  # not the plan's: whoever is first runs it
-            job = ClientJob(key, root, shared_stream, plan, digest)
+            job = ClientJob(key, root, shared_stream, plan, plan.shared_fingerprint)  # not its own: whoever is first runs it
             prefixes.known[key] = on_the_way(job, None, range(plan.schedule.shared_rounds))
         first = prefixes.known[key]
     job = ClientJob(name, root, stream, plan, plan.fingerprint, attendance, masks, starts)

@@ -180,7 +180,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 
 def _mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, streams: base.PlanStreams) -> sp.csr_array:
-    """CSR [n, n] of float32 ones: whom each drawn row mentions. drawn: bool [n]. rate: p. streams: a secret coin for each arc."""
+    """CSR [n, n] of float32 ones: whom each drawn row mentions. drawn: bool [n]. rate: p. streams: a secret coin an arc."""
     owner = np.repeat(np.arange(drawn.size), np.diff(adjacency.indptr))
     possible = drawn[owner] & ~drawn[adjacency.indices]
     able = np.stack([owner[possible], adjacency.indices[possible]], axis=1)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import yaml
 from pydantic import ValidationError
 
@@ -43,7 +44,7 @@ class FitOptions:
     Attributes:
         epsilon: in the place of the row's; above 0.
         delta: in the place of the row's.
-        budget: the file that is charged.
+        budget: the file that is charged; None: that of the run's own ``budget``, where it has one.
         public: a graph whose people are public: a folder, a file, the name of a data set, or a graph in memory.
         nothing_protected: whether ε = ∞ is accepted.
         columns: how own tables are read.
@@ -73,9 +74,11 @@ def fit_row(
 
     Raises:
         ScenarioError: the row cannot be fitted.
-        PrivacyError: the budget does not allow it, or nothing would be protected and nobody has said that this is known.
+        PrivacyError: the budget does not allow it, nothing would be protected and nobody has said that this is known, or people
+            who train are given as public.
         DataError: the data cannot be read.
     """
+    wanted = replace(wanted, budget=wanted.budget or scenarios.read_scenario_file(folder / "scenario.yaml").scenario.budget)
     ready = _prepared(folder, row, people, wanted)
     with runtime.start("serial") as engine:
         context = _context_of(ready, ready.models.everybody(ready.params, ready.graph, ready.public), engine)
@@ -156,9 +159,43 @@ def _prepared(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions
     public = None if wanted.public is None else read_model_people(wanted.public, reading, labelled=False)
     if public is not None:
         public = match_answer_columns(public, graph.names.columns, graph.num_features)
+        _require_apart(graph, public)
     context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
     params, cell = _cell(models, task, row, context, wanted)
     return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
+
+
+def _require_apart(graph: Graph, public: Graph) -> None:
+    """``PrivacyError`` where somebody who trains is given as public: by ids, or by their rows where a graph has no ids.
+
+    What is public is read without noise. People without ids count as those who train where there are as many of them, or where
+    each of their rows is a row of somebody who trains.
+    """
+    if graph.names.ids and public.names.ids:
+        both = len(set(graph.ids) & set(public.ids))
+        if not both:
+            return
+        who, remedy = f"{both:,} of {public.num_nodes:,} people who are given as public train, too", "Leave them out"
+    else:
+        trained, known = _rows_of(graph), _rows_of(public)
+        if public.num_nodes != graph.num_nodes and not set(known) <= set(trained):
+            return
+        who, remedy = "people who are given as public have no ids, and count as those who train", "Give both graphs ids"
+        if public.num_nodes != graph.num_nodes:
+            who += ": each of their rows is one of these"
+    raise PrivacyError(
+        f"{who}: their rows and edges are protected, so they are not public, and a model would hold what is computed from them "
+        f"without noise. {remedy}, or fit a row that takes nobody as public"
+    )
+
+
+def _rows_of(graph: Graph) -> list[bytes]:
+    """Every row of features as bytes: which columns are not zero, and their numbers."""
+    rows = graph.features.tocsr(copy=True)
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    spans = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    return [rows.indices[a:b].astype(np.int64).tobytes() + rows.data[a:b].astype(np.float32).tobytes() for a, b in spans]
 
 
 def _context_of(ready: _Prepared, setting: protocols.ProtocolSetting, engine: Runtime) -> CellContext:

@@ -143,9 +143,21 @@ def count_positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
 
     Returns:
         int64 [n, d]: 0 below the bracket, 1 … BINS in it, BINS + 1 above, −1 for NaN.
+
+    Raises:
+        PrivacyError: brackets that are none. Whether they are refused depends on them alone and not on anybody's number: a
+            server that may send what it likes learns nothing from a client that stops.
     """
-    low, high = brackets[:, 0], brackets[:, 1]
-    with np.errstate(invalid="ignore"):
+    allowed = f"[{line.shape[1]} or 1, 2], finite, low < high"
+    if brackets.dtype.kind != "f" or brackets.ndim != 2 or brackets.shape not in ((line.shape[1], 2), (1, 2)):
+        said = f"{brackets.dtype} of shape {brackets.shape}"
+        raise PrivacyError(f"brackets of columns are refused: found {said}; allowed: {allowed}")
+    low, high = brackets.astype(np.float64).T
+    wrong = ~(np.isfinite(low) & np.isfinite(high) & (low < high))
+    if wrong.any():
+        column = int(wrong.argmax())
+        raise PrivacyError(f"brackets of columns are refused: found [{low[column]}, {high[column]}]; allowed: {allowed}")
+    with np.errstate(invalid="ignore", over="ignore"):
         place = np.clip(np.floor((line - low) / (high - low) * COUNT_BINS) + 1, 0, COUNT_BINS + 1)
     return np.where(np.isnan(line), -1, place).astype(np.int64)
 

@@ -149,6 +149,7 @@ def _computed(
         console.close()
         failed = reporting.report(console)
     (out / live.LIVE_FILE).unlink(missing_ok=True)  # the report says more
+    reporting.hide_times()
     if failed:
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
         others = f", the others are in {out}" if len(failed) < total else f"; the report is in {out}"

@@ -6,6 +6,7 @@ import contextlib
 import html
 import importlib.metadata
 import json
+import os
 import platform
 import shlex
 import subprocess
@@ -33,6 +34,7 @@ _PACKAGES = (
 )  # fmt: skip
 
 _GPU_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+_TIMES = {"seconds", "clients_busy", "server_busy"}  # of ``RuntimeCount``
 _SECONDS_BETWEEN_PAGES = 300.0  # while cells run; a page takes a few seconds
 _FIRST_SAID = (
     "UNFINISHED RUN: this page was written when the run began. While it goes on, and after it was broken off, "
@@ -73,12 +75,21 @@ class Reporting:
     def environment(self) -> Environment:
         """As it is now: how long the run has taken, and how many cells it asks for."""
         cells = sum(len(stage.cells) for stage in self.stages)
-        seed = self.ready.scenario.seed
-        found = replace(_describe_process(seed, self.graphs, self.where, self.began, cells), quick=self.ready.quick)
+        found = replace(
+            _describe_process(self.ready.scenario.seed, self.graphs, self.where, self.began, cells), quick=self.ready.quick
+        )
+        return _without_times(found) if self.hides_times else found
+
+    @property
+    def hides_times(self) -> bool:
+        """Whether a row chooses its settings: how long that took would tell how many trials there were, which is secret."""
         specs = (spec for stage in self.stages for spec in stage.task.params.model_dump().get("methods", ()))
-        if isinstance(seed, str) and any("select" in spec for spec in specs):  # how long it took would tell of the trials
-            return replace(found, made=replace(found.made, seconds=None))
-        return found
+        return any("select" in spec for spec in specs)
+
+    def hide_times(self) -> None:
+        """Let every file be as old as the beginning, where ``hides_times``: the last thing that a run does."""
+        for file in (*self.out.rglob("*"), self.out) if self.hides_times else ():
+            os.utime(file, (self.began, self.began))
 
     def write_environment(self) -> None:
         """Before the first cell, so that the folder can be read at any time."""
@@ -134,6 +145,15 @@ class Reporting:
             where = f", and what they say is in {page}" if many and (self.out / "results.json").exists() else ""
             words = f"{many} of {len(cells)} cells are done{where}; the same command with --resume {self.out} goes on"
             raise KeyboardInterrupt(words) from None
+
+
+def _without_times(found: Environment) -> Environment:
+    """Nothing of when the run ended, and of its runtime no number of seconds nor share of time."""
+    counts = found.runtime.get("federation")
+    runtime = dict(found.runtime)
+    if isinstance(counts, Mapping):
+        runtime["federation"] = {task: {**count, **dict.fromkeys(_TIMES & count.keys(), 0.0)} for task, count in counts.items()}
+    return replace(found, made=replace(found.made, finished="", seconds=None), runtime=runtime)
 
 
 def _first_page(title: str, folder: Path) -> str:

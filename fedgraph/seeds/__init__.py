@@ -9,8 +9,8 @@ A seed that is written, or can be guessed, is no secret: 30,000 candidates are t
 gives each private stream (noise, samples, batches) a ChaCha20 key of its own, BLAKE2b of that secret and the stream's name;
 public streams (splits, partitions, starting points) are those of seed 0.
 
-**Coins for things.** Who is hidden, asked or sampled among private things is drawn by ``coins``, a keyed hash of each thing's own
-number: one thing more or less moves no other thing's coin. A permutation of the list of them would move all.
+**Coins for things.** Who is hidden, asked or sampled among private things is drawn by ``coins``, a keyed hash of each thing's
+own number: one thing more or less moves no other thing's coin. A permutation of the list of them would move all.
 
 **The key and other processes.** A pickled ``SecretSeed`` holds the key's name and never the key, so that whatever is stored,
 shared or written to disk on its way (Ray's object store spills to disk) says nothing. A worker is given the key by
@@ -194,7 +194,9 @@ def coins(root: int, *path: str | int | float, things: np.ndarray) -> np.ndarray
     secret, number = (root.key, "secret") if isinstance(root, SecretSeed) else (b"", str(int(root)))
     shape = b"pairs" if named.ndim == 2 else b"things"  # node 3 is not the pair (3, 0)
     stream = f"{number}{_SEPARATOR}{_name(path)}".encode()
-    return chacha_coins(hashlib.blake2b(stream, digest_size=32, key=secret, person=b"fedgraph-coins", salt=shape).digest(), names)
+    return chacha_coins(
+        hashlib.blake2b(stream, digest_size=32, key=secret, person=b"fedgraph-coins", salt=shape).digest(), names
+    )
 
 
 def seeded_integer(root: int, *path: str | int | float) -> int:

@@ -12,12 +12,12 @@ from scipy.stats import kstest
 import fedgraph
 from benchmarks import tables_of_people
 from fedgraph.data.own.columns import own_column_scales
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, column_ranks
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.private_counts import ColumnCounts
+from fedgraph.privacy.private_counts import ColumnCounts, count_positions
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, GraphProvenance, Subgraph
 from tests.public_facts import public_facts
@@ -212,3 +212,53 @@ def test_a_generated_table_is_learnt_from_as_if_somebody_had_scaled_it(table: st
     own, hand = (tables_of_people.compared(each, edges, ["features"], [8.0], 1)["features 8"] for each in (nodes, by_hand))
     assert own > hand - 0.05
     assert own > 0.52, "before, .40: the income alone"
+
+
+U = float(np.log2(1 + 40.0))  # where somebody of age 40 lies on the line of counts
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        [U, U],
+        [U, U - 1],
+        [np.nan, U],
+        [-np.inf, U],
+        [U, np.inf],
+        [U, 41.0],
+        [U, np.nextafter(U, 41)],
+        [0.0, 5e-324],
+        [-1e308, 1.7e308],
+    ],
+)
+def test_whether_a_client_refuses_brackets_is_no_matter_of_its_people(sent: list[float]) -> None:
+    """A server may send any brackets: somebody at their very edge, and nobody there, give the same refusal, or counts."""
+    graph = people()
+    plan = planned("features", facts_of(graph, 2, Viewer.ACTIVE_SERVER), 4.0)
+    counting = column_ranks.plan_column_ranks(plan)
+    assert counting is not None
+    assert graph.columns is not None
+    age = int(graph.columns.places[0])
+    said, counts = set(), []
+    for ages in (np.full(200, 40.0), np.full(200, 0.0), np.full(200, 33.0), graph.features[:200, [age]].toarray().ravel()):
+        rows = graph.features[:200].tolil()
+        rows[:, age] = ages[:, None]
+        own = replace(graph.induced(np.arange(200)), features=sp.csr_array(rows.tocsr(), dtype=np.float32))
+        work = column_ranks.prepare(counting, Subgraph(0, own, np.arange(200)))
+        brackets = np.tile(np.array(sent), (graph.columns.places.size, 1))
+        desk = Desk("c", 0, 0, counting.schedule.releases, np.random.default_rng(0))
+        try:
+            value = column_ranks.client(counting, work, {"brackets": brackets}, 0, PlanStreams(0, ("c",)), desk)
+            said.add("counts")
+            counts.append(value["counts"].value)
+        except PrivacyError as error:
+            said.add(str(error))
+    assert len(said) == 1
+    assert all(np.isfinite(value).all() for value in counts)
+    assert ("counts" in said) == bool(np.isfinite(sent).all() and sent[0] < sent[1])
+
+
+@pytest.mark.parametrize("brackets", [np.zeros((3, 2)), np.zeros((2, 3)), np.zeros(2), np.array([["a", "b"]])])
+def test_brackets_of_another_shape_are_refused(brackets: np.ndarray) -> None:
+    with pytest.raises(PrivacyError, match="brackets"):
+        count_positions(np.zeros((5, 2)), brackets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,24 @@ def test_a_budget_pays_for_the_choice(tmp_path: Path) -> None:
     (entry,) = entries(tmp_path / "out")
     book = budget_book.read(tmp_path / "people.budget")
     assert book.groups()[0].epsilon == pytest.approx(entry.epsilon_provable, abs=1e-3)
-    made = json.loads((tmp_path / "out" / "environment.json").read_text(encoding="utf-8"))["made"]
-    assert made["seconds"] is None
+
+
+@pytest.mark.parametrize("seed", ["3", "secret"])
+def test_no_file_tells_how_long_a_choice_took(seed: str, tmp_path: Path) -> None:
+    """The number of trials is secret, and so is what goes along with it: dates of the end, durations, times of files."""
+    assert run.main([str(written(tmp_path, TEXT.replace("seed: 3", f"seed: {seed}"))), "--out", str(tmp_path / "out")]) == 0
+    environment = json.loads((tmp_path / "out" / "environment.json").read_text(encoding="utf-8"))
+    assert environment["made"]["seconds"] is None
+    assert not environment["made"]["finished"]
+    assert not any(
+        count[name] for count in environment["runtime"]["federation"].values() for name in ("seconds", "server_busy")
+    )
+    assert all(entry.seconds == 0.0 for entry in entries(tmp_path / "out"))
+    files = [tmp_path / "out", *(tmp_path / "out").rglob("*")]
+    assert len(files) > 8
+    assert len({file.stat().st_mtime for file in files}) == 1, "all files are as old as the beginning"
+    year = re.compile(rb"20\d\d-[01]\d-[0-3]\d[ T][0-2]\d:")
+    assert not [file for file in files if file.is_file() and year.search(file.read_bytes())]
 
 
 REFUSED = {

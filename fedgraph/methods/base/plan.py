@@ -18,6 +18,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from fedgraph import seeds
+from fedgraph.documents import canonical
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
 from fedgraph.privacy import priced_noise
@@ -30,6 +31,7 @@ from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
 from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.settle import Guarantee, amplify_before_settling, settle_plan
 from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.types import Graph
 
 Model: TypeAlias = Mapping[str, np.ndarray]  # what the server broadcasts
 PlanSent: TypeAlias = dict[str, Released]  # one client's message
@@ -88,10 +90,10 @@ def plan_block_path(cell: tuple[str | int | float, ...], first: int, last: int, 
 class PlanStreams:
     """A client's random streams for one round; noise and training never share one.
 
-    The fingerprint of the plan enters the name of every stream but the public coins. So runs with other settings never add the
-    same noise twice (their difference would show the data), nor draw the same secret sample or batches. It does not hold which
-    public data are used, nor who holds which node at equal sizes: two runs that differ in these alone need ``seed: secret``, or
-    two written seeds. Cells of one run have other paths.
+    The fingerprint of the plan enters the name of every stream but the public coins. So runs with other settings, other public
+    data or other holders of nodes never add the same noise twice (their difference would show the data), nor draw the same
+    secret sample or batches. Two runs of one plan on other private data do, under one written seed: they need ``seed:
+    secret``. Cells of one run have other paths.
 
     Attributes:
         root: the secret or the number from which all streams of the run follow.
@@ -247,15 +249,32 @@ class Plan(Generic[_P, _M]):
             place = priced_noise.NoisePlace(release.bound, protection, hiding, per_end=self.guarantee.per_end)
             priced_noise.require_priced_noise(release, place)
 
-    @property
+    @cached_property
+    def public_text(self) -> str:
+        """What is public of the data, and who holds which node, as it enters names of streams: counts and digests.
+
+        Nothing here follows from what the guarantee protects. Membership that was computed from edges, or from protected labels,
+        enters by its sizes alone.
+        """
+        facts, relation = self.facts, self.guarantee.protection.relation
+        sizes, member, public = facts.sizes, facts.membership, facts.public
+        from_private = member.from_edges or (member.from_labels and relation.protects_labels)
+        holders = () if from_private else (member.nodes, member.holdings)
+        said = (
+            (sizes.num_nodes, sizes.num_features, sizes.num_classes, sizes.clients, sizes.graphs),
+            (member.from_edges, member.from_labels, member.cut_edges, holders),
+            (public.name, _public_part(public.graph), _public_part(public.attributes)),
+        )
+        return canonical.text(said)
+
+    @cached_property
     def fingerprint_text(self) -> str:
-        """What shapes the releases, as it enters the fingerprint: values and the names of the classes that hold them."""
-        facts: tuple[object, ...] = (self.facts.sizes.num_nodes, self.facts.sizes.clients)
-        if self.facts.attendance.words:
-            facts += (self.facts.attendance.words, self.facts.attendance.least_answers)
-        facts += tuple(r.mechanism for r in self.schedule.releases if isinstance(r.mechanism, IntegerShare))
-        facts += tuple((r.client, r.mechanism.share) for r in self.schedule.releases if isinstance(r.mechanism, OwnBudgetNoise))
-        return repr((self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds, facts))
+        """What shapes the releases, as it enters the fingerprint: settings, price, attendance, and ``public_text``."""
+        attendance, releases = self.facts.attendance, self.schedule.releases
+        integers = tuple(r.mechanism for r in releases if isinstance(r.mechanism, IntegerShare))
+        own = tuple((r.client, r.mechanism.share) for r in releases if isinstance(r.mechanism, OwnBudgetNoise))
+        said = (self.method, self.params, self.guarantee.delta, self.guarantee.protection, self.schedule.rounds)
+        return canonical.text((said, (attendance.words, attendance.least_answers), integers, own, self.public_text))
 
     @property
     def fingerprint(self) -> str:
@@ -264,6 +283,11 @@ class Plan(Generic[_P, _M]):
         It enters the names of secret random streams, so whatever changes that text changes every noise that is drawn.
         """
         return hashlib.sha256(self.fingerprint_text.encode()).hexdigest()[:16]
+
+    @property
+    def shared_fingerprint(self) -> str:
+        """As ``fingerprint``, of the first rounds that plans with one ``shared_key`` have in common."""
+        return hashlib.sha256(canonical.text((self.schedule.shared_key, self.public_text)).encode()).hexdigest()[:16]
 
     def declared(self, path: str | None = None) -> dict[int, Event]:
         """Client → all that it will release (on ``path``, or on all), composed, and amplified where the plan samples once."""
@@ -309,6 +333,11 @@ class Plan(Generic[_P, _M]):
             "releases": releases,
             "notes": list(self.notes),
         }
+
+
+def _public_part(graph: Graph | None) -> object:
+    """The numbers of a public graph; its name, its people's ids and where it came from shape no release."""
+    return None if graph is None else (graph.num_classes, graph.adjacency, graph.features, graph.labels)
 
 
 PLAN_WITHOUT_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")

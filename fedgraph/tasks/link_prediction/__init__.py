@@ -1,9 +1,10 @@
 """Link prediction: who will be connected, cited or paid, where who is connected is private.
 
-Edges are split at random, each by a public coin of its own pair: most are held by the clients, the rest are hidden and asked for
-beside pairs that are no edges (Hu et al. 2020). How many are hidden follows from the private edges, and decides nothing. Node ids and features are public, so the unit is one edge. ``trust`` says who holds the nodes and who is trusted, as
-in node classification; a client knows the edges among its own nodes. Edges between clients are known to nobody, or
-(``cut_edges: protected``, one edge private) at both ends.
+Edges are split at random, each by a public coin of its own pair: most are held by the clients, the rest are hidden and asked
+for beside pairs that are no edges (Hu et al. 2020). How many are hidden follows from the private edges, and decides nothing.
+Node ids and features are public, so the unit is one edge. ``trust`` says who holds the nodes and who is trusted, as in node
+classification; a client knows the edges among its own nodes. Edges between clients are known to nobody, or (``cut_edges:
+protected``, one edge private) at both ends.
 
 With ``owners`` each client also trains alone, and every cell is asked about each client's own hidden ties (``owners``): is
 joining worth it? Alone a client is its own curator; edges that leave it are dropped there.

@@ -80,8 +80,8 @@ def split_chosen_settings_judges(
 ) -> tuple[ProtocolSetting, _Judges]:
     """(what trains, who judges). rng: public coins, so that who judges is public, as who trains is.
 
-    Where rows are private, so is who has a label: then judges are drawn among all people who would train, and one without a label
-    is answered wrongly by every training. So neither who judges nor how many they are follows from a label.
+    Where rows are private, so is who has a label: then judges are drawn among all people who would train, and one without a
+    label is answered wrongly by every training. So neither who judges nor how many they are follows from a label.
     """
     held, alone = setting.held, protocol != "transductive"
     may = np.ones(held.num_nodes, dtype=bool) if alone else held.labels >= 0

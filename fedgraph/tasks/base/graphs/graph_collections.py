@@ -147,8 +147,8 @@ def deal_task_collection(
 ) -> TaskCollection:
     """Labels of graphs outside ``train`` are hidden (−1).
 
-    Every node carries its graph's label, or its own kind where ``kinds`` are given, as ``task_node_kinds`` returns them: how many
-    kinds there are follows from the columns, and not from which kinds the nodes have.
+    Every node carries its graph's label, or its own kind where ``kinds`` are given, as ``task_node_kinds`` returns them: how
+    many kinds there are follows from the columns, and not from which kinds the nodes have.
     """
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
     shown[train] = collection.labels[train]

@@ -1,0 +1,85 @@
+"""What a fit may not do: train people who were given as public, or train beside a run's budget without paying."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fedgraph
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.models.model import read_model_people
+from fedgraph.privacy import budget_book
+from fedgraph.privacy.units import Unit
+from fedgraph.runs.run import Run
+from fedgraph.types import Graph
+
+
+def taking_public(run: Run) -> str:
+    return next(s.anchor for s in run.answered.scores if s.method == "features" and s.variant != "alone")
+
+
+def nameless(graph: Graph) -> Graph:
+    return dataclasses.replace(graph, names=dataclasses.replace(graph.names, ids=()))
+
+
+def test_people_who_train_are_not_public(run: Run, place: Path) -> None:
+    row, people = run.score(taking_public(run)), str(place / "people")
+    with pytest.raises(PrivacyError, match=r"150 of 150 people .* train, too: .* not public"):
+        row.fit(people, public=people)
+    graph = read_model_people(people, run.score(taking_public(run)).fit(people, public=str(place / "volunteers")).reading)
+    mixed = graph.induced(np.arange(100, 120))
+    with pytest.raises(PrivacyError, match=r"20 of 20 people"):
+        row.fit(graph, public=mixed)
+
+
+def test_people_without_names_are_told_by_their_rows(run: Run, place: Path) -> None:
+    row, people = run.score(taking_public(run)), str(place / "people")
+    model = row.fit(people, public=str(place / "volunteers"))
+    graph = nameless(read_model_people(people, model.reading))
+    for public in (graph, nameless(graph.induced(np.arange(7, 90))), read_model_people(people, model.reading)):
+        with pytest.raises(PrivacyError, match="as those who train"):
+            row.fit(graph, public=public)
+
+
+TEXT = """name: small
+seed: secret
+budget: people.budget
+runtime: {engine: serial}
+datasets: [{name: embedded/library}]
+tasks:
+  - {task: node_classification, label: t, epsilons: [1], trust: [curator], delta: 1e-5, protocol: asking,
+     methods: [{method: features, steps: 4}]}
+"""
+
+
+@pytest.fixture
+def paid(tmp_path: Path) -> Run:
+    budget_book.create_budget_book(tmp_path / "people.budget", Unit.NODE, 3.0, 1e-5, [str(k) for k in range(300)])
+    (tmp_path / "s.yaml").write_text(TEXT, encoding="utf-8")
+    return fedgraph.run(str(tmp_path / "s.yaml"), out=tmp_path / "out", quiet=True)
+
+
+@pytest.mark.parametrize("select", [None, {"over": {"steps": [2, 4]}, "among": 2}])
+def test_a_model_of_a_run_with_a_budget_is_charged_to_it(paid: Run, tmp_path: Path, select: dict[str, object] | None) -> None:
+    book, row = tmp_path / "people.budget", paid.score(paid.answered.scores[0].anchor)
+    before = budget_book.read(book).groups()[0].epsilon
+    model = row.fit(select=select)
+    assert len(budget_book.read(book).charges) == 2
+    after = budget_book.read(book).groups()[0].epsilon
+    assert before < after <= before + model.epsilon + 1e-3, "all of the choice is paid, and composed with the run"
+    (charge,) = budget_book.read(book).charges[1:]
+    assert charge.what.startswith("model ")
+    with pytest.raises(PrivacyError, match="of 3"):
+        row.fit(select=select, epsilon=2.9)
+
+
+def test_a_budget_that_is_not_there_any_more_refuses_the_model(paid: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.budget").rename(tmp_path / "elsewhere")
+    row = paid.score(paid.answered.scores[0].anchor)
+    with pytest.raises((PrivacyError, ScenarioError), match=r"people\.budget"):
+        row.fit()
+    assert row.fit(budget=tmp_path / "elsewhere").epsilon <= 1
+    assert len(budget_book.read(tmp_path / "elsewhere").charges) == 2
