@@ -216,6 +216,11 @@ def _answer_reads(made: Plan) -> MethodReads:
     return reads
 
 
+_NAMES_PUBLIC = (
+    "The file holds the names of columns and of classes as they are: they are taken as public, and whoever hands it out says so."
+)
+
+
 def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ...]:
     """What the training protects, one sentence each."""
     protection = account.protection
@@ -224,7 +229,7 @@ def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ..
         return (f"Nothing is protected: ε = ∞ for each {unit}.",)
     first = f"ε = {math.ceil(epsilon * 1e4) / 1e4:g} at δ = {account.delta:.3g} for each {unit}: {protection.relation.words}."
     holds = (f"It holds if {protection.sentence(assumption)}." for assumption in protection.assumptions)
-    return (first, f"Hidden from {protection.viewer.words}.", *holds)
+    return (first, f"Hidden from {protection.viewer.words}.", *holds, _NAMES_PUBLIC)
 
 
 def _asked(folder: Path, row: EntryRowKey) -> tuple[ScenarioTask, ScenarioDataset]:

@@ -111,7 +111,7 @@ def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.
     """
     seen = see_from_outside(run)
     if name is not None:
-        return privacy_sheet.make_privacy_sheet(seen, seen.find(name))
+        return privacy_sheet.make_privacy_sheet(seen, seen.find(name_score_anchor(run.find(name))))
     able = [row for row in seen.rows if row.head.protection is not None and row.paths and math.isfinite(row.provable)]
     if len(able) == 1:
         return privacy_sheet.make_privacy_sheet(seen, able[0])

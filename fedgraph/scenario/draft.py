@@ -35,7 +35,7 @@ Rows = Sequence[tuple[str, MethodDraft]]  # method, row
 
 
 def draft_yaml(wanted: Wanted, folder: Path) -> str:
-    """A commented scenario.
+    """A commented scenario. Of own data it has a secret seed, and says no count of ties.
 
     Args:
         wanted: What a person wants.
@@ -51,12 +51,14 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
     writer.filters["line"] = _as_line
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
     people = _protected(wanted)
-    why = f"δ: that the guarantee fails for any of all {people:,} has a chance of 1 in 10 at most"
+    own = data.path is not None  # somebody's own data, of which the draft tells no count that is private
+    many_of = "them" if own and wanted.links and wanted.unit != "node" else f"all {people:,}"
+    why = f"δ: that the guarantee fails for any of {many_of} has a chance of 1 in 10 at most"
     told = _federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)
     told["path"] = data.path and os.path.relpath(data.path.resolve(), folder.resolve())
     told["finder"] = ", algorithm: leiden" if data.people >= MANY_WANTED_PEOPLE else ""
     told["delta"] = f"delta: {wanted_delta(people):.0e}                 # {why}"
-    return template.render(told, wanted=wanted, data=data, schema=SCHEMA, datasets=datasets)
+    return template.render(told, wanted=wanted, data=data, schema=SCHEMA, datasets=datasets, own=own)
 
 
 def _protected(wanted: Wanted) -> int:

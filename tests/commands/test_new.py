@@ -153,11 +153,24 @@ def test_what_is_drafted_fits_the_time(people: Path, slow: dict[str, float]) -> 
     assert asked[-1][:2] == (1, 1), "the least where cells are long"
 
 
-def test_trust_that_was_asked_for_is_kept(people: Path, slow: dict[str, float]) -> None:
+def test_trust_that_was_asked_for_is_kept(
+    people: Path, slow: dict[str, float], capsys: pytest.CaptureFixture[str]
+) -> None:
     slow["cell"] = 50.0
     written = new("--yes", "--trust", "curator", "sums")
     assert written["tasks"][0]["trust"] == ["curator", "sums"]
-    assert "nothing smaller is left" in Path("mine.yaml").read_text(encoding="utf-8")
+    assert "nothing smaller is left" in capsys.readouterr().out
+    assert "cells: about" not in Path("mine.yaml").read_text(encoding="utf-8"), "how long private data take is not written"
+
+
+def test_a_draft_of_own_people_has_a_secret_seed_and_no_count_of_ties(people: Path, tmp_path: Path) -> None:
+    assert new("--yes", "--no-probe")["seed"] == "secret"
+    text = Path("mine.yaml").read_text(encoding="utf-8")
+    comments = "\n".join(line.partition("#")[2] for line in text.splitlines())
+    assert "60 edges" not in comments
+    assert "what was read of mine was printed" in comments
+    assert cli.main(["new", "--graph", "embedded/library", "--yes", "--no-probe", "--out", "public.yaml"]) == 0
+    assert yaml.safe_load(Path("public.yaml").read_text(encoding="utf-8"))["seed"] == 0, "published data can be run again"
 
 
 def test_what_was_drafted_runs(people: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,242 @@
+"""What of a run may be handed out: nothing in it moves with a private person beside what was released."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fedgraph
+from fedgraph.commands import base as cli
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.privacy import budget_book
+from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.settle import settle_account
+from fedgraph.privacy.units import Unit
+from fedgraph.report import outside, saved_run
+from fedgraph.report.report_rows import ReportRow
+from fedgraph.runs.run import Run
+
+PEOPLE, TESTED = 90, range(60, 90)
+FILES = ("features.csv", "edges.csv", "labels.csv", "masks.csv")
+
+
+def write_people(folder: Path) -> Path:
+    """90 people of three classes, of whom the last 30 are tested; the split is part of the data."""
+    rng = np.random.default_rng(5)
+    folder.mkdir(parents=True)
+    labels = rng.integers(0, 3, PEOPLE)
+    ages = np.clip(rng.normal(30 + 10 * labels, 12), 0, 100).round(1)
+    ends = [(a, b) for a, b in rng.integers(0, PEOPLE, (3 * PEOPLE, 2)) if a != b]
+    tables = {
+        "features": [
+            "id,age,member",
+            *(f"p{k},{ages[k]},{int(rng.random() < (0.7 if labels[k] == 1 else 0.3))}" for k in range(PEOPLE)),
+        ],
+        "edges": ["source,target", *(f"p{a},p{b}" for a, b in ends)],
+        "labels": ["id,label", *(f"p{k},{('low', 'mid', 'high')[labels[k]]}" for k in range(PEOPLE))],
+        "masks": ["id,part", *(f"p{k},{'test' if k in TESTED else 'train'}" for k in range(PEOPLE))],
+    }
+    for name, lines in tables.items():
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def run_on(people: Path, out: Path, beside: dict[str, object] | None = None, **more: object) -> Run:
+    task = {
+        "task": "node_classification", "protocol": "inductive", "public": "nothing", "split": "public",
+        "partition": {"partition": "uniform", "clients": 3}, "trust": ["curator", "sums"], "epsilons": [2.0],
+        "delta": 1e-4, "methods": [{"method": "features", "steps": 3}],
+    }  # fmt: skip
+    data = {"name": "own/csv", "path": str(people), "label": "people", "parameters": {"bounds": {"age": [0, 100]}}}
+    asked = {"name": "x", "runtime": {"engine": "serial"}, "datasets": [data], "tasks": [{**task, **more}], **(beside or {})}
+    return fedgraph.run(asked, out=out, quiet=True)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_people(tmp_path_factory.mktemp("one") / "people")
+
+
+@pytest.fixture(scope="module")
+def run(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_on(people, tmp_path_factory.mktemp("runs") / "run")
+
+
+def other_label(people: Path) -> None:
+    """Whoever was right is wrong now, or the other way round."""
+    file = people / "labels.csv"
+    words = {"low": "mid", "mid": "high", "high": "low"}
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for place in (70, 71, 75):  # several at once: an accuracy of 30 people must move
+        person, _, word = lines[1 + place].partition(",")
+        lines[1 + place] = f"{person},{words[word]}"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def no_label(people: Path) -> None:
+    file = people / "labels.csv"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join(lines[:-6]) + "\n", encoding="utf-8")
+
+
+def other_edges(people: Path) -> None:
+    """An edge less, one twice, and a self-loop: the method reads none."""
+    file = people / "edges.csv"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join([*lines[:-4], lines[1], "p1,p1"]) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("change", [other_label, no_label, other_edges])
+def test_what_leaves_is_the_same_byte_for_byte_where_the_same_was_released(change: object, run: Run, tmp_path: Path) -> None:
+    """The data differ in people of whom nothing was released, and in edges that nobody reads; the seed is the same."""
+    other = write_people(tmp_path / "people")
+    change(other)  # type: ignore[operator]
+    moved = run_on(other, tmp_path / "run")
+    assert files_of(moved.folder / outside.OUTSIDE) == files_of(run.folder / outside.OUTSIDE)
+    assert (moved.folder / "ledger.jsonl").read_bytes() == (run.folder / "ledger.jsonl").read_bytes(), "the same releases"
+    if change is not other_edges:
+        ours, theirs = ([list(row.head.metrics.values()) for row in one.rows] for one in (run, moved))
+        assert ours != theirs, "the holder's own part moves, so this test can fail"
+
+
+def test_no_digest_of_private_files_is_written_anywhere(run: Run, people: Path) -> None:
+    digests = [hashlib.sha256((people / name).read_bytes()).hexdigest() for name in FILES]
+    for name, content in files_of(run.folder).items():
+        assert not any(digest.encode() in content for digest in digests), name
+    assert json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))["data"][0]["sha256"] == {}
+
+
+def test_the_mark_of_resume_is_keyed_and_still_knows_the_data(people: Path, run: Run, tmp_path: Path) -> None:
+    again = run_on(people, tmp_path / "again")
+    mark, other = ((one.folder / "cells" / "scenario.sha256").read_text(encoding="utf-8") for one in (run, again))
+    assert mark.split()[1] != other.split()[1], "two runs on the same data have other marks"
+    scenario = str(again.folder / "scenario.yaml")
+    assert cli.main(["run", scenario, "--resume", str(again.folder)]) == 0
+    moved = write_people(tmp_path / "moved" / "people")
+    other_label(moved)
+    (people_now := tmp_path / "scenario.yaml").write_text(
+        Path(scenario).read_text(encoding="utf-8").replace(str(people), str(moved)), encoding="utf-8"
+    )
+    assert cli.main(["run", str(people_now), "--resume", str(again.folder)]) == 2
+
+
+def test_exact_accuracies_on_private_people_are_withheld_with_the_reason(run: Run) -> None:
+    with (run.folder / outside.OUTSIDE / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2
+    for row in rows:
+        assert (row["metric"], row["value"]) == ("", "")
+        assert row["withheld"].startswith("withheld: it is exact and computed on private people")
+        assert float(row["epsilon_provable"]) <= 2
+        assert row["theorem"]
+    exact = [repr(value) for row in run.rows for value in row.head.metrics.values() if len(repr(value)) > 8]
+    assert len(exact) > 4
+    for name, content in files_of(run.folder / outside.OUTSIDE).items():
+        assert not any(value in content.decode() for value in exact), name
+    assert "one person" in (run.folder / "report.html").read_text(encoding="utf-8").partition("<nav")[0], (
+        "said on the first screen"
+    )
+
+
+def test_accuracies_on_public_people_leave_and_those_of_a_row_without_a_guarantee_do_not(tmp_path: Path) -> None:
+    asked = {
+        "name": "x", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}],
+        "tasks": [{"task": "node_classification", "trust": ["curator"], "epsilons": [2.0, float("inf")],
+                   "methods": [{"method": "features", "steps": 3}]}],
+    }  # fmt: skip
+    done = fedgraph.run(asked, out=tmp_path / "run", quiet=True)
+    private, clear = map(outside.reduce_to_outside, (row.head for row in done.rows))
+    assert private.metrics == done.rows[0].head.metrics
+    assert not clear.metrics
+    assert "guarantees nothing" in outside.explain_withheld(clear)
+
+
+def test_the_ledger_outside_prices_what_is_stated(run: Run) -> None:
+    ledger = Ledger.read(run.folder / outside.OUTSIDE / "ledger.jsonl")
+    stated = {row.head.epsilon_provable for row in run.rows}
+    assert {settle_account(account, ledger.of(account.cell)).epsilon for account in ledger.accounts} == stated
+    declared = [json.loads(line) for line in (run.folder / outside.OUTSIDE / "plans.jsonl").read_text("utf-8").splitlines()]
+    assert [[release["path"] for release in plan["releases"]] for plan in declared] == [["model"], ["model"]]
+    assert {plan["row"] for plan in declared} == {score.anchor for score in run.answered.scores}
+
+
+def test_a_sheet_that_is_handed_out_is_not_chosen_by_exact_accuracies(run: Run) -> None:
+    kept = saved_run.load_saved_run(run.folder)
+    with pytest.raises(DataError, match=r"cannot choose by them\. Name a ROW, one of: row-features"):
+        outside.make_outside_sheet(kept)
+    page = outside.make_outside_sheet(kept, run.answered.scores[0].anchor).html
+    assert "withheld" in page
+    assert "Finished" not in page
+    assert "Command" not in page
+
+
+def test_the_readme_says_what_all_of_it_costs_together_and_warns_of_a_written_seed(
+    run: Run, people: Path, tmp_path: Path
+) -> None:
+    text = (run.folder / outside.OUTSIDE / "README.txt").read_text(encoding="utf-8")
+    assert "DO NOT HAND THIS OUT IF THE PEOPLE ARE REAL" in text
+    assert "at node level, all 2 private trainings here together cost at most ε = 4." in text
+    entries = tuple(row.head for row in run.rows)
+    assert ReportRow(entries).provable <= 2
+    assert str(people) not in "".join(content.decode() for content in files_of(run.folder / outside.OUTSIDE).values())
+
+
+def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: Path) -> None:
+    row = run.score(run.answered.scores[0].anchor)
+    content = row.fit(str(people)).to_bytes()
+    for name in FILES:
+        assert hashlib.sha256((people / name).read_bytes()).hexdigest().encode() not in content
+    assert b"self-loops" not in content
+    assert b"own graph people" not in content
+
+
+BOUGHT = {"trust": ["curator"], "methods": [{"method": "features", "steps": 3, "publish_accuracy": 0.5}]}
+
+
+def test_a_bought_accuracy_leaves_within_the_rows_epsilon(people: Path, tmp_path: Path) -> None:
+    done = run_on(people, tmp_path / "run", **BOUGHT)
+    (row,) = done.rows
+    assert row.head.paths["accuracy"] == pytest.approx(0.5, rel=1e-6)
+    assert max(row.head.paths.values()) < row.provable <= 2
+    with (done.folder / outside.OUTSIDE / "results.csv").open(encoding="utf-8", newline="") as file:
+        (told,) = csv.DictReader(file)
+    assert told["metric"] == "noisy_accuracy"
+    assert float(told["value"]) == row.head.metrics["noisy_accuracy"] != row.head.metrics["accuracy"]
+    assert told["withheld"] == ""
+    plan = json.loads((done.folder / outside.OUTSIDE / "plans.jsonl").read_text(encoding="utf-8"))
+    assert [release["path"] for release in plan["releases"]] == ["model", "accuracy"]
+    assert "was released with noise" in (done.folder / outside.OUTSIDE / "statement.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"trust": ["sums"]}, "in a federation no one party holds all answers"),
+        ({"epsilons": [0.5]}, "needs finite epsilons above it"),
+        ({"protocol": "inductive", "public": "test-graph"}, "there is nothing to buy"),
+        ({"protocol": "asking", "methods": [{"method": "label_hop", "publish_accuracy": 0.5}]}, "reads more than the own row"),
+    ],
+)
+def test_where_an_accuracy_cannot_be_bought_one_line_says_why(
+    more: dict[str, object], why: str, people: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ScenarioError, match=why):
+        run_on(people, tmp_path / "run", **{**BOUGHT, **more})
+
+
+def test_a_budget_is_charged_for_the_accuracy_too(people: Path, tmp_path: Path) -> None:
+    book = tmp_path / "people.budget"
+    budget_book.create_budget_book(book, Unit.NODE, 8.0, 1e-4, [f"p{k}" for k in range(PEOPLE)])
+    done = run_on(people, tmp_path / "run", {"seed": "secret", "budget": str(book)}, **BOUGHT)
+    (group,) = budget_book.read(book).groups()
+    assert group.epsilon == pytest.approx(done.rows[0].provable, rel=1e-4)
+    assert group.epsilon > done.rows[0].head.paths["model"] + 0.05, "more than the training alone"
