@@ -4,8 +4,8 @@ A program is run on one data set and again on a neighbour, under the relation of
 ``FirstWorld`` writes down each value after bounding and before noise, and what the desk released in its place. In the second a
 ``SecondWorld`` compares the desk's bounded value with the recorded one, in the norm in which the noise is priced, and hands out
 *the first world's* release. So whatever is computed from releases is the same in both worlds by construction, and whatever
-leaves must be the same, byte for byte (``first_difference``, ``differing_files``). What differs was read from private data beside
-the desk. ``runs.two_worlds`` runs whole cells so.
+leaves must be the same, byte for byte (``first_difference``, ``differing_files``). What differs was read from private data
+beside the desk. ``runs.two_worlds`` runs whole cells so.
 
     changes                what one unit's data may become in the other world
     stated_distance        how far neighbouring values may be apart, from noise and price alone
@@ -32,6 +32,7 @@ from fedgraph.privacy.desk import DeskMoment, PlannedRelease, witness_desks
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
+from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.own_budgets import OwnBudgetNoise
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
@@ -39,7 +40,9 @@ from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 
 _Made = TypeVar("_Made")
 _ROUNDING = 1e-6  # of a stated distance: sums are taken in another order
-_Kind: TypeAlias = Literal["zeroed", "replaced", "relabelled", "unlinked", "edge gone", "edge new", "owner gone", "client replaced"]
+_Kind: TypeAlias = Literal[
+    "zeroed", "replaced", "relabelled", "unlinked", "edge gone", "edge new", "owner gone", "client replaced"
+]
 
 
 # ---------------------------------------------------------------------------------------------------------------- neighbours
@@ -51,8 +54,8 @@ class Change:
 
     Attributes:
         kind: ``zeroed`` (no features, no edges, no label), ``replaced`` (another node's features and label, other edges),
-            ``relabelled``, ``unlinked`` (no edges), ``edge gone``, ``edge new``, ``owner gone`` (all records that an owner has a
-            part in) or ``client replaced`` (all that a client holds).
+            ``relabelled``, ``unlinked`` (no edges), ``edge gone``, ``edge new``, ``owner gone`` (all records that an owner has
+            a part in) or ``client replaced`` (all that a client holds).
         one: the node, the smaller end of the edge, the owner or the client.
         other: the larger end of the edge; of a replaced node, whose features it gets; else −1.
         edges: of a replaced node, the ends of its new edges; None: it keeps those that it has.
@@ -78,7 +81,7 @@ class Change:
         return replace(changed, provenance=_other_files(graph.provenance))
 
     def of_partition(self, partition: Partition) -> Partition:
-        """The same clients with the same nodes, each with what it holds in the other world. Numbers are those of the whole graph."""
+        """The same clients and nodes, with what each holds in the other world; numbers are those of the whole graph."""
         return replace(partition, subgraphs=tuple(self._of_client(share) for share in partition.subgraphs))
 
     def _of_client(self, share: Subgraph) -> Subgraph:
@@ -107,7 +110,7 @@ def _other_files(provenance: GraphProvenance) -> GraphProvenance:
     """Of people's own data; the files of published data are public as they are."""
     if provenance.source != "own":
         return provenance
-    others = {name: "digest of the other world's file" for name in provenance.checksums}
+    others = dict.fromkeys(provenance.checksums, "digest of the other world's file")
     return replace(provenance, detail=f"{provenance.detail}; in the other world other counts", checksums=others)
 
 
@@ -223,7 +226,7 @@ def changes(graph: Graph, protection: Protection, nodes: np.ndarray | None = Non
                 found.append(Change("zeroed", node, why=why))
             else:
                 moved = None if fixed else tuple(int(v) for v in private[:: max(1, private.size // 3)][:3])
-                found += [Change("replaced", node, other, moved, why), Change("relabelled", node, why=why)]
+                found += [Change("replaced", node, other, moved, why=why), Change("relabelled", node, why=why)]
     most = protection.promised_degree or protection.degree_limit
     if most is not None and graph.degrees.max(initial=0) <= most:
         found = [change for change in found if _changed_graph(graph, change).degrees.max(initial=0) <= most]
@@ -242,22 +245,21 @@ def _first_last_most(counts: Mapping[int, int]) -> list[tuple[int, str]]:
 def _notable_nodes(graph: Graph, private: np.ndarray) -> list[tuple[int, str]]:
     degrees, labels = graph.degrees[private], graph.labels[private]
     sizes = np.bincount(labels[labels >= 0], minlength=1)
-    rare = np.flatnonzero(labels == int(np.where(sizes > 0, sizes, sizes.max() + 1).argmin())) if (labels >= 0).any() else []
-    absolute = abs(graph.features)
-    largest = np.asarray(absolute.sum(axis=1)).ravel()[private] if graph.num_features else np.zeros(private.size)
-    alone = np.flatnonzero(degrees == 0)
-    picks = [
-        (int(degrees.argmax()), "hub"),
-        (private.size - 1, "last id"),
-        *((int(rare[0]), "rare label") for _ in range(min(1, len(rare)))),
-        *((int(alone[0]), "no edge") for _ in range(min(1, alone.size))),
-        (0, "first id"),
-        (int(largest.argmax()), "largest features"),
-        *((int(np.flatnonzero(labels < 0)[0]), "no label") for _ in range(min(1, int((labels < 0).sum())))),
+    rarest = int(np.where(sizes > 0, sizes, sizes.max() + 1).argmin())
+    largest = np.asarray(abs(graph.features).sum(axis=1)).ravel()[private] if graph.num_features else degrees
+    wanted: list[tuple[np.ndarray, str]] = [
+        (np.array([degrees.argmax()]), "hub"),
+        (np.array([private.size - 1]), "last id"),
+        (np.flatnonzero((labels == rarest) & (labels >= 0)), "rare label"),
+        (np.flatnonzero(degrees == 0), "no edge"),
+        (np.array([0]), "first id"),
+        (np.array([largest.argmax()]), "largest features"),
+        (np.flatnonzero(labels < 0), "no label"),
     ]
     named: dict[int, str] = {}
-    for place, why in picks:
-        named.setdefault(int(private[place]), why)
+    for places, why in wanted:
+        if places.size:
+            named.setdefault(int(private[places[0]]), why)
     return list(named.items())
 
 
@@ -271,11 +273,12 @@ def _edge_changes(graph: Graph, private: np.ndarray) -> list[Change]:
     found = list[Change]()
     if len(pairs):
         weight = graph.degrees[pairs].sum(axis=1)
-        picks = [(0, "first edge"), (int(weight.argmax()), "between hubs"), (len(pairs) - 1, "last edge"), (int(weight.argmin()), "leaf")]
+        hubs, leaf = int(weight.argmax()), int(weight.argmin())
+        picks = [(0, "first edge"), (hubs, "between hubs"), (len(pairs) - 1, "last edge"), (leaf, "leaf")]
         named: dict[int, str] = {}
         for place, why in picks:
             named.setdefault(place, why)
-        found += [Change("edge gone", *map(int, pairs[place]), why=why) for place, why in named.items()]
+        found += [Change("edge gone", int(pairs[place, 0]), int(pairs[place, 1]), why=why) for place, why in named.items()]
     if graph.edge_owners:
         return found  # a new edge would need an owner
     order = private[np.argsort(graph.degrees[private], kind="stable")]
@@ -312,8 +315,8 @@ class StatedDistance:
     """How far two neighbouring bounded values may be apart.
 
     Attributes:
-        norm: ``l2``, ``l1``, ``rows`` (so many rows, each at most ``each`` in its largest entry) or ``cells`` (rows that only one
-            of the two has).
+        norm: ``l2``, ``l1``, ``rows`` (so many rows, each at most ``each`` in its largest entry) or ``cells`` (rows that only
+            one of the two has).
         most: the largest distance of one client's values.
         each: of ``rows``.
     """
@@ -342,10 +345,10 @@ class StatedDistance:
 def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> StatedDistance | None:
     """What the noise of a release is priced for, read from its mechanism and its event alone.
 
-    A Gaussian release of standard deviation s at multiplier σ is priced for Δ₂ = s/σ (of n clients whose noise adds up in what is
-    seen, √n·s/σ); Laplace noise of scale b for Δ₁ = b/σ; a pick by Gumbel noise of scale b for b·ε/2 in each entry; bits and
-    responses for so many rows as their event counts. Of rows that are drawn by coins the same coins fell in both worlds, so each
-    row that the unit touches may move.
+    A Gaussian release of standard deviation s at multiplier σ is priced for Δ₂ = s/σ (of n clients whose noise adds up in what
+    is seen, √n·s/σ); Laplace noise of scale b for Δ₁ = b/σ; a pick by Gumbel noise of scale b for b·ε/2 in each entry; bits and
+    responses for so many rows as their event counts. Of rows that are drawn by coins the same coins fell in both worlds, so
+    each row that the unit touches may move.
 
     Args:
         release: as planned.
@@ -353,10 +356,12 @@ def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> Stated
         hiding: clients whose noise is in what the viewer sees.
 
     Returns:
-        None where the price rests on a law that no distance states (a perturbed objective, how often somebody is mentioned): the
-        other audits measure that.
+        None where the price rests on a law that no distance states (a perturbed objective, how often somebody is mentioned):
+        the other audits measure that.
     """
-    leaves = [(leaf.event if isinstance(leaf, events.PartOf) else leaf, count) for leaf, count in events.flatten_event(release.event)]
+    leaves = [
+        (leaf.event if isinstance(leaf, events.PartOf) else leaf, count) for leaf, count in events.flatten_event(release.event)
+    ]
     leaves = [(leaf, count) for leaf, count in leaves if not (isinstance(leaf, events.ApproxDP) and not leaf.epsilon)]
     if len(leaves) != 1:
         return None
@@ -387,9 +392,13 @@ def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> Stated
         return StatedDistance("rows", math.inf if whole else max(1, leaf.num_bits // mechanism.num_sampled))
     if isinstance(mechanism, ObjectivePerturbation) and isinstance(leaf, events.PureDP) and not leaf.epsilon:
         return StatedDistance("l2", 0.0)
-    if isinstance(mechanism, ObjectivePerturbation | PerBlock | noise.SymmetricLaplaceNoise | noise.GaussianNoise | noise.Disclose):
+    if isinstance(
+        mechanism, ObjectivePerturbation | PerBlock | noise.SymmetricLaplaceNoise | noise.GaussianNoise | noise.Disclose
+    ):
         return None
-    raise TypeError(f"no rule says how far values before {type(mechanism).__name__}, priced as {type(leaf).__name__}, may be apart")
+    raise TypeError(
+        f"no rule says how far values before {type(mechanism).__name__}, priced as {type(leaf).__name__}, may be apart"
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------- witnesses
@@ -547,11 +556,8 @@ def _ratio(pairs: Sequence[tuple[DeskMoment, DeskMoment]], priced: PricedFor) ->
         a, b = one.bounded, other.bounded
         if stated.norm != "cells" and (a.shape != b.shape or a.dtype != b.dtype):
             return math.inf, f"a value of shape {b.shape} ({b.dtype}), {a.shape} ({a.dtype}) in the first world"
-        if Assumption.ROWS_NEVER_RELEASED in protection.assumptions and a.ndim == 2 and a.shape[0] > 1 and stated.norm == "l2":
-            if type(release.bound).__name__ == "NeighbourSums":  # the unit's own row is shown to nobody
-                own = priced.rows.get(one.client)
-                row = int(np.abs(np.asarray(a, dtype=np.float64) - b).sum(axis=1).argmax()) if own is None else own
-                a, b = np.delete(a, row, axis=0), np.delete(b, row, axis=0)
+        if Assumption.ROWS_NEVER_RELEASED in protection.assumptions and isinstance(release.bound, NeighbourSums):
+            a, b = (_without_own_row(value, one.client, priced, a, b) for value in (a, b))
         ratios.append(stated.of(a, b))
         if stated.norm == "l2" and release.path in priced.summed:
             changes_.append((np.asarray(a, dtype=np.float64) - b) / (stated.most or 1.0))
@@ -562,8 +568,16 @@ def _ratio(pairs: Sequence[tuple[DeskMoment, DeskMoment]], priced: PricedFor) ->
     return (max(ratios) if alone else math.sqrt(sum(r * r for r in ratios))) / ends, ""
 
 
+def _without_own_row(value: np.ndarray, client: int, priced: PricedFor, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """``value`` without the unit's own row, which is shown to nobody: the one that moved most where its number is not known."""
+    row = priced.rows.get(client)
+    if row is None and not priced.rows:
+        row = int(np.abs(np.asarray(one, dtype=np.float64) - other).sum(axis=1).argmax())
+    return value if row is None else np.delete(value, row, axis=0)
+
+
 def summed_paths(protection: Protection, paths: Sequence[str], summed: Sequence[tuple[str, int]]) -> frozenset[str]:
-    """The paths that the viewer sees as sums over clients. summed: those that reach the server as sums whoever the viewer is."""
+    """The paths that the viewer sees as sums over clients. summed: those that are sums whoever the viewer is."""
     if protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         return frozenset(paths)
     return frozenset(path for path, _ in summed)
@@ -641,8 +655,8 @@ def differing_files(one: Path, other: Path, declared: Mapping[str, str] | None =
     Returns:
         One line each, by name; empty where the folders are equal.
     """
-    files = [{str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()} for folder in (one, other)]
-    return sorted(_unequal(*files, declared or {}))
+    first, second = ({str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()} for folder in (one, other))
+    return sorted(_unequal(first, second, declared or {}))
 
 
 def _unequal(one: Mapping[str, Path], other: Mapping[str, Path], declared: Mapping[str, str]) -> Iterator[str]:

@@ -5,7 +5,7 @@
     fedgraph audit worlds SCENARIO [--quick]
 
 ``worlds`` runs one cell of each row of a scenario on its data and on neighbours of them. Whatever leaves must be the same, byte
-for byte, and bounded values may be as far apart as is priced (``fedgraph.audit.worlds``). Its exit status is 1 where they are not.
+for byte, and bounded values may be as far apart as is priced (``fedgraph.audit.worlds``); else its exit status is 1.
 Everything else is handed to ``python -m fedgraph.audit``; without more, ``mechanisms`` is run.
 """
 
@@ -22,7 +22,10 @@ _SHOWN = 5  # differences of a row
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "arguments", nargs=argparse.REMAINDER, metavar="…", help="worlds SCENARIO [--quick]; or as python -m fedgraph.audit takes them"
+        "arguments",
+        nargs=argparse.REMAINDER,
+        metavar="…",
+        help="worlds SCENARIO [--quick]; or as python -m fedgraph.audit takes them",
     )
 
 

@@ -126,7 +126,11 @@ class WatchedRuntime(SerialRuntime):
         return found
 
     def federate(
-        self, function: RuntimeFunction, *args: object, path: RuntimeCountPath, on_round: OnRuntimeRound = lambda done, total: None
+        self,
+        function: RuntimeFunction,
+        *args: object,
+        path: RuntimeCountPath,
+        on_round: OnRuntimeRound = lambda done, total: None,
     ) -> Any:
         for job in (a for a in args if isinstance(a, ClientJob)):
             self.left.jobs[ledger_account_name(job.stream)] = (job.plan, self._dealt_last)
@@ -189,7 +193,9 @@ def _in_world(work: _Work, engine: WatchedRuntime, change: Change | None, witnes
             return _World(engine.left, {}, f"{type(error).__name__}: {' '.join(str(error).split())}")
 
 
-def _tell_apart(row: str, work: _Work, plan: Plan, found: Sequence[Change], held: bool, hostile: Broadcast | None) -> WorldsFinding:
+def _tell_apart(
+    row: str, work: _Work, plan: Plan, found: Sequence[Change], held: bool, hostile: Broadcast | None
+) -> WorldsFinding:
     """``work`` once on the data and once on each neighbour. held: the engine makes the neighbour, of what clients hold."""
     tape = FirstWorld()
     one = _in_world(work, WatchedRuntime(None, hostile), None, tape)
@@ -234,7 +240,7 @@ def _priced_for(plan: Plan, dealt: Partition | None, change: Change) -> PricedFo
     others = plan.facts.cohort - plan.facts.colluders if protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
     paths = plan.schedule.paths
     hiding = {path: fewest.get(path, others + 1) - 1 for path in paths}
-    rows = {} if dealt is None else {s.client: row for s in dealt.subgraphs for row in np.flatnonzero(_is_unit(s, change))}
+    rows = {} if dealt is None else {s.client: int(row) for s in dealt.subgraphs for row in np.flatnonzero(_is_unit(s, change))}
     return PricedFor(plan.guarantee, hiding, worlds.summed_paths(protection, paths, plan.sums.paths), rows)
 
 
@@ -323,7 +329,9 @@ def _named(data: Graph | GraphCollection) -> Graph | GraphCollection:
         return data
     adjacency = data.adjacency.copy()
     adjacency.sort_indices()  # as in a neighbour
-    return replace(data, adjacency=adjacency, names=replace(data.names, ids=tuple(_WORLD_ID.format(k) for k in range(data.num_nodes))))
+    return replace(
+        data, adjacency=adjacency, names=replace(data.names, ids=tuple(_WORLD_ID.format(k) for k in range(data.num_nodes)))
+    )
 
 
 def _changes_of(

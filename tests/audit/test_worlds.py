@@ -1,11 +1,11 @@
-"""The two-worlds test: every method, task, trust and unit on small graphs; and deliberately broken programs, which it must find."""
+"""The two-worlds test: every method, task, trust and unit on small graphs; and broken programs, which it must find."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,8 @@ def every(plan: Plan, partition: Partition) -> st.SearchStrategy[Change]:
 
 
 def alike(finding: WorldsFinding) -> None:
-    assert finding.neighbours and not finding.note, finding.words
+    assert finding.neighbours
+    assert not finding.note, finding.words
     assert not finding.differences, "\n".join(map(str, finding.differences[:5]))
 
 
@@ -127,12 +128,13 @@ def test_whatever_an_active_server_sends_two_worlds_answer_alike(name: str, host
 NODES = {"partition": {"partition": "uniform", "clients": 3}, "epsilons": [1.0], "delta": 1e-3}
 EVERY_TRUST = ["curator", "sums", "own-client"]
 SELECT = {"over": {"steps": [1, 2]}, "among": 2}
+CHOSEN = {"method": "features", "label": "chosen", "steps": 2, "trust": ["curator"], "select": SELECT}
 TASKS: dict[str, dict[str, Any]] = {
     "nodes, test graph public": {"task": "node_classification", **NODES, "trust": EVERY_TRUST, "methods": [
-        {"method": "features", "steps": 2}, {"method": "features", "label": "chosen", "steps": 2, "trust": ["curator"], "select": SELECT}]},
+        {"method": "features", "steps": 2}, CHOSEN]},
     "nodes, nothing public": {"task": "node_classification", **NODES, "protocol": "asking", "public": "nothing",
         "trust": ["curator", "sums", "active-server"], "methods": [
-        {"method": "features", "steps": 2}, {"method": "features", "label": "chosen", "steps": 2, "trust": ["curator"], "select": SELECT}]},
+        {"method": "features", "steps": 2}, CHOSEN]},
     "nodes, some public": {"task": "node_classification", **NODES, "public": {"share": 0.2}, "trust": ["curator"],
         "methods": [{"method": "features", "steps": 2}]},
     "nodes, edges alone private": {"task": "node_classification", **NODES, "protocol": "transductive", "cut_edges": "protected",
@@ -186,8 +188,8 @@ def graphs_of_people(count: int = 12) -> GraphCollection:
 
 
 def test_two_worlds_of_whole_graphs(tmp_path: Path) -> None:
-    task = {"task": "graph_classification", "epsilons": [4.0], "partition": {"partition": "uniform", "clients": 3}, "folds": 3,
-            "methods": [{"method": "local_dp", "training": "dp_sgd", "unit": "graph", "rounds": 2, "pooling": "mean"}]}  # fmt: skip
+    method = {"method": "local_dp", "training": "dp_sgd", "unit": "graph", "rounds": 2, "pooling": "mean"}
+    task = {"task": "graph_classification", **NODES, "folds": 3, "methods": [method]}
     found = [f for f in audited(task, graphs_of_people(), tmp_path) if not f.note]
     assert found
     for finding in found:
@@ -200,7 +202,12 @@ def test_two_worlds_of_owners_of_edges(library: Graph, tmp_path: Path) -> None:
     who = (np.arange(upper.nnz) % 7 + 1).astype(np.float32)
     owned = sp.coo_array((who, (upper.row, upper.col)), shape=library.adjacency.shape).tocsr()
     graph = dataclasses.replace(library, edge_owners=(sp.csr_array(owned + owned.T),))
-    task = {"task": "link_prediction", **NODES, "trust": ["curator", "sums"], "methods": [{"method": "link_owners", "unit": "entity"}]}
+    task = {
+        "task": "link_prediction",
+        **NODES,
+        "trust": ["curator", "sums"],
+        "methods": [{"method": "link_owners", "unit": "entity"}],
+    }
     found = audited(task, graph, tmp_path, most=3)
     assert all(finding.neighbours > 1 for finding in found)
     for finding in found:
@@ -261,7 +268,8 @@ def test_a_model_is_the_same_in_both_worlds(homes: tuple[Path, Path], monkeypatc
         return row.fit(home / "people").to_bytes()
 
     one, other, released = worlds.run_in_two_worlds(lambda: fitted(homes[0]), lambda: fitted(homes[1]))
-    assert not released and one == other
+    assert not released
+    assert one == other
 
 
 def test_an_exported_project_is_the_same_in_both_worlds(homes: tuple[Path, Path]) -> None:
@@ -288,7 +296,7 @@ def _exports(home: Path, name: str) -> bool:
 
 
 @pytest.fixture
-def broken(on_small: Trainings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+def broken(on_small: Trainings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Trains ``features`` with some of its functions in another form, and says what the test finds."""
     plan, partition, _ = on_small.planned(Key("features", 0, Trust.OWN_CLIENT))
 
@@ -299,7 +307,7 @@ def broken(on_small: Trainings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
         node = int(share.nodes[np.flatnonzero(share.graph.labels >= 0)[0]])
         return "\n".join(map(str, two_worlds.compare_rounds(plan, partition, [Change("zeroed", node)]).differences))
 
-    yield told
+    return told
 
 
 FEATURES = plugins.load("methods", "features")
@@ -316,7 +324,8 @@ def test_an_exact_count_in_a_message_is_found(broken: Callable[..., str]) -> Non
         return sent | {"edges": Released(np.array([work[1]]), next(iter(sent.values())).entry)}
 
     found = broken(prepare=lambda plan, share: (prepare(plan, share), float((share.graph.labels >= 0).sum())), client=counting)
-    assert "messages of round 0" in found and "edges" in found
+    assert "messages of round 0" in found
+    assert "edges" in found
 
 
 def test_a_digest_in_the_model_is_found(broken: Callable[..., str]) -> None:
@@ -356,7 +365,9 @@ def test_a_value_that_moves_farther_than_its_price_is_found_with_path_client_and
 ) -> None:
     honest = ClippedSum.enforce
     monkeypatch.setattr(ClippedSum, "enforce", lambda bound, value: honest(bound, value) * value.dtype.type(1.5))
-    assert "release 'model', client" in (found := broken()) and "round 0: bounded values are 1.5 times as far apart" in found
+    found = broken()
+    assert "release 'model', client" in found
+    assert "round 0: bounded values are 1.5 times as far apart" in found
 
 
 def test_a_round_that_is_left_out_for_somebody_is_found(broken: Callable[..., str]) -> None:
@@ -391,7 +402,9 @@ def test_a_server_that_looks_at_private_rows_is_found(library: Graph, tmp_path: 
 
     seen: list[int] = []
     monkeypatch.setattr(task, "_dealt_world", remembered)
-    monkeypatch.setattr(module, "plan", lambda *args: dataclasses.replace(honest(*args), notes=(f"{seen[-1]} people have a label",)))
+    monkeypatch.setattr(
+        module, "plan", lambda *args: dataclasses.replace(honest(*args), notes=(f"{seen[-1]} people have a label",))
+    )
     found = audited({**TASKS["nodes, test graph public"], "methods": [{"method": "features", "steps": 1}]}, library, tmp_path)
     assert all(finding.differences for finding in found)
     assert "people have a label" in str(found[0].differences[0])
@@ -419,12 +432,17 @@ def test_notable_units_are_among_the_neighbours(library: Graph) -> None:
     counts = (Assumption.COUNTS_PUBLIC,)
     nodes = worlds.changes(library, Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, counts))
     assert {change.one for change in nodes} >= {0, library.num_nodes - 1, int(library.degrees.argmax())}
-    edges = worlds.changes(library, Protection(Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC,)))
+    edges = worlds.changes(
+        library, Protection(Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC,))
+    )
     assert {change.kind for change in edges} == {"edge gone", "edge new"}
     for change in edges:
         moved = change.of(library).adjacency - library.adjacency
-        assert abs(moved).sum() == 2 and (abs(moved - moved.T)).nnz == 0
-    promised = Protection(Relation.NODE_REPLACE, Viewer.CURATOR_TRUSTED, (Assumption.PROMISED_DEGREE,), int(library.degrees.max()))
+        assert abs(moved).sum() == 2
+        assert abs(moved - moved.T).nnz == 0
+    promised = Protection(
+        Relation.NODE_REPLACE, Viewer.CURATOR_TRUSTED, (Assumption.PROMISED_DEGREE,), int(library.degrees.max())
+    )
     for change in worlds.changes(library, promised):
         assert change.of(library).degrees.max() <= library.degrees.max(), "a neighbour that breaks a promise is no neighbour"
 
@@ -432,7 +450,7 @@ def test_notable_units_are_among_the_neighbours(library: Graph) -> None:
 def test_a_zeroed_node_has_nothing_left(library: Graph) -> None:
     node = int(library.degrees.argmax())
     other = Change("zeroed", node).of(library)
-    assert other.degrees[node] == 0 and other.labels[node] == -1 and other.features[[node]].nnz == 0
+    assert (other.degrees[node], other.labels[node], other.features[[node]].nnz) == (0, -1, 0)
     assert other.num_edges == library.num_edges - library.degrees[node]
     rest = np.setdiff1d(np.arange(library.num_nodes), [node])
     assert (other.features[rest] != library.features[rest]).nnz == 0
@@ -442,8 +460,12 @@ def test_a_zeroed_node_has_nothing_left(library: Graph) -> None:
 # --------------------------------------------------------------------------------------------------------------- command
 
 
-def test_the_command_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    ready_of({**TASKS["nodes, test graph public"], "trust": ["curator"], "methods": [{"method": "features", "steps": 1}]}, tmp_path)
+def test_the_command_says_what_it_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready_of(
+        {**TASKS["nodes, test graph public"], "trust": ["curator"], "methods": [{"method": "features", "steps": 1}]}, tmp_path
+    )
     assert main(["audit", "worlds", str(tmp_path / "two.yaml"), "--quick"]) == 0
     assert "1 rows, 0 of them tell two worlds apart" in capsys.readouterr().out
     honest = ClippedSum.enforce
