@@ -171,3 +171,96 @@ def test_the_check_sees_each_other_source_of_a_clients_coins(source: str, tmp_pa
     assert unsound(sources(bad, tmp_path)), source
     bad.write_text(text, encoding="utf-8")
     assert not unsound(sources(bad, tmp_path))
+
+
+# Draws over a list, in the rooms that hold people's data: a permutation of a private list moves everybody's coin when one thing
+# goes (`seeds.coins` does not). What stands here permutes as many things as everybody may count, or guarantees nothing.
+COUNTED, SHARED, PROVEN = (
+    "of all people of a public count, picked from afterwards",
+    "of clients or pairs of them",
+    "the proof's own",
+)
+STATED, NOISELESS = (
+    "the guarantee states what it was made from (split-from-labels, membership-from-labels)",
+    "guarantees nothing",
+)
+PUBLISHED, MEASURED = "of public nodes", "of labels that only measure, in what stays with the data's holder"
+LISTS = {
+    "tasks/base/graphs/clear_embeddings.py ClearSampleSettings.sample": NOISELESS,
+    "tasks/base/graphs/graph_collections.py prepare_collection": COUNTED,
+    "tasks/base/graphs/graph_collections.py split_task_by_folds": STATED,
+    "tasks/base/graphs/graph_collections.py split_task_by_clients": COUNTED,
+    "tasks/base/graphs/graph_pairs.py verify_graph_pairs": SHARED,
+    "tasks/graph_clustering/compared_clients.py _minima_variation": SHARED,
+    "tasks/graph_clustering/compared_clients.py classify_compared_clients": MEASURED,
+    "tasks/graph_clustering/held_graphs.py draw_task_public_graph.make": COUNTED,
+    "tasks/graph_starts.py _ends": NOISELESS,
+    "tasks/node_classification/chosen_settings.py split_chosen_settings_judges": COUNTED,
+    "tasks/node_classification/pictures.py picture_nodes": COUNTED,
+    "tasks/participation/client_records.py _as_asked": COUNTED,
+    "worlds/public_set.py public_set_ids": COUNTED,
+    "methods/dpar/rows.py _view": PROVEN,
+    "methods/dpar/rows.py _choices": COUNTED,
+    "methods/local_dp/updates.py draw_update_attendance": SHARED,
+    "methods/privgnn.py start": PUBLISHED,
+    "partition/dirichlet.py _owners": STATED,
+    "partition/ego.py split": STATED,
+    "partition/uniform.py split": COUNTED,
+    "partition/uniform.py deal": COUNTED,
+    "data/base/splits.py random_split": COUNTED,
+    "data/base/splits.py split_per_class": COUNTED,
+    "data/base/splits.py split_by_parts": COUNTED,
+    "learning/own_models.py fit_own_model_head": COUNTED,
+    "learning/own_models.py choose_own_model_steps": COUNTED,
+    "learning/optimisers/descents.py draw_fixed_descent_mask": PROVEN,
+}
+ROOMS = (
+    "tasks",
+    "worlds",
+    "models",
+    "methods",
+    "partition",
+    "learning/own_models.py",
+    "learning/optimisers",
+    "data/base/splits.py",
+)
+OVER_LISTS = {"permutation", "permuted", "shuffle", "choice", "choices", "sample", "randperm", "multinomial",
+              "KFold", "StratifiedKFold", "StratifiedShuffleSplit", "ShuffleSplit", "train_test_split"}  # fmt: skip
+
+
+def list_draws(path: Path, root: Path = ROOT) -> Iterator[str]:
+    """Where the file draws over a list."""
+    file = path.relative_to(root).as_posix()
+    for node, function in in_functions(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in OVER_LISTS and owner != "self":
+            yield f"{file} {function}"
+
+
+def test_nothing_is_drawn_over_a_private_list() -> None:
+    """Whoever adds a permutation, a choice or a shuffle to these rooms says here why its list is public, or uses ``seeds.coins``."""
+    files = [path for path in modules() if path.relative_to(ROOT).as_posix().startswith(ROOMS)]
+    found = {where for path in files for where in list_draws(path)}
+    assert not found - LISTS.keys(), "draw a coin for each thing: seeds.coins(root, …, things=…), PlanStreams.drawn"
+    assert not LISTS.keys() - found, "is not there any more"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["rng.permutation(len(edges))", "rng.choice(edges, 3, replace=False)", "rng.shuffle(edges)", "random.sample(edges, 3)",
+     "train_test_split(edges)", "StratifiedKFold(5, shuffle=True)", "torch.randperm(len(edges))"],
+)  # fmt: skip
+def test_the_check_sees_each_draw_over_the_list_of_edges(source: str, tmp_path: Path) -> None:
+    """Such a line in the place of link prediction's coins."""
+    text = (ROOT / "tasks/link_prediction/__init__.py").read_text(encoding="utf-8")
+    coins = 'seeds.coins(int(context.root), "split", context.dataset, seed, things=edges)'
+    assert text.count(coins) == 1
+    bad = tmp_path / "tasks" / "link_prediction.py"
+    bad.parent.mkdir()
+    bad.write_text(text.replace(coins, source), encoding="utf-8")
+    assert list(list_draws(bad, tmp_path))
+    bad.write_text(text, encoding="utf-8")
+    assert not list(list_draws(bad, tmp_path))

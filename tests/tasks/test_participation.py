@@ -261,7 +261,7 @@ def test_own_weights_are_refused_where_a_method_has_none(library: Graph) -> None
 
 
 def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph) -> None:
-    """Nobody knows the answers of the first: it has no number, and is left out as others are: whether labels are known is private.
+    """Nobody knows the answers of the first: it has no number, and is left out as others are: that labels are known is private.
     The second is one node, asked or not.
     """
     owner = np.repeat([0, 1, 2, 3], [60, 1, 100, 139])

@@ -253,8 +253,8 @@ class Plan(Generic[_P, _M]):
     def public_text(self) -> str:
         """What is public of the data, and who holds which node, as it enters names of streams: counts and digests.
 
-        Nothing here follows from what the guarantee protects. Membership that was computed from edges, or from protected labels,
-        enters by its sizes alone.
+        Nothing here follows from what the guarantee protects. Membership that was computed from edges, or from protected
+        labels, enters by its sizes alone.
         """
         facts, relation = self.facts, self.guarantee.protection.relation
         sizes, member, public = facts.sizes, facts.membership, facts.public
