@@ -217,7 +217,7 @@ def _answer_reads(made: Plan) -> MethodReads:
 
 
 _NAMES_PUBLIC = (
-    "The file holds the names of columns and of classes as they are: they are taken as public, and whoever hands it out says so."
+    "The file holds the names of columns and of classes as they are: they are taken as public; hand it out only if they are."
 )
 
 

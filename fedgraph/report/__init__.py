@@ -160,7 +160,8 @@ def _summary(out: Path, content: page.PageContent, notes: Sequence[str], screen:
     left = len(content.opening[_MOST_SENTENCES:]), len(notes[_MOST_NOTES:])
     kinds = zip(left, ("sentence", "note"), strict=True)
     more = "".join(f", {phrase_count(many, f'more {what}')}" for many, what in kinds if many)
-    screen.print(f"every table{more}: fedgraph show --all {out}\nreport: {out / 'report.html'} (for the holder of the data alone)")
+    screen.print(f"every table{more}: fedgraph show --all {out}")
+    screen.print(f"report: {out / 'report.html'} (for the holder of the data alone)")
 
 
 def _whole(content: page.PageContent, notes: Sequence[str]) -> str:

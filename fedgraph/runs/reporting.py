@@ -119,7 +119,8 @@ class Reporting:
             report.write_report(self.out, asked.name, title, self.text, whole, graphs, self.environment(), console, failed)
         if ended and whole:
             may_leave = outside.write_outside(saved_run.load_saved_run(self.out), self.text, self.plans)
-            console.print(f"may be handed out: {may_leave}")
+            seeded = "" if isinstance(self.ready.scenario.seed, str) else " (of real people only with seed: secret)"
+            console.print(f"may be handed out: {may_leave}{seeded}")
         return failed
 
     def report_now_and_then(self) -> None:

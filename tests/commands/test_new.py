@@ -153,9 +153,7 @@ def test_what_is_drafted_fits_the_time(people: Path, slow: dict[str, float]) -> 
     assert asked[-1][:2] == (1, 1), "the least where cells are long"
 
 
-def test_trust_that_was_asked_for_is_kept(
-    people: Path, slow: dict[str, float], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_trust_that_was_asked_for_is_kept(people: Path, slow: dict[str, float], capsys: pytest.CaptureFixture[str]) -> None:
     slow["cell"] = 50.0
     written = new("--yes", "--trust", "curator", "sums")
     assert written["tasks"][0]["trust"] == ["curator", "sums"]
