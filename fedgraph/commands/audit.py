@@ -56,13 +56,13 @@ def _two_worlds(arguments: list[str]) -> int:
     ready = read.read_scenario_file(shipped.find_shipped(asked.scenario), asked.changes, quick=asked.quick)
     root = seeds.public_seed(ready.scenario.seed)
     graphs = [experiment.load_experiment_data(d, asked.data_root, root) for d in ready.scenario.datasets]
-    rows = apart = 0
+    counted = dict.fromkeys(("same", "apart", "untried", "failed"), 0)
     for found in two_worlds.audit_scenario(ready, graphs, most, Console(quiet=True)):
-        rows, apart = rows + 1, apart + bool(found.differences)
-        print(f"{'APART ' if found.differences else 'same  '} {found.row}: {found.words}", flush=True)
+        counted[found.verdict] += 1
+        print(f"{found.verdict:8}{found.row}: {found.words}", flush=True)
         for difference in found.differences[:_SHOWN]:
-            print(f"       {difference}", flush=True)
+            print(f"        {difference}", flush=True)
         if len(found.differences) > _SHOWN:
-            print(f"       … and {len(found.differences) - _SHOWN} more", flush=True)
-    print(f"{rows} rows, {apart} of them tell two worlds apart")
-    return 1 if apart else 0
+            print(f"        … and {len(found.differences) - _SHOWN} more", flush=True)
+    print(", ".join(f"{count} {verdict}" for verdict, count in counted.items()))
+    return 1 if counted["apart"] or counted["failed"] else 0

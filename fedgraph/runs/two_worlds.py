@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -154,6 +154,7 @@ class WorldsFinding:
         unmeasured: paths whose price rests on a law that no distance states.
         differences: what tells the worlds apart, with the neighbour; empty where nothing does.
         note: why nothing was tried, or how both worlds stopped; else empty.
+        failed: whether the row has no plan, or fails on its own data.
     """
 
     row: str
@@ -162,6 +163,14 @@ class WorldsFinding:
     unmeasured: frozenset[str] = frozenset()
     differences: tuple[Difference, ...] = ()
     note: str = ""
+    failed: bool = False
+
+    @property
+    def verdict(self) -> Literal["same", "apart", "untried", "failed"]:
+        """``untried``: the row promises nothing, or no neighbour keeps what it assumes."""
+        if self.differences:
+            return "apart"
+        return "failed" if self.failed else "same" if self.neighbours else "untried"
 
     @property
     def words(self) -> str:
@@ -200,7 +209,7 @@ def _tell_apart(
     tape = FirstWorld()
     one = _in_world(work, WatchedRuntime(None, hostile), None, tape)
     if one.error and hostile is None:
-        return WorldsFinding(row, note=f"it fails on its own data: {one.error}")
+        return WorldsFinding(row, note=f"it fails on its own data: {one.error}", failed=True)
     differences, largest, unmeasured = list[Difference](), dict[str, float](), set[str]()
     if one.error.startswith(UnboundedValueError.__name__):  # whoever sends such a model sees who stops
         differences.append(Difference("error", f"a client stops at its own value: {one.error}"))
@@ -305,7 +314,7 @@ def compare_cell(
         try:
             plan = module.plan(params, cell, context)
         except FedgraphError as error:
-            return WorldsFinding(row, note=f"it has no plan: {' '.join(str(error).split())}")
+            return WorldsFinding(row, note=f"it has no plan: {' '.join(str(error).split())}", failed=True)
         if plan is None or math.isinf(plan.provable().epsilon):
             return WorldsFinding(row, note="nothing is promised (ε = ∞)")
         held, found = _changes_of(plan, given, context, params, cell)
