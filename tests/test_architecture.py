@@ -1,4 +1,4 @@
-"""The house rules that a machine can check: who imports whom, and how large a room may be."""
+"""The house rules that a machine can check: who imports whom, and what names may be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import fedgraph
 
 ROOT = Path(fedgraph.__file__).parent
 EVERYTHING = None
-MOST_LINES = 320  # of a file, docstrings apart
 WITHOUT_TORCH = ("pricing", "privacy", "comparison", "report", "audit", "partition")
 ON_TORCH = (ROOT / "comparison" / "batch_descent.py", ROOT / "comparison" / "batch_transport.py")  # the path for a GPU
 
@@ -203,17 +202,6 @@ def test_no_room_without_a_name() -> None:
 
 def test_no_file_hides_behind_an_underscore() -> None:
     assert not [p for p in modules() if p.stem.startswith("_") and not p.stem.startswith("__")]
-
-
-def lines_of_docstrings(path: Path) -> int:
-    strings = [n.value for n in tree(path) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
-    return sum((n.end_lineno or n.lineno) - n.lineno + 1 for n in strings if isinstance(n.value, str))
-
-
-def test_files_stay_readable() -> None:
-    """Docstrings are not counted: a sentence that explains is never a reason to split a file."""
-    long = {str(p.relative_to(ROOT)): n for p in modules() if (n := len(lines(p)) - lines_of_docstrings(p)) > MOST_LINES}
-    assert not long, f"split these: {long}"
 
 
 # What a module-level name may not be: it tells nothing where it is read.

@@ -26,7 +26,7 @@ from fedgraph.errors import FedgraphError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.federation.client import forget_round_client
 from fedgraph.federation.messages import ClientJob
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.privacy.desk import DeskWitness, witness_desks
 from fedgraph.privacy.ledger import ledger_account_name
 from fedgraph.privacy.units import Assumption, Relation, Viewer
@@ -38,7 +38,9 @@ from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.scenario.read import ReadyScenario, ScenarioTask
 from fedgraph.tasks import base as tasks
+from fedgraph.tasks.base.graphs.graph_collections import TaskCollection
 from fedgraph.types import Graph, GraphCollection, Partition
+from fedgraph.worlds.dealt import DealtFederation, DealtWorld
 from fedgraph.worlds.protocols import ProtocolSetting
 
 _DERIVED = {  # what was computed from private data and is taken as public: the neighbour is made of what clients hold
@@ -320,6 +322,10 @@ def compare_cell(
         held, found = _changes_of(plan, given, context, params, cell)
     if not found:
         return WorldsFinding(row, note="no neighbour keeps what the row assumes")
+    if held and cell.entry is not None and "select" in dict(params).get("methods", [{}] * (cell.entry + 1))[cell.entry]:
+        return WorldsFinding(
+            row, note="its trials run on engines of their own, which do not take a neighbour of what clients hold"
+        )
 
     def work(engine: WatchedRuntime, change: Change | None) -> Mapping[str, object]:
         graph = given if held or change is None or not isinstance(given, Graph) else change.of(given)
@@ -348,7 +354,11 @@ def _changes_of(
 ) -> tuple[bool, list[Change]]:
     """(whether neighbours are made of what clients hold, the neighbours)."""
     protection = plan.guarantee.protection
-    held = isinstance(data, GraphCollection) or bool(_DERIVED & set(protection.assumptions)) or _is_embedder(plan)
+    held = (
+        isinstance(data, GraphCollection)
+        or bool(_DERIVED & set(protection.assumptions))
+        or method_kinds.load_method(plan.method).OFFERS.kind == "embedder"
+    )
     if protection.relation is Relation.GRAPH_REPLACE or isinstance(data, GraphCollection):
         partition = _dealt(plan, params, cell, context)
         if partition is None:
@@ -368,12 +378,6 @@ def change_of_whole(change: Change, nodes: np.ndarray) -> Change:
     return replace(change, one=int(nodes[change.one]), other=other, edges=edges)
 
 
-def _is_embedder(plan: Plan) -> bool:
-    from fedgraph.methods.base import method_kinds
-
-    return method_kinds.load_method(plan.method).OFFERS.kind == "embedder"
-
-
 def _dealt(plan: Plan, params: Any, cell: Cell, context: CellContext) -> Partition | None:
     """Who holds what, as the task dealt it when it planned."""
     found = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, Partition)]
@@ -382,13 +386,15 @@ def _dealt(plan: Plan, params: Any, cell: Cell, context: CellContext) -> Partiti
 
 
 def _parts(kept: object) -> Iterator[object]:
+    """What a context keeps, and what that is made of."""
     yield kept
     if isinstance(kept, tuple):
         for part in kept:
             yield from _parts(part)
-    for name in ("partition", "setting"):
-        if hasattr(kept, name):
-            yield getattr(kept, name)
+    if isinstance(kept, DealtWorld | DealtFederation):
+        yield from (kept.setting, kept.partition)
+    if isinstance(kept, TaskCollection):
+        yield kept.partition
 
 
 def _private_nodes(context: CellContext, graph: Graph) -> np.ndarray | None:
