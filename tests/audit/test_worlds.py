@@ -223,15 +223,15 @@ def test_two_worlds_of_owners_of_edges(library: Graph, tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------- whole runs, models, projects
 
 
-def people(folder: Path, label: str) -> Path:
-    """Sixty people in three tables of their own; the last one's label is ``label``."""
+def people(folder: Path, label: str = "a", fewer: int = 0) -> Path:
+    """Sixty people in three tables of their own; the last one's label is ``label``, and so many edges are gone."""
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True)
     kinds = rng.integers(0, 2, 60)
     rows = [f"p{k},{30 + 20 * kind + rng.normal(0, 5):.1f}" for k, kind in enumerate(kinds)]
     (folder / "features.csv").write_text("id,age\n" + "\n".join(rows) + "\n", encoding="utf-8")
     pairs = {tuple(sorted((k, int(rng.integers(60))))) for k in range(60)}
-    lines = [f"p{a},p{b}" for a, b in sorted(pairs) if a != b]
+    lines = [f"p{a},p{b}" for a, b in sorted(pairs) if a != b][fewer:]
     (folder / "edges.csv").write_text("source,target\n" + "\n".join(lines) + "\n", encoding="utf-8")
     named = [f"p{k},{'ab'[kind]}" for k, kind in enumerate(kinds)]
     named[-1] = f"p59,{label}"
@@ -254,6 +254,25 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
             for home, label in ((one, "a"), (other, "b"))]  # fmt: skip
     assert not worlds.run_in_two_worlds(*both)[2]
     return one, other
+
+
+def test_what_a_run_of_private_edges_hands_out_is_the_same_in_both_worlds(tmp_path: Path) -> None:
+    """Two folders that differ in one edge: links are foreseen, and nodes are classified with noisy sums over neighbours."""
+    tasks = [
+        {"task": "link_prediction", **NODES, "trust": ["own-client"], "negatives": 100,
+         "methods": [{"method": "link_hops"}]},
+        {"task": "node_classification", **NODES, "protocol": "transductive", "cut_edges": "protected",
+         "trust": ["sums"], "methods": [{"method": "gap_edge", "epochs": 2, "hops": 1}]},
+    ]  # fmt: skip
+
+    def ran(home: Path, fewer: int) -> Path:
+        asked = asked_of(people(home / "people", fewer=fewer)) | {"tasks": tasks}
+        fedgraph.run(asked, out=home / "run", quiet=True)
+        return home / "run" / "outside"
+
+    both = worlds.run_in_two_worlds(lambda: ran(tmp_path / "one", 0), lambda: ran(tmp_path / "other", 1))
+    assert not both[2]
+    assert not worlds.differing_files(both[0], both[1])
 
 
 def test_what_a_run_hands_out_is_the_same_in_both_worlds(homes: tuple[Path, Path]) -> None:
