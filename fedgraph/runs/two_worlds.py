@@ -368,7 +368,10 @@ def _changes_of(
         share = max(partition.subgraphs, key=lambda s: s.graph.num_nodes)
         local = worlds.changes(share.graph, protection)
         return True, [change_of_whole(change, share.nodes) for change in local]
-    return held, worlds.changes(data, protection, _private_nodes(context, data))
+    private, trained = _private_nodes(context, data)
+    found = (worlds.changes(data, protection, nodes) for nodes in (trained, private))  # who trains, and who only asks, in turn
+    in_turn = itertools.chain.from_iterable(itertools.zip_longest(*found))
+    return held, list(dict.fromkeys(change for change in in_turn if change is not None))
 
 
 def change_of_whole(change: Change, nodes: np.ndarray) -> Change:
@@ -397,20 +400,19 @@ def _parts(kept: object) -> Iterator[object]:
         yield kept.partition
 
 
-def _private_nodes(context: CellContext, graph: Graph) -> np.ndarray | None:
-    """The nodes that are held or ask and are not public, as the task split them when it planned; None: all."""
-    number = {name: node for node, name in enumerate(graph.names.ids)}
+def _private_nodes(context: CellContext, graph: Graph) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """(the nodes that are held or ask and are not public, those of them that train), as the task split them; None: all."""
     settings = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, ProtocolSetting)]
     if not settings:
-        return None
-    setting = settings[-1]
-    private = set(setting.held.names.ids)
-    if not setting.test_graph_public:
-        private |= set(setting.asked.names.ids)
-    if setting.public_graph is not None:
-        private -= set(setting.public_graph.names.ids)
-    rows = np.array(sorted(number[name] for name in private if name in number), dtype=np.int64)
-    return rows if rows.size else None
+        return None, None
+    setting, number = settings[-1], {name: node for node, name in enumerate(graph.names.ids)}
+    held, asked = setting.held.names.ids, setting.asked.names.ids
+    public = set() if setting.public_graph is None else set(setting.public_graph.names.ids)
+    private = {*held, *(() if setting.test_graph_public else asked)} - public
+    trains = {name for name, label in zip(held, setting.held.labels, strict=True) if label >= 0} - public
+    rows = (np.array(sorted(number[name] for name in names if name in number), dtype=np.int64) for names in (private, trains))
+    every, trained = (found if found.size else None for found in rows)
+    return every, every if trained is None else trained
 
 
 def audit_scenario(
