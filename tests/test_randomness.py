@@ -241,7 +241,7 @@ def list_draws(path: Path, root: Path = ROOT) -> Iterator[str]:
 
 
 def test_nothing_is_drawn_over_a_private_list() -> None:
-    """Whoever adds a permutation, a choice or a shuffle to these rooms says here why its list is public, or uses ``seeds.coins``."""
+    """Whoever adds a permutation, a choice or a shuffle to these rooms says here why its list is public, or uses coins."""
     files = [path for path in modules() if path.relative_to(ROOT).as_posix().startswith(ROOMS)]
     found = {where for path in files for where in list_draws(path)}
     assert not found - LISTS.keys(), "draw a coin for each thing: seeds.coins(root, …, things=…), PlanStreams.drawn"

@@ -81,7 +81,10 @@ def fit_row(
     wanted = replace(wanted, budget=wanted.budget or scenarios.read_scenario_file(folder / "scenario.yaml").scenario.budget)
     ready = _prepared(folder, row, people, wanted)
     with runtime.start("serial") as engine:
-        context = _context_of(ready, ready.models.everybody(ready.params, ready.graph, ready.public), engine)
+        setting = ready.models.everybody(ready.params, ready.graph, ready.public)
+        if ready.public is not None:
+            _require_apart(ready.graph, ready.public)
+        context = _context_of(ready, setting, engine)
         made, guarantee = ready.models.spends(ready.params, ready.cell, context)
         _answer_reads(made)
         broken = any(not promise.kept for promise in guarantee.promises)
@@ -159,7 +162,6 @@ def _prepared(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions
     public = None if wanted.public is None else read_model_people(wanted.public, reading, labelled=False)
     if public is not None:
         public = match_answer_columns(public, graph.names.columns, graph.num_features)
-        _require_apart(graph, public)
     context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
     params, cell = _cell(models, task, row, context, wanted)
     return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
