@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import hashlib
 import json
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.export import project
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.settle import settle_account
@@ -197,6 +200,21 @@ def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: 
         assert hashlib.sha256((people / name).read_bytes()).hexdigest().encode() not in content
     assert b"self-loops" not in content
     assert b"own graph people" not in content
+
+
+def test_an_exported_project_holds_no_digest_and_no_count_of_what_was_read(people: Path, tmp_path: Path) -> None:
+    done = run_on(people, tmp_path / "run", trust=["sums"], public="test-graph")
+    found = project.open_project_row(done.folder, done.answered.scores[0].anchor)
+    assert found.plan.facts.public.graph is not None, "there is a graph that could bring them"
+    project.export_project(found, "flower", tmp_path / "app")
+    (plan,) = (tmp_path / "app").rglob("plan.json")
+    content = zlib.decompress(base64.b64decode(json.loads(plan.read_text(encoding="utf-8"))["bytes"]))
+    for name in FILES:
+        digest = hashlib.sha256((people / name).read_bytes()).hexdigest().encode()
+        assert digest not in content
+        assert not any(digest in file for file in files_of(tmp_path / "app").values())
+    assert b"own graph people" not in content
+    assert b"edges listed" not in content
 
 
 BOUGHT = {"trust": ["curator"], "methods": [{"method": "features", "steps": 3, "publish_accuracy": 0.5}]}

@@ -189,7 +189,8 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
     facts = replace(facts, least_class=_least_class(context), curve=curve, sent=went, choice=done.choice)
     facts = replace(facts, attack=measured.attack, named=told.facts)
-    facts = replace(facts, public_metrics=public, public_notes=tuple(said))
+    chosen = [chosen_settings.describe_chosen_settings(done.choice, settled.epsilon)] if done.choice else []  # a noisy score
+    facts = replace(facts, public_metrics=public, public_notes=(*said, *chosen))
     notes = [*measures.warn_task_measured_few(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [chosen_settings.describe_chosen_settings(done.choice, settled.epsilon)] if done.choice else []
     notes += [*said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
