@@ -16,7 +16,7 @@ factor and a shift that are the same for every node with neighbours; the factor 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -84,11 +84,11 @@ class Made:
     """What the plan made of public facts.
 
     Attributes:
-        attributes: what is public of every node, and which have a label.
+        labelled: bool [n], which nodes have a label; nothing else of a node is public here but its edges.
         keep: probability that a label is sent as it is.
     """
 
-    attributes: Graph
+    labelled: np.ndarray
     keep: float
 
 
@@ -137,7 +137,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.UNTUNED,
         *base.assume_public_derived_facts(facts, Relation.NODE_REPLACE, edges_private=False),
     )
-    made = Made(facts.public.attributes, keep)
+    made = Made(facts.public.attributes.labels >= 0, keep)
+    facts = replace(facts, public=replace(facts.public, attributes=None))  # the rows that the protocol calls public are private
     published = budget.epsilon if budget.private else None
     notes = ("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",)
     protection = Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed)
@@ -166,7 +167,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     facts = plan.facts
     labels = np.full(facts.sizes.num_nodes, -1, dtype=np.int64)
     for nodes, received in zip(facts.membership.nodes, inbox.each["labels"], strict=True):
-        labels[nodes[plan.made.attributes.labels[nodes] >= 0]] = received
+        labels[nodes[plan.made.labelled[nodes]]] = received
     features = None
     if "features" in inbox.each:
         order = np.argsort(np.concatenate(facts.membership.nodes))

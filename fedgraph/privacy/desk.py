@@ -7,11 +7,13 @@ and stamps the result (``Released``). A method cannot hand in another bound or m
 stamped values only.
 """
 
+import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -151,6 +153,48 @@ class DeskWalk:
     result: Callable[[Any], np.ndarray]
 
 
+@dataclass(frozen=True, eq=False)
+class DeskMoment:
+    """One value at the moment when it met noise, as a witness of the two-worlds test sees it (``audit.worlds``).
+
+    Attributes:
+        account: the account that ledger lines name.
+        client: whose desk it is; of many clients together, the first of them.
+        round: of the release; of a replay, the earlier round.
+        release: what was planned.
+        shares: how many such values the release's event prices; above 1 for the steps of a walk.
+        together: the clients whose sum it is; empty for one client alone.
+        bounded: after the bound, before noise.
+        noised: after noise.
+    """
+
+    account: str
+    client: int
+    round: int
+    release: PlannedRelease
+    shares: int
+    together: tuple[int, ...]
+    bounded: np.ndarray
+    noised: np.ndarray
+
+
+DeskWitness: TypeAlias = Callable[[DeskMoment], np.ndarray]  # gives what leaves in the place of ``noised``
+_witness: ContextVar[DeskWitness | None] = ContextVar("desk witness", default=None)
+
+
+@contextlib.contextmanager
+def witness_desks(witness: DeskWitness) -> Iterator[None]:
+    """Every desk of this thread shows ``witness`` each value that meets noise, and hands out what it answers.
+
+    A witness holds private values in clear. It belongs to a test of the program, on data that may be seen.
+    """
+    token = _witness.set(witness)
+    try:
+        yield
+    finally:
+        _witness.reset(token)
+
+
 @dataclass
 class Desk:
     """One client's door for one round.
@@ -283,7 +327,7 @@ class Desk:
         one = plan.event.event
         for _ in range(plan.event.count * (one.num_batches if isinstance(one, EpochGaussian) else 1)):
             bounded = plan.bound.enforce(np.asarray(walk.private(state)))
-            state = walk.follow(state, self._noised(plan, bounded, self.round))
+            state = walk.follow(state, self._noised(plan, bounded, self.round, plan.event.count))
         return self._record(plan, np.array(walk.result(state)))
 
     def choose(self, path: str, trial: Callable[[int], tuple[TriedAtDesk, np.ndarray]]) -> tuple[TriedAtDesk, Released]:
@@ -316,10 +360,12 @@ class Desk:
         assert best is not None  # there is one trial at least
         return best[0], self._record(plan, best[1])
 
-    def _noised(self, plan: PlannedRelease, bounded: np.ndarray, round_: int) -> np.ndarray:
-        mechanism = plan.mechanism.of_many(len(self.together)) if self.together else plan.mechanism
+    def _noised(self, plan: PlannedRelease, bounded: np.ndarray, round_: int, shares: int = 1) -> np.ndarray:
+        mechanism, exact = plan.mechanism.of_many(len(self.together)) if self.together else plan.mechanism, bounded
         noised = mechanism.apply(bounded, self.rng if round_ == self.round else self._streams[round_])
         self._places[round_] += 1
+        if (witness := _witness.get()) is not None:
+            noised = witness(DeskMoment(self.cell, self.client, round_, plan, shares, tuple(self.together), exact, noised))
         noised.flags.writeable = False
         return noised
 
