@@ -370,11 +370,11 @@ def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> Stated
         leaf, count = leaf.candidates[-1], 1
         if isinstance(mechanism, noise.Disclose):
             return StatedDistance("l2", 0.0)
-    if isinstance(mechanism, noise.GaussianNoise):
-        if isinstance(leaf, events.Gaussian | events.PoissonGaussian | events.FixedSizeGaussian | events.EpochGaussian):
-            rows = 1 if isinstance(leaf, events.Gaussian) else 2 * leaf.touched_rows - 1 + int(leaf.replaced)
-            unit = mechanism.std * math.sqrt(hiding) / leaf.noise_multiplier
-            return StatedDistance("l2", unit * rows * math.sqrt(count))
+    normal = events.Gaussian | events.PoissonGaussian | events.FixedSizeGaussian | events.EpochGaussian
+    if isinstance(mechanism, noise.GaussianNoise) and isinstance(leaf, normal):
+        rows = 1 if isinstance(leaf, events.Gaussian) else 2 * leaf.touched_rows - 1 + int(leaf.replaced)
+        unit = mechanism.std * math.sqrt(hiding) / leaf.noise_multiplier
+        return StatedDistance("l2", unit * rows * math.sqrt(count))
     if isinstance(mechanism, noise.LaplaceNoise) and isinstance(leaf, events.Laplace):
         return StatedDistance("l1", mechanism.scale / leaf.noise_multiplier * count)
     if isinstance(mechanism, noise.GumbelTopK) and isinstance(leaf, events.BoundedRange):
