@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -19,19 +19,19 @@ from fedgraph.types import Graph
 from tests.mutants.code import CodeMutant
 from tests.trainings import planned
 
-_DRAWS = ("draw_poisson_descent_mask", "draw_fixed_descent_mask")
+_DRAWS = ("draw_poisson_descent_mask", "draw_fixed_descent_mask", "drawn")  # what gives bool [n]: who is drawn
 _DRAWN: dict[str, list[dict[str, object]]] = {
     "gap_node": [{"sampling_rate": 0.4}],
     "progap_node": [{"sampling_rate": 0.4}],
     "link_hops": [{"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 0.4}],
     "sage_node": [{"sampling_rate": 0.4, "batches": b, "cap": "promised", "degree": 3} for b in ("poisson", "fixed")],
 }
-Draw = Callable[[int, float, np.random.Generator], np.ndarray]
+Draw = Callable[..., np.ndarray]
 
 
-def _rooms(name: str) -> list[ModuleType]:
-    """Where a method may find what draws: its own file, and the room of descents."""
-    return [plugins.load("methods", name), descents]
+def _rooms(name: str) -> list[object]:
+    """Where a method may find what draws: its own file, the room of descents, its streams."""
+    return [plugins.load("methods", name), descents, PlanStreams]
 
 
 @contextlib.contextmanager
@@ -39,8 +39,8 @@ def _noted(name: str, drawn: list[np.ndarray]) -> Iterator[None]:
     """Adds every mask that is drawn to ``drawn``."""
 
     def noting(honest: Draw) -> Draw:
-        def draw(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-            mask = honest(num_rows, rate, rng)
+        def draw(*given: Any) -> np.ndarray:
+            mask = honest(*given)
             drawn.append(mask)
             return mask
 
@@ -87,10 +87,14 @@ def require_fresh_masks(name: str, settings: dict[str, object]) -> None:
 
 def one_mask_for_all(name: str) -> list[tuple[object, str, object]]:
     """The first mask of each size, drawn again and again."""
-    known: dict[tuple[int, float], np.ndarray] = {}
+    known: dict[int, np.ndarray] = {}
 
     def again(honest: Draw) -> Draw:
-        return lambda num_rows, rate, rng: known.setdefault((num_rows, rate), honest(num_rows, rate, rng))
+        def draw(*given: Any) -> np.ndarray:
+            mask = honest(*given)
+            return known.setdefault(mask.size, mask)
+
+        return draw
 
     return [(room, draws, again(getattr(room, draws))) for room in _rooms(name) for draws in _DRAWS if hasattr(room, draws)]
 
