@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "methods": {"privacy", "learning", "types", "errors", "seeds", "plugins", "documents"},
     "federation": {"methods", "privacy", "types", "errors", "seeds", "plugins", "documents"},
     "runtime": {"types", "errors", "plugins"},
-    "audit": {"privacy", "errors"},
+    "audit": {"privacy", "errors", "types"},
     "cells": {"comparison", "federation", "privacy", "runtime", "types", "errors", "worlds"},
     "worlds": {"data", "partition", "methods", "privacy", "types", "errors", "documents", "seeds", "plugins"},
     "attacks": {  # data: the other graph that a link thief learns on

@@ -13,7 +13,6 @@ for something else. Each file of ``_FAMILIES`` offers ``cases() -> Iterator[Benc
     sampling      Poisson batches, fixed batches, rows that change, one-time samples
     sums          Gaussian sums, sums over neighbours under the log cap, counts of columns, records with owners
     gradients     sums of clipped gradients whose rows read neighbours
-    masks         secure aggregation with masks: keys, letters, shares, drop-outs
     streams       the noise of one client and round beside that of others, under a secret seed
 
 The last three, and ``methods`` (whole methods), break the shipped code itself, so the same break in the code gets the sound
@@ -43,7 +42,7 @@ BenchSampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
 P = ParamSpec("P")
 _RUNS = 40_000
 _ERROR_RATE = 5e-4
-_FAMILIES = ("answers", "compositions", "door", "objectives", "sampling", "sums", "gradients", "masks", "streams")
+_FAMILIES = ("answers", "compositions", "door", "objectives", "sampling", "sums", "gradients", "streams")
 
 
 def bench_sampler(draw: Callable[Concatenate[int, np.random.Generator, P], np.ndarray]) -> Callable[P, BenchSampler]:

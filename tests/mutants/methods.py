@@ -187,7 +187,8 @@ def _sound_and_broken(
 
 def list_mutant_cases(runs: int = MUTANT_RUNS, seed: int = 0) -> Iterator[BenchCase]:
     """All of them, for the bench. runs: per world. seed: of the games."""
-    return (_case_of(whole, runs, seed) for whole in _methods_with_mutants())
+    here = plugins.names("methods")  # some stand in the zoo, which may not be installed
+    return (_case_of(whole, runs, seed) for whole in _methods_with_mutants() if whole.method["method"] in here)
 
 
 def _case_of(whole: _Whole, runs: int = MUTANT_RUNS, seed: int = 0) -> BenchCase:
