@@ -30,7 +30,10 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Self  # programs that are run may have an older Python
 
 Foreign = Any  # an object of a library that is not imported here
 VERSION = 1
