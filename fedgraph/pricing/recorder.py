@@ -30,7 +30,10 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Self  # programs that are run may have an older Python
 
 Foreign = Any  # an object of a library that is not imported here
 VERSION = 1
@@ -380,6 +383,13 @@ def _standardised(data: Foreign) -> bool:
     return False
 
 
+@functools.cache
+def _shown(file: str) -> str:
+    """A path below this folder, or a name alone."""
+    below = os.path.relpath(file) if os.path.isabs(file) else file
+    return os.path.basename(file) if below.startswith("..") else below
+
+
 def _where() -> str:
     """File and line of the nearest caller that is part of no library."""
     frame = sys._getframe(1)
@@ -387,7 +397,7 @@ def _where() -> str:
     while frame is not None:
         name, file = str(frame.f_globals.get("__name__", "")).split(".")[0], frame.f_code.co_filename
         if file != here and name not in _LIBRARIES and name not in ("contextlib", "functools", "threading"):
-            return f"{os.path.basename(file)}:{frame.f_lineno}"
+            return f"{_shown(file)}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return "?"
 
@@ -399,7 +409,11 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.recording, self.pending, self.busy = recording, pending, set[str]()
 
     def found(self, name: str) -> None:
-        self.recording._undo.append(self.pending.pop(name)(self.recording, sys.modules[name]))
+        try:
+            self.recording._undo.append(self.pending.pop(name)(self.recording, sys.modules[name]))
+        except (AttributeError, KeyError) as error:
+            message = f"fedgraph cannot watch this version of {name} ({error}); what it does would not be counted"
+            raise RuntimeError(message) from error
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: Foreign = None) -> Foreign:
         if name not in self.pending or name in self.busy:

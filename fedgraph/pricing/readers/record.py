@@ -6,6 +6,7 @@ are told apart by their indices. Whether two data sets hold the same people no r
 
 import itertools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, readings
@@ -40,6 +41,8 @@ def read(document: Document) -> Reading:
     files = sorted({str(path) for run in runs for path in _listed(run, "weights")})
     loaded = f"weights that came from files: {', '.join(files) if files else 'none were seen'}"
     unprotected = (_SIGHT[0], seen, loaded, _SIGHT[1], readings.SELECTED)
+    file, _, line = str((clear or sums or [{"where": ""}])[0]["where"]).rpartition(":")
+    document.facts.place = (Path(file), int(line)) if file and line.isdigit() else None
     document.facts.known("delta")  # given to every record, needed by none that is in pure ε alone
     delta = document.ask("delta") if sums or any(_number(m, "noise") for m in messages) else 0.0
     viewer = TO_RECIPIENT if sums or clear else TO_SERVER
