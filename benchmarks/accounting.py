@@ -21,9 +21,8 @@ import dp_accounting as dp
 import numpy as np
 from dp_accounting.pld import PLDAccountant
 
-from fedgraph.privacy.accounting import accountant, rdp
+from fedgraph.privacy.accounting import accountant, calibrate, rdp
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian, calibrate_noise
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PoissonGaussian, Repeated
 
 REPLACE, ADD = dp.NeighboringRelation.REPLACE_ONE, dp.NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -113,14 +112,16 @@ def calibrations() -> list[bool]:
     """Against dp_accounting's ``calibrate_dp_mechanism`` on the same events."""
 
     def gaussian() -> float:
-        calibrate_gaussian.cache_clear()
-        return calibrate_gaussian(100, 4.0, 1e-5)
+        calibrate.gaussian_multiplier.cache_clear()
+        return calibrate.gaussian_multiplier(100, 4.0, 1e-5)
 
     def gaussian_library() -> float:
         return dp.calibrate_dp_mechanism(PLDAccountant, lambda s: dp.SelfComposedDpEvent(dp.GaussianDpEvent(s), 100), 4.0, 1e-5)
 
     def poisson() -> float:
-        return calibrate_noise(lambda s: Repeated(PoissonGaussian(s, 0.05, touched_rows=1, replaced=False), 800), 4.0, 1e-5)
+        return calibrate.noise_multiplier_of(
+            lambda s: Repeated(PoissonGaussian(s, 0.05, touched_rows=1, replaced=False), 800), 4.0, 1e-5
+        )
 
     def poisson_library() -> float:
         bracket = dp.ExplicitBracketInterval(0.5, 8.0)
@@ -139,7 +140,7 @@ def moments() -> list[bool]:
 
     def ours() -> float:
         rdp._poisson_moments.cache_clear()
-        return float(rdp.rdp_of_poisson_row(1.5, 0.05, orders)[30])
+        return float(rdp.of_poisson_row(1.5, 0.05, orders)[30])
 
     def theirs() -> float:
         event = dp.PoissonSampledDpEvent(0.05, dp.GaussianDpEvent(1.5))

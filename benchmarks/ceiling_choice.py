@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from fedgraph import data, seeds
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
+from fedgraph.learning.propagation import walks
 from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_GRID, CandidateParams
 from fedgraph.methods.nonprivate.phases import BestCandidate, TriedCandidate
@@ -44,20 +44,20 @@ class Course:
         shape = candidate.shape(held.num_features, held.num_classes, {})
         self.network, self.at, self.steps = (
             fitting.build_network_for_fitting(shape, 0),
-            fitting.start_fitting(shape, phases.phase_step_seed(*seed)),
+            fitting.start_fitting(shape, phases.seed_of_step(*seed)),
             0,
         )
 
     def scores(self, graph: Graph, inputs: fitting.FittingInputs, rows: np.ndarray) -> np.ndarray:
         found, alpha = fitting.score_after_fitting(self.network, self.at.vector, inputs), self.candidate.alpha
-        spread = walk_by_personalised_pagerank(graph.adjacency, found, alpha, 10) if alpha < 1 else found
+        spread = walks.personalised_pagerank(graph.adjacency, found, alpha, 10) if alpha < 1 else found
         return np.asarray(spread[rows].astype(np.float16), dtype=np.float64)
 
     def on(self, labels: np.ndarray) -> None:
         """Ten more steps."""
         how = fitting.FittingSteps(EVERY, self.steps, self.candidate.rate, self.candidate.decay)
         self.at = fitting.continue_fitting(
-            self.network, self.inputs, labels, self.at, how, lambda step: phases.phase_step_seed(*self.seed, step)
+            self.network, self.inputs, labels, self.at, how, lambda step: phases.seed_of_step(*self.seed, step)
         )
         self.steps += EVERY
 
@@ -67,7 +67,7 @@ def validated(course: Course, labels: np.ndarray, on: tuple[Graph, fitting.Fitti
     curve: list[np.ndarray] = []
     highest, lowest, waited = -1.0, np.inf, 0
     while course.steps < MOST:
-        row = phases.count_phase_validation(course.scores(*on), course.held.labels[on[2]])
+        row = phases.count_validation(course.scores(*on), course.held.labels[on[2]])
         curve.append(row)
         waited = 0 if row[0] > highest or row[1] < lowest else waited + 1
         highest, lowest = max(highest, row[0]), min(lowest, row[1])
@@ -87,7 +87,7 @@ def like_asked(held: Graph, share: float, drawn: np.ndarray, validation: np.ndar
 
 def one_seed(name: str, graph: Graph, protocol: protocols.WorldProtocol, num_folds: int, seed: int) -> dict[str, float]:
     """Row → accuracy on the test nodes."""
-    made = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(20281, "split", name, seed))
+    made = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(20281, "split", name, seed))
     held, inputs = made.held, fitting.prepare_fitting_inputs(made.held)
     share = made.asked.num_nodes / held.num_nodes if protocol == "inductive" else 1.0
     rng = np.random.default_rng([seed, 7])
@@ -95,7 +95,7 @@ def one_seed(name: str, graph: Graph, protocol: protocols.WorldProtocol, num_fol
     first: dict[int, TriedCandidate] = {}
     tried: dict[int, TriedCandidate] = {}
     for fold in range(num_folds):
-        training, validation = phases.divide_phase_labels(held, SHARE, drawn, fold)
+        training, validation = phases.divide_labels(held, SHARE, drawn, fold)
         judged = held if share == 1 else like_asked(held, share, other, validation >= 0)
         on = (judged, inputs if share == 1 else fitting.prepare_fitting_inputs(judged), np.flatnonzero(validation >= 0))
         for i, candidate in enumerate(CANDIDATES):

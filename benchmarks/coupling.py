@@ -39,16 +39,16 @@ DATASETS = (
 
 def one_seed(method: str, name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime) -> dict[str, float]:
     """Way → test accuracy."""
-    made = protocols.make_protocol_setting(graph, "inductive", 0.8, seeds.seeded_generator(seed, "split", name))
+    made = protocols.make_setting(graph, "inductive", 0.8, seeds.seeded_generator(seed, "split", name))
     held = made.held.num_nodes
     partition = Partition(
         (Subgraph(0, made.held, np.arange(held)),), True, 0, "one curator", from_edges=False, from_labels=False
     )
     facts = DealtWorld(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
-    learner = method_kinds.load_classifier_method(method)
+    learner = method_kinds.load_classifier(method)
     plan = learner.plan(learner.Params(), facts, Budget(epsilon, 1 / held))
     shared = engine.share(f"{name}:{seed}", partition)
-    state = rounds.run_rounds(engine, shared, plan, seed, (name,), (name,), rounds.RoundPrefixes()).state
+    state = rounds.run(engine, shared, plan, seed, (name,), (name,), rounds.RoundPrefixes()).state
     engine.forget(shared)
     found = {}
     for way, settings in WAYS[method].items():

@@ -27,9 +27,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from fedgraph import data
-from fedgraph.comparison import gromov
-from fedgraph.comparison.gromov_bounds import solve_within_gromov_bounds
-from fedgraph.comparison.metric_space import MetricSpace, space_from_topology
+from fedgraph.comparison import gromov, gromov_bounds, metric_space
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.types import GraphCollection
 
 SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-binary", "proteins": "tu/proteins"}
@@ -38,19 +37,19 @@ SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-
 def spaces_of(key: str, root: str | None) -> tuple[list[MetricSpace], str]:
     loaded = data.load(SETS[key], root=root, when_unavailable="synthetic", download=False)
     if isinstance(loaded, GraphCollection):
-        return [space_from_topology(graph.adjacency) for graph in loaded.graphs], loaded.provenance.source
+        return [metric_space.from_topology(graph.adjacency) for graph in loaded.graphs], loaded.provenance.source
     adjacency = loaded.adjacency
     centres = np.random.default_rng(0).choice(np.flatnonzero(loaded.degrees > 0), 500, replace=False)
     spaces = []
     for centre in centres:
         nodes = np.append(centre, adjacency.indices[adjacency.indptr[centre] : adjacency.indptr[centre + 1]])
-        spaces.append(space_from_topology(adjacency[nodes][:, nodes]))
+        spaces.append(metric_space.from_topology(adjacency[nodes][:, nodes]))
     return spaces, loaded.provenance.source
 
 
 def timed(spaces: list[MetricSpace], which: np.ndarray, options: gromov.GromovOptions) -> tuple[np.ndarray, float]:
     began = time.process_time()
-    values = gromov.solve_gromov_pairs(spaces, which, options).value
+    values = gromov.solve_pairs(spaces, which, options).value
     return values, time.process_time() - began
 
 
@@ -69,7 +68,7 @@ def print_searched(spaces: list[MetricSpace], sample: np.ndarray, theirs: np.nda
 
 def batched(spaces: list[MetricSpace], which: np.ndarray, device: str) -> tuple[np.ndarray, float]:
     def solve(pairs: np.ndarray) -> np.ndarray:
-        return gromov.solve_gromov_pairs(spaces, pairs, gromov.GromovOptions(solver="batched")).value
+        return gromov.solve_pairs(spaces, pairs, gromov.GromovOptions(solver="batched")).value
 
     solve(which[:100])  # the device's own start
     clock = time.perf_counter if device == "cuda" else time.process_time
@@ -80,9 +79,7 @@ def batched(spaces: list[MetricSpace], which: np.ndarray, device: str) -> tuple[
 def print_nearest(spaces: list[MetricSpace], k: int) -> None:
     rows, columns = np.split(np.random.default_rng(2).permutation(len(spaces)), [len(spaces) // 10])
     began = time.process_time()
-    _, asked = solve_within_gromov_bounds(
-        spaces, rows, columns, k, None, lambda which: gromov.solve_gromov_pairs(spaces, which).value
-    )
+    _, asked = gromov_bounds.solve_within(spaces, rows, columns, k, None, lambda which: gromov.solve_pairs(spaces, which).value)
     seconds, all_of_them = time.process_time() - began, rows.size * columns.size
     print(f"  {k} nearest of {rows.size} spaces: {asked:,} of {all_of_them:,} pairs", end=" ")
     print(f"({asked / all_of_them:.0%}) solved, {seconds:.1f} s")
@@ -100,20 +97,20 @@ def main() -> None:
     args = parser.parse_args()
     began = time.perf_counter()
     for options in (gromov.GromovOptions(), gromov.GromovOptions(solver="pot")):  # which imports POT, outside the timed part
-        gromov.solve_gromov_pairs([space_from_topology(np.zeros((1, 1)))] * 2, gromov.list_gromov_pairs(2), options)
+        gromov.solve_pairs([metric_space.from_topology(np.zeros((1, 1)))] * 2, gromov.all_pairs(2), options)
     print(f"first calls (compilation, or reading it from disk, and imports): {time.perf_counter() - began:.1f} s")
     print("set       source     spaces  nodes   µs/pair  POT µs/pair   ratio    median POT median  median diff", end=" ")
     print(" lower higher  s, all pairs")
     for key in args.only:
         spaces, source = spaces_of(key, args.data_root)
-        which = gromov.list_gromov_pairs(len(spaces))
+        which = gromov.all_pairs(len(spaces))
         order = np.random.default_rng(1).permutation(len(which))
         sample = which[order[: args.oracle]]
         with threadpool_limits(1):
             chosen = which if args.all_pairs else which[order[: args.pairs]]
             every, seconds = timed(spaces, chosen, gromov.GromovOptions())
             theirs, slow = timed(spaces, sample, gromov.GromovOptions(solver="pot"))
-        ours = gromov.solve_gromov_pairs(spaces, sample).value
+        ours = gromov.solve_pairs(spaces, sample).value
         fast = seconds / len(chosen)
         nodes = np.mean([space.num_points for space in spaces])
         apart = ours - theirs

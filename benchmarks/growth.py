@@ -23,7 +23,8 @@ import time
 import numpy as np
 
 from fedgraph import runtime
-from fedgraph.data.base.block_model import BlockModel, draw_block_model
+from fedgraph.data.base import block_model
+from fedgraph.data.base.block_model import BlockModel
 from fedgraph.methods.base import method_kinds
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
@@ -37,11 +38,11 @@ AXES = ["edges", "clients", "rounds", "neighbours"]
 def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: dict[str, int] | None = None) -> dict[str, float]:
     """Processor seconds, peak memory in GB, accuracy and rounds of one cell."""
     situation = next(
-        s for s in method_kinds.load_method(method).OFFERS.situations if s.given in ("inductive", "transductive", "asking")
+        s for s in method_kinds.load(method).OFFERS.situations if s.given in ("inductive", "transductive", "asking")
     )
     trust = next(t for t in situation.trusted if (t.value == "curator") == (clients == 1))
     model = BlockModel((nodes // CLASSES,) * CLASSES, edges, 1000, 0.6, 10, 3, 2 * edges / nodes, topic_share=0.25)
-    graph = draw_block_model(model, "grown", 0, GraphProvenance("synthetic", "grown"))
+    graph = block_model.draw(model, "grown", 0, GraphProvenance("synthetic", "grown"))
     params = Params(
         trust=[trust.value],
         epsilons=[8.0],
@@ -62,7 +63,7 @@ def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: di
 
 def grown(method: str, sizes: list[int], axes: list[str]) -> dict[str, list[list[float]]]:
     """axis → [size, what was measured] of each point; nodes, always measured, come first, so that their peaks are their own."""
-    offers = method_kinds.load_method(method)
+    offers = method_kinds.load(method)
     measured(method, 800, 800 * DEGREE)  # what only the first cell does (imports, compilation) is no growth
     found: dict[str, list[list[float]]] = {}
 
@@ -98,7 +99,7 @@ def slope(points: list[list[float]], column: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = method_kinds.list_method_names(lambda offers: offers.kind == "classifier")
+    names = method_kinds.list_names(lambda offers: offers.kind == "classifier")
     parser.add_argument("--methods", nargs="+", choices=names, default=names)
     parser.add_argument("--nodes", nargs="+", type=int, default=[2000, 4000, 8000])
     parser.add_argument("--axes", nargs="+", choices=AXES, default=AXES, help="what grows beside the nodes")

@@ -20,10 +20,10 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from fedgraph import data
-from fedgraph.comparison import gromov
-from fedgraph.comparison.classify import ClassifySplit, classify_by_svm
-from fedgraph.comparison.metric_space import MetricSpace, space_from_topology
-from fedgraph.tasks.base.graphs.graph_collections import split_task_by_folds
+from fedgraph.comparison import classify, gromov, metric_space
+from fedgraph.comparison.classify import ClassifySplit
+from fedgraph.comparison.metric_space import MetricSpace
+from fedgraph.tasks.base.graphs import graph_collections
 from fedgraph.types import GraphCollection
 
 COSTS, GAMMAS = tuple(10.0**k for k in range(-2, 4)), tuple(2.0**k for k in range(-10, 11, 2))
@@ -80,19 +80,19 @@ def main() -> None:
     if not isinstance(loaded, GraphCollection):
         raise SystemExit(f"{args.set} is one graph; this needs a collection")
     drawn = np.sort(np.random.default_rng(0).permutation(len(loaded.graphs))[: args.graphs])
-    spaces, labels = [space_from_topology(loaded.graphs[i].adjacency) for i in drawn], loaded.labels[drawn]
-    which = gromov.list_gromov_pairs(len(spaces))
-    ours = gromov.assemble_gromov_matrix(len(spaces), which, gromov.solve_gromov_pairs(spaces, which).value)
-    theirs = ours if args.without_pot else gromov.assemble_gromov_matrix(len(spaces), which, by_pot(spaces, which))
+    spaces, labels = [metric_space.from_topology(loaded.graphs[i].adjacency) for i in drawn], loaded.labels[drawn]
+    which = gromov.all_pairs(len(spaces))
+    ours = gromov.assemble_matrix(len(spaces), which, gromov.solve_pairs(spaces, which).value)
+    theirs = ours if args.without_pot else gromov.assemble_matrix(len(spaces), which, by_pot(spaces, which))
     print(f"{args.set}, {len(spaces)} graphs, larger class {np.bincount(labels).max() / labels.size:.3f}")
-    splits = tuple(split_task_by_folds(labels, FOLDS, VALIDATION, 0, args.set, seed) for seed in range(FOLDS))
+    splits = tuple(graph_collections.split_by_folds(labels, FOLDS, VALIDATION, 0, args.set, seed) for seed in range(FOLDS))
     nested = tuple(
         ClassifySplit(np.sort(np.concatenate([s.train, s.validation])), np.zeros(0, np.int64), s.test) for s in splits
     )
     for name, asked, inner in (("a fifth of the graphs chooses", splits, False), ("three inner folds choose", nested, True)):
         how = {
-            "ours": classify_by_svm(ours, labels, asked, np.random.default_rng(1), "clip", COSTS, GAMMAS).accuracies,
-            "as it is": classify_by_svm(ours, labels, asked, np.random.default_rng(1), "as_is", COSTS, GAMMAS).accuracies,
+            "ours": classify.by_svm(ours, labels, asked, np.random.default_rng(1), "clip", COSTS, GAMMAS).accuracies,
+            "as it is": classify.by_svm(ours, labels, asked, np.random.default_rng(1), "as_is", COSTS, GAMMAS).accuracies,
             "plain": np.array([plain(theirs, labels, split, inner) for split in splits]),
         }
         print(

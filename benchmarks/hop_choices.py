@@ -25,7 +25,8 @@ import numpy as np
 from benchmarks.never_worse import MADE
 from fedgraph import data, runtime, seeds
 from fedgraph.federation import rounds
-from fedgraph.learning.propagation.meetings import MeetingReading, information_of_meetings, vote_by_meetings
+from fedgraph.learning.propagation import meetings
+from fedgraph.learning.propagation.meetings import MeetingReading
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import Budget, Plan, State
 from fedgraph.methods.label_hop.releases import (
@@ -55,7 +56,7 @@ def planned(
     name: str, graph: Graph, epsilon: float, seed: int, params: Params
 ) -> tuple[Plan[Params, Made], protocols.ProtocolSetting, Partition]:
     """At one trusted curator, test nodes asking."""
-    made = protocols.make_protocol_setting(graph, "asking", 0.8, seeds.seeded_generator(seed, "split", name))
+    made = protocols.make_setting(graph, "asking", 0.8, seeds.seeded_generator(seed, "split", name))
     whole = (Subgraph(0, made.held, np.arange(made.held.num_nodes)),)
     partition = Partition(whole, True, 0, "one curator", from_edges=False, from_labels=False)
     facts = DealtWorld(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
@@ -65,9 +66,7 @@ def planned(
 def trained(plan: Plan[Params, Made], partition: Partition, engine: Runtime, seed: int, name: str) -> State[label_hop.Memory]:
     """The last state; plans with the same seed and name meet the same draws."""
     shared = engine.share(f"{name}:{seed}", partition)
-    state: State[label_hop.Memory] = rounds.run_rounds(
-        engine, shared, plan, seed, (name,), (name,), rounds.RoundPrefixes()
-    ).state
+    state: State[label_hop.Memory] = rounds.run(engine, shared, plan, seed, (name,), (name,), rounds.RoundPrefixes()).state
     engine.forget(shared)
     return state
 
@@ -108,7 +107,7 @@ def _without_meetings(
     classes, answers = made.held.num_classes, state.memory.answers
     alike = MeetingReading(np.full(classes, 1 / classes), np.ones((classes, classes)) + (GUESSED - 1) * np.eye(classes), 1.0)
     by = label_hop_answering(plan.made.parts.labels, classes, plan.params.protects.replaces)
-    heard = vote_by_meetings(made.asked.adjacency, np.asarray(answers), alike, by, plan.params.correlation)
+    heard = meetings.vote(made.asked.adjacency, np.asarray(answers), alike, by, plan.params.correlation)
     rows = np.log(label_hop.predict(plan, state, protocols.graph_without_edges(made.asked)) + 1e-9)
     return float(((rows + heard).argmax(axis=1) == made.truth)[tested].mean())
 
@@ -119,7 +118,7 @@ def tested_edges(name: str, graph: Graph, epsilon: float, seed: int, engine: Run
     test_alone = replace(plan, schedule=replace(plan.schedule, rounds=1))
     memory = trained(test_alone, partition, engine, seed, name).memory
     by = label_hop_answering(plan.made.parts.labels, graph.num_classes, plan.params.protects.replaces)
-    told = information_of_meetings(label_hop.label_hop_meetings(plan, memory), by, plan.params.correlation)
+    told = meetings.information_of(label_hop.label_hop_meetings(plan, memory), by, plan.params.correlation)
     return memory.hop, memory.hop and told >= min(ENOUGH_TO_RELEASE_LABELS, 2 * SOME_TO_RELEASE_LABELS)
 
 

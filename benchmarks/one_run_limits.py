@@ -40,9 +40,9 @@ import yaml
 from fedgraph import data, runtime
 from fedgraph.audit import curve, one_run
 from fedgraph.cells.cell import CellContext
+from fedgraph.learning import neighbour_limits
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.neighbour_limits import limit_neighbour_weights
 from fedgraph.methods.base import seen
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate, gaussian
@@ -58,7 +58,7 @@ def shown(mu: float, delta: float, coins: int, share: float, rng: np.random.Gene
     """ε at δ that one run shows. mu: of the release."""
     tossed = rng.random(coins) < 0.5
     seen_ = np.where(tossed, mu / 2, -mu / 2) + rng.standard_normal(coins)
-    return curve.refuted_gaussian_curve(one_run.count_one_run(seen_, tossed, share, centred=True), delta)
+    return curve.gaussian_epsilon_lower(one_run.count_guesses(seen_, tossed, share, centred=True), delta)
 
 
 def of_coins(runs: int, counts: list[int]) -> None:
@@ -117,7 +117,7 @@ def _of_cell(groups: list[Group], epsilon: float, delta: float, share: float, ru
     for _ in range(runs):
         coins = rng.random(mus.size) < 0.5
         scores = mus * (np.where(coins, mus, -mus) / 2 + rng.standard_normal(mus.size))
-        alone.append(curve.refuted_gaussian_curve(one_run.count_one_run(scores, coins, share, centred=True), delta))
+        alone.append(curve.gaussian_epsilon_lower(one_run.count_guesses(scores, coins, share, centred=True), delta))
     mean = float(np.sqrt(np.square(mus).mean()))
     unlimited, moved = gaussian.epsilon(mean, delta), mean / _mu(epsilon, delta)
     words = [f"{name} {np.mean(v):.2f} ± {np.std(v):.2f}" for name, v in (("alone", alone), ("together", together))]
@@ -137,20 +137,20 @@ def _together(groups: list[Group], delta: float, share: float, runs: int, rng: n
             x = np.where(rng.random(len(g)) < 0.5, 1.0, -1.0)
             scores.append(2 * inverse @ (g @ x + root @ rng.standard_normal(len(g))) / np.diag(inverse))
             coins.append(x > 0)
-        count = one_run.count_one_run(np.concatenate(scores), np.concatenate(coins), share, centred=True)
-        yield curve.refuted_gaussian_curve(count, delta)
+        count = one_run.count_guesses(np.concatenate(scores), np.concatenate(coins), share, centred=True)
+        yield curve.gaussian_epsilon_lower(count, delta)
 
 
 def _mu(epsilon: float, delta: float) -> float:
-    return 1.0 / calibrate.calibrate_gaussian(1, epsilon, delta)
+    return 1.0 / calibrate.gaussian_multiplier(1, epsilon, delta)
 
 
 def of_hubs(clip: float = 0.5, bound: float = 2.0) -> None:
     """Prints how much of the priced sensitivity one node moves."""
     for n in (266, 2662):
         cap = neighbour_sums.priced_log_cap(n)
-        scale = neighbour_sums.neighbour_gradient_scale(cap, clip, bound)
-        step = neighbour_sums.neighbour_gradient_sensitivity(cap, clip, bound, scale)
+        scale = neighbour_sums.gradient_scale(cap, clip, bound)
+        step = neighbour_sums.gradient_sensitivity(cap, clip, bound, scale)
         for neighbours in (0, 1, n // 8, n // 4, n // 2, n - 1):
             pairs = [_ring_with_hub(n, around, neighbours) for around in (2, 8, 32, 128)]
             hop = max(_hop_moved(*pair, cap) for pair in pairs) / cap.sensitivity_l2()
@@ -178,7 +178,9 @@ def _hop_moved(one: sp.csr_array, zero: sp.csr_array, cap: neighbour_sums.Priced
         with_it = np.ones((n, 1))
         with_it[-1] = sign
         without = np.where(np.arange(n)[:, None] < n - 1, with_it, 0.0)
-        change = limit_neighbour_weights(one, cap.factors) @ with_it - limit_neighbour_weights(zero, cap.factors) @ without
+        change = (
+            neighbour_limits.log_weights(one, cap.factors) @ with_it - neighbour_limits.log_weights(zero, cap.factors) @ without
+        )
         moved = max(moved, float(np.linalg.norm(change[:-1])))
     return moved
 
@@ -199,7 +201,7 @@ def _step_moved(
             x = np.zeros((n, 2), dtype=np.float32)
             x[:, 0] = 1.0
             x[-1, 0] = there
-            rows.append(neighbour_rows.make_neighbour_rows(sp.csr_array(x), limit_neighbour_weights(graph, cap.factors), scale))
+            rows.append(neighbour_rows.make(sp.csr_array(x), neighbour_limits.log_weights(graph, cap.factors), scale))
         for size in (0.0, bound / 2, bound):
             theta = np.zeros(layout.num_parameters, dtype=np.float32)
             theta[2 * classes : 2 * classes + 2] = np.array([size, -size]) / np.sqrt(2)
@@ -209,7 +211,7 @@ def _step_moved(
                     labels[-1] = own
                     without = np.where(np.arange(n) < n - 1, labels, -1)
                     sums = [
-                        neighbour_rows.clip_neighbour_rows(layout, theta, r, y, clip, bound)
+                        neighbour_rows.clipped_sum(layout, theta, r, y, clip, bound)
                         for r, y in zip(rows, (labels, without), strict=True)
                     ]
                     moved = max(moved, float(np.linalg.norm(sums[0] - sums[1])))

@@ -11,7 +11,7 @@ def published_loop(
 ) -> np.ndarray:
     """Algorithm 3 of Fountoulakis et al. (2019) for one source, line by line on full vectors; float64 [n].
 
-    The oracle of ``walk_by_approximate_pagerank`` (same iterates up to rounding). Degrees must be positive, but for
+    The oracle of ``approximate_pagerank`` (same iterates up to rounding). Degrees must be positive, but for
     the source's own, whose vector is then e_s.
     """
     degree = np.diff(adjacency.indptr).astype(np.float64)

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base.block_model import BlockModel, draw_block_model
+from fedgraph.data.base import block_model
+from fedgraph.data.base.block_model import BlockModel
 from fedgraph.types import GraphProvenance
 
 LIBRARY = BlockModel(
@@ -24,7 +25,7 @@ LIBRARY = BlockModel(
 
 def write(file: Path) -> None:
     """Generate ``library`` anew and store it; the same bytes of arrays every time."""
-    graph = draw_block_model(LIBRARY, "embedded/library", 0, GraphProvenance("embedded", "generated"))
+    graph = block_model.draw(LIBRARY, "embedded/library", 0, GraphProvenance("embedded", "generated"))
     parts = {}
     for prefix, matrix in (("adj", sp.triu(graph.adjacency, k=1, format="csr")), ("attr", graph.features)):
         parts[f"{prefix}_data"] = matrix.data.astype(np.float32)

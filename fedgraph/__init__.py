@@ -52,9 +52,9 @@ __all__ = ["Model", "Run", "__version__", "compare", "load", "open_run", "price"
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from fedgraph.commands.base import command_version
+        from fedgraph.commands.base import version
 
-        return command_version()
+        return version()
     import importlib
 
     if name == "run":  # the module of ``python -m fedgraph.run``; calling it is ``library.run``

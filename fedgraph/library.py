@@ -16,15 +16,14 @@ from typing import Any
 
 import yaml
 
-from fedgraph import plugins
-from fedgraph.cells.entry import make_entry_portable
+from fedgraph import plugins, privacy
+from fedgraph.cells import entry
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import method_kinds
-from fedgraph.privacy.trust import trust_called
 from fedgraph.runs.run import Run, open_run
 from fedgraph.scenario import read as scenarios
-from fedgraph.scenario import shipped
-from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE, wanted_delta
+from fedgraph.scenario import shipped, wanted
+from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -131,10 +130,10 @@ def compare(
         columns["bounds"] = {**columns.get("bounds", {}), **bounds}
     given = _graphs_of(data, name, label, columns)
     budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
-    common = {"trust": [trust_called(word).value for word in trust], "epsilons": budgets}
+    common = {"trust": [privacy.trust.called(word).value for word in trust], "epsilons": budgets}
     tasks = _tasks(given, methods, common, clients=clients, split=split, protocol=protocol, delta=delta)
     read = {**columns, **({"label": label} if label else {})}
-    datasets = [{"name": "own/object", "label": one, "parameters": make_entry_portable(read)} for one in given]
+    datasets = [{"name": "own/object", "label": one, "parameters": entry.portable(read)} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
 
@@ -183,7 +182,7 @@ def _tasks(
         **asked,
         "split": ("public" if graph.masks else "random") if split == "auto" else split,
         "partition": dealt,
-        "delta": wanted_delta(graph.num_nodes) if delta is None else delta,
+        "delta": wanted.delta_of(graph.num_nodes) if delta is None else delta,
         **({"datasets": [name]} if listed else {}),
     }
     tasks = _by_unit([s for s in specs if s not in embedders], common, protocol, {} if delta is None else {"delta": delta})
@@ -196,7 +195,7 @@ def _tasks(
 def _embeds(spec: Mapping[str, Any]) -> bool:
     """Whether the method releases embeddings of whole graphs; a name that is none is refused when the scenario is read."""
     named = str(spec.get("method"))
-    return named in plugins.names("methods") and method_kinds.load_method(named).OFFERS.kind == "embedder"
+    return named in plugins.names("methods") and method_kinds.load(named).OFFERS.kind == "embedder"
 
 
 def _of_whole_graphs(
@@ -215,7 +214,7 @@ def _usual(edgeless: bool, usual: Sequence[str] = ("features", "gap_node", "nonp
     """What is compared where nobody names methods. edgeless: only what can train on rows without edges."""
     if not edgeless:
         return list(usual)
-    return [name for name in usual if any(d.edgeless for d in method_kinds.load_method(name).OFFERS.drafts)]
+    return [name for name in usual if any(d.edgeless for d in method_kinds.load(name).OFFERS.drafts)]
 
 
 def _passing_folder() -> Path:
@@ -252,7 +251,7 @@ def _place(spec: Mapping[str, Any]) -> str:
     A name that is none is refused when the scenario is read.
     """
     name = spec.get("method")
-    if name not in plugins.names("methods") or (offers := method_kinds.load_method(str(name)).OFFERS).serves("inductive"):
+    if name not in plugins.names("methods") or (offers := method_kinds.load(str(name)).OFFERS).serves("inductive"):
         return "inductive"
     return "links" if offers.kind == "linker" else "transductive"
 
@@ -261,7 +260,7 @@ def _ready(
     asked: str | Path | Mapping[str, Any], changes: list[str], quick: bool, seeds: int | None
 ) -> scenarios.ReadyScenario:
     if not isinstance(asked, Mapping):
-        return scenarios.read_scenario_file(shipped.find_shipped(asked), changes, quick=quick, seeds=seeds)
+        return scenarios.from_file(shipped.find(asked), changes, quick=quick, seeds=seeds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scenario.yaml"
         try:
@@ -271,7 +270,7 @@ def _ready(
                 f"the scenario holds something that is no plain value: {' '.join(str(error).split())}"
             ) from None
         try:
-            return scenarios.read_scenario_file(path, changes, quick=quick, seeds=seeds)
+            return scenarios.from_file(path, changes, quick=quick, seeds=seeds)
         except ScenarioError as error:
             raise ScenarioError(str(error).replace(str(path), "scenario")) from None
 
@@ -289,5 +288,5 @@ def _started(
 
     folder = Path(out) if out is not None else Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     root = None if data_root is None else Path(data_root)
-    experiment.run_experiment(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
+    experiment.run(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
     return open_run(folder)

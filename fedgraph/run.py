@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedgraph.commands.base import CommandParser, guard_command
+from fedgraph.commands.base import CommandParser, guard
 from fedgraph.errors import ScenarioError
 from fedgraph.printing import replace_unprintable
 from fedgraph.scenario import shipped
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of one invocation; every error is one line on stderr."""
     replace_unprintable()
     args = run_parser().parse_args(arguments)
-    return guard_command(lambda: run_scenario(args))
+    return guard(lambda: run_scenario(args))
 
 
 def run_scenario(args: argparse.Namespace) -> int:
@@ -60,7 +60,7 @@ def run_scenario(args: argparse.Namespace) -> int:
         raise ScenarioError("--resume DIR continues in DIR: leave --out away")
     if args.resume and args.dry_run:
         raise ScenarioError("--dry-run computes nothing, so it has nothing to --resume: leave one of them away")
-    ready = read.read_scenario_file(shipped.find_shipped(args.scenario), changes, quick=args.quick, seeds=args.seeds)
+    ready = read.from_file(shipped.find(args.scenario), changes, quick=args.quick, seeds=args.seeds)
     for option, path in (("--out", args.out), ("--resume", args.resume), ("--data-root", args.data_root)):
         if path is not None and not str(path).isprintable():
             raise ScenarioError(f"{option} {str(path)!r}: holds characters that cannot be printed; allowed: a folder's name")
@@ -72,11 +72,11 @@ def run_scenario(args: argparse.Namespace) -> int:
 
     console = Console()
     if args.dry_run:
-        experiment.dry_run_experiment(ready, console)
+        experiment.dry_run(ready, console)
         return 0
     out = args.resume or args.out or Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     try:
-        experiment.run_experiment(ready, out, args.data_root, resume=args.resume is not None, console=console)
+        experiment.run(ready, out, args.data_root, resume=args.resume is not None, console=console)
     except (OSError, MemoryError) as error:
         if (out / "cells" / store.STORE_MARK).exists():
             error.add_note("finished cells are kept: --resume goes on")

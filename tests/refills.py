@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.neighbour_limits import limit_neighbours
+from fedgraph.learning import neighbour_limits
 
 
 def refill_sensitivity(adjacency: sp.csr_array, degree: int, ids: np.ndarray, node: int, coin: int = 0) -> tuple[float, int]:
@@ -17,8 +17,8 @@ def refill_sensitivity(adjacency: sp.csr_array, degree: int, ids: np.ndarray, no
     without[:, [node]] = 0
     after = sp.csr_array(without.tocsr())
     after.eliminate_zeros()
-    before = limit_neighbours(adjacency, degree, ids, coin)
-    difference = sp.csr_array(before - limit_neighbours(after, degree, ids, coin))
+    before = neighbour_limits.at_most(adjacency, degree, ids, coin)
+    difference = sp.csr_array(before - neighbour_limits.at_most(after, degree, ids, coin))
     changed = np.asarray(abs(difference).sum(axis=1)).ravel()
     changed[node] = 0.0
     neighbours = adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]]

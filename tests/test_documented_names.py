@@ -52,7 +52,7 @@ def test_what_a_page_imports_calls_or_documents_exists(page: Path) -> None:
 
 def test_the_documents_are_looked_through() -> None:
     assert exists("fedgraph.compare")
-    assert exists("fedgraph.privacy.accounting.calibrate.calibrate_noise")
+    assert exists("fedgraph.privacy.accounting.calibrate.noise_multiplier_of")
     assert not exists("fedgraph.privacy.accounting.calibrate.noise_multiplier")
     assert sum("fedgraph.compare(" in text for text in TEXTS.values()) >= 2
     assert fedgraph.compare

@@ -77,7 +77,7 @@ def test_an_installed_package_offers_a_method_and_is_imported_only_when_asked(of
     assert "acme_dp" not in sys.modules
     assert ("acme-dp", "1.2") in plugins.distributions()
     assert "acme_dp" in plugins.packages()
-    method = method_kinds.load_method("tree_votes")
+    method = method_kinds.load("tree_votes")
     assert method.OFFERS.kind == "classifier"
 
 
@@ -99,7 +99,7 @@ def test_a_name_that_two_distributions_offer_is_an_error_that_names_both(
         plugins.load("methods", "tree_votes")
     with pytest.raises(ScenarioError, match=r"'features' is offered by fedgraph itself and by third-dp 1\.2 \(third_dp\)"):
         plugins.load("methods", "features")
-    assert "gcon" in method_kinds.list_method_names(lambda offers: offers.units), "others are as they were"
+    assert "gcon" in method_kinds.list_names(lambda offers: offers.units), "others are as they were"
     assert capsys.readouterr().err.count("Left out: ") == 2
 
 
@@ -120,8 +120,8 @@ def test_a_broken_package_gives_one_line_and_stops_nobody_else(
         plugins.load("methods", "tree_votes")
     assert "\n" not in str(failure.value)
     assert "acme-dp 1.2" in str(failure.value)
-    assert "gcon" in method_kinds.list_method_names(lambda offers: offers.units)
-    assert "tree_votes" not in str(schema.scenario_schema())
+    assert "gcon" in method_kinds.list_names(lambda offers: offers.units)
+    assert "tree_votes" not in str(schema.whole())
     assert capsys.readouterr().err.splitlines() == [f"Left out: {failure.value}"]
 
 

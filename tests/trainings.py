@@ -68,7 +68,7 @@ def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Pa
         facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
         return partition, facts, graph
     given = "transductive" if situation.given == "links" else situation.given
-    setting = protocols.make_protocol_setting(graph, given, 0.8, seeds.seeded_generator(0, "split"))
+    setting = protocols.make_setting(graph, given, 0.8, seeds.seeded_generator(0, "split"))
     clients = 1 if trusted is Trust.CURATOR else 3
     partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
@@ -89,7 +89,7 @@ def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Pa
 def planned(
     name: str, index: int, trusted: Trust, graph: Graph, epsilon: float, **more: object
 ) -> tuple[Plan, Partition, Graph]:
-    method = method_kinds.load_method(name)
+    method = method_kinds.load(name)
     situation = method.OFFERS.situations[index]
     partition, facts, asked = placed(situation, trusted, graph)
     return method.plan(method.Params(**situation.settings, **more), facts, Budget(epsilon, DELTA)), partition, asked
@@ -99,7 +99,7 @@ def train(plan: Plan, partition: Partition, engine: Runtime | None = None, cell:
     """One training; serial where no engine is given."""
     engine = engine or SerialRuntime()
     shared = engine.share(f"partition:{cell}:{plan.method}:{id(partition)}", partition)
-    return rounds.run_rounds(engine, shared, plan, 0, (cell, plan.method), (cell, plan.method), rounds.RoundPrefixes())
+    return rounds.run(engine, shared, plan, 0, (cell, plan.method), (cell, plan.method), rounds.RoundPrefixes())
 
 
 class AskedAgain(SerialClients):
@@ -115,7 +115,7 @@ class AskedAgain(SerialClients):
         found = super().ask(*call)
         said = pickle.dumps(found)
         assert pickle.dumps(super().ask(*call)) == said, f"{function.__name__}, asked again"
-        if function is not federated_client.forget_round_client:
+        if function is not federated_client.forget:
             if self.before is not None:
                 earlier, answer = self.before
                 assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"

@@ -39,11 +39,10 @@ from fedgraph.methods.dpar import published as dpar
 from fedgraph.methods.local_dp import published as local_dp
 from fedgraph.methods.sage_node import published as sage
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import rdp
+from fedgraph.privacy.accounting import calibrate, rdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.aggregation_noise import NodeAggregation
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
 from fedgraph.privacy.events import Event, FixedSizeGaussian, Gaussian, MultiBit, PureDP, Repeated, Unprotected
 from fedgraph.privacy.fields import require_positive
 from fedgraph.privacy.mechanisms import gcon_noise
@@ -123,7 +122,7 @@ def _dpar_table(claimed: float) -> list[Claim]:
     def alone(training: events.Event) -> float:
         return price(events.SampledOnce(training, _SAMPLED), _DELTA).epsilon
 
-    published, provable, lower = "epsilon_published", "epsilon_provable", "epsilon_lower_bound"
+    published, provable, lower = "epsilon_published", "epsilon_provable", "of_epsilon"
     paper, sound = events.Repeated(events.Gaussian(pr), _SOURCES), events.Repeated(events.Gaussian(pr / math.sqrt(2)), _SOURCES)
     inner = half + dpar.claimed_dpar_sgd_epsilon(sigma, _RATE, _STEPS, half_delta)
     revealed = ((events.PoissonGaussian(sigma, _RATE, 4, True), _STEPS), (events.Gaussian(pr / math.sqrt(2)), _SOURCES))
@@ -222,7 +221,7 @@ def claimed_gap_node_epsilon(
     require_positive("noise_std", noise_std)
     orders = np.arange(2.0, 257.0)
     steps = 2 * epochs * num_nodes / batch_size
-    training = steps * rdp.rdp_of_poisson_row(noise_std / clip, batch_size / num_nodes, orders)
+    training = steps * rdp.of_poisson_row(noise_std / clip, batch_size / num_nodes, orders)
     aggregation = degree * hops * orders / (2 * noise_std**2)
     return float(np.min(training + aggregation + math.log(1 / delta) / (orders - 1)))
 
@@ -251,7 +250,10 @@ def gap_rows() -> list[Claim]:
     """EDP at claimed 1, 4, 8 (K = 2, δ = 1e-7) from code and slides; NDP by the slides' formula."""
     out = []
     for claimed in (1.0, 4.0, 8.0):
-        for source, std in (("code", calibrate_gaussian(2, claimed, 1e-7)), ("slides", claimed_gap_edge_std(claimed, 2, 1e-7))):
+        for source, std in (
+            ("code", calibrate.gaussian_multiplier(2, claimed, 1e-7)),
+            ("slides", claimed_gap_edge_std(claimed, 2, 1e-7)),
+        ):
             words = "an undirected edge changes two rows: Δ₂ = √2 per hop, not 1"
             formula = "exact Gaussian" if source == "code" else "K/2σ² + √(2K ln 1/δ)/σ"
             inputs: dict[str, float | str] = {"K": 2, "sigma": std, "formula": formula}

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.comparison.gromov import GromovOptions, solve_gromov_by_pot
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
+from fedgraph.comparison import gromov, metric_space
+from fedgraph.comparison.gromov import GromovOptions
+from fedgraph.comparison.metric_space import MetricSpace
 
 _OPTIONS = GromovOptions(solver="pot", max_iterations=1000)
 _NUDGE = 0.01
@@ -57,21 +58,21 @@ def explore_starts(
         noise: Draws it, once per graph and level, as a client would send it.
         rng: Draws the random vertices.
     """
-    clear = [space_from_embedding(h) for h in rows]
-    noised = [[space_from_embedding(h + noise.normal(0.0, s, h.shape)) for h in rows] for s in levels]
+    clear = [metric_space.from_embedding(h) for h in rows]
+    noised = [[metric_space.from_embedding(h + noise.normal(0.0, s, h.shape)) for h in rows] for s in levels]
     ends: list[list[float]] = []
     steps: list[list[int]] = []
     for i, j in which.tolist():
         first, second = clear[i], clear[j]
-        value, _, used, plan = solve_gromov_by_pot(first, second, _OPTIONS)
-        on = solve_gromov_by_pot(first, second, _OPTIONS, (1 - _NUDGE) * plan + _NUDGE * _random_vertex(first, second, rng))
-        tries = [solve_gromov_by_pot(first, second, _OPTIONS, _random_vertex(first, second, rng)) for _ in range(2)]
+        value, _, used, plan = gromov.solve_by_pot(first, second, _OPTIONS)
+        on = gromov.solve_by_pot(first, second, _OPTIONS, (1 - _NUDGE) * plan + _NUDGE * _random_vertex(first, second, rng))
+        tries = [gromov.solve_by_pot(first, second, _OPTIONS, _random_vertex(first, second, rng)) for _ in range(2)]
         line = [value, on[0], *(t[0] for t in tries)]
         counts = [used, used + on[2], sum(t[2] for t in tries)]
         outside = []
         for spaces in noised:
-            elsewhere = solve_gromov_by_pot(spaces[i], spaces[j], _OPTIONS)
-            back = solve_gromov_by_pot(first, second, _OPTIONS, elsewhere[3])
+            elsewhere = gromov.solve_by_pot(spaces[i], spaces[j], _OPTIONS)
+            back = gromov.solve_by_pot(first, second, _OPTIONS, elsewhere[3])
             line.append(back[0])
             outside.append(elsewhere[0])
             counts.append(elsewhere[2] + back[2])

@@ -33,9 +33,9 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """It reads single messages about private rows."""
-    if why := attack_scene.refuse_scene_messages(made):
+    if why := attack_scene.refuse_messages(made):
         return why
-    observe = method_kinds.load_method(made.method).OFFERS.observe
+    observe = method_kinds.load(made.method).OFFERS.observe
     if observe is None:
         return "the messages are not gradients of a layer that reads rows as they are"
     if not observe(made).names_words:
@@ -44,9 +44,9 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    model, reader = attack_scene.start_scene_model(scene).model, attack_scene.scene_gradient_reader(scene)
+    model, reader = attack_scene.start_model(scene).model, attack_scene.gradient_reader(scene)
     scores, truth, matches = [], [], []
-    for subgraph, flat in attack_scene.read_scene_gradients(scene, params.clients, model):
+    for subgraph, flat in attack_scene.read_gradients(scene, params.clients, model):
         layer, back = reader.first_layer(flat)
         rows = unit_matrix_rows(subgraph.graph.features)[subgraph.graph.labels >= 0].toarray()
         strength = np.abs(layer @ back).max(axis=0)

@@ -12,8 +12,8 @@ Real edges are kept or dropped by a coin each; as published attacks count, edges
 import numpy as np
 from pydantic import Field
 
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.privacy.units import Viewer
@@ -31,9 +31,9 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """Why it says nothing about a plan, or None."""
-    if method_kinds.load_method(made.method).OFFERS.kind != "linker":
+    if method_kinds.load(made.method).OFFERS.kind != "linker":
         return "it asks for scores of pairs, and this row names classes of nodes"
-    return coin_game.refuse_edge_coins(made)
+    return coin_game.refuse_edges(made)
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
@@ -44,12 +44,14 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     found = _said(params, scene, scene.target.state, asked)
     if own:
         found = found - np.mean([_said(params, scene, state, asked) for state in own], axis=0)
-    return find_scene_edges(found[: len(pairs)], scene.target.coins, found[len(pairs) :], "edges kept from edges dropped")
+    return attack_scene.find_edges(
+        found[: len(pairs)], scene.target.coins, found[len(pairs) :], "edges kept from edges dropped"
+    )
 
 
 def _said(params: Params, scene: Scene, state: State, pairs: np.ndarray) -> np.ndarray:
     """float64 [k], ranks in 0 … 1 of what ``state`` says of pairs, so that runs whose scores differ in scale compare."""
-    scores = method_kinds.load_linker_method(scene.made.method).scores
+    scores = method_kinds.load_linker(scene.made.method).scores
     found = _ranks(scores(scene.made, state, pairs))
     if not params.nearby:
         return found

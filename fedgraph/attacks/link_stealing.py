@@ -20,8 +20,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
@@ -36,7 +36,7 @@ class Params(Settings):
     part: float = Field(0.1, gt=0, le=0.5, description="share of the other edges that the attacker knows (A*)")
 
 
-refuses = coin_game.refuse_edge_coins
+refuses = coin_game.refuse_edges
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
@@ -45,11 +45,11 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     what = f"edges kept from edges dropped (attack {params.number})"
     if params.number == 0:
         score, apart = (-pair_distances(answers, some)[:, 2] for some in (pairs, strangers))
-        return find_scene_edges(score, coins, apart, what)
+        return attack_scene.find_edges(score, coins, apart, what)
     known, there = known_pairs(scene, params.part)
     classifier = pair_classifier(describe_pairs(answers, known), there)
     score, apart = (classifier.decision_function(describe_pairs(answers, some)) for some in (pairs, strangers))
-    return find_scene_edges(score, coins, apart, what)
+    return attack_scene.find_edges(score, coins, apart, what)
 
 
 def known_pairs(scene: Scene, part: float) -> tuple[np.ndarray, np.ndarray]:
@@ -57,7 +57,7 @@ def known_pairs(scene: Scene, part: float) -> tuple[np.ndarray, np.ndarray]:
     inside = np.column_stack(scene.known.adjacency.nonzero())
     inside = inside[inside[:, 0] < inside[:, 1]]
     there = inside[scene.rng.permutation(len(inside))[: max(2, round(part * len(inside)))]]
-    away = coin_game.draw_coin_game_strangers(scene.game.partition, scene.known, len(there), scene.rng)
+    away = coin_game.draw_strangers(scene.game.partition, scene.known, len(there), scene.rng)
     return np.concatenate([there, away]), np.arange(len(there) + len(away)) < len(there)
 
 

@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
@@ -38,7 +38,7 @@ class Params(Settings):
     change: float = Field(1e-3, gt=0, description="relative change of the row, Δ")
 
 
-refuses = coin_game.refuse_edge_coins
+refuses = coin_game.refuse_edges
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
@@ -53,7 +53,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     asked = measure_linkteller_influence(every, scene.known.features, params.change, ask)
     score, apart = asked[: len(pairs)], asked[len(pairs) :]
     what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
-    return find_scene_edges(score, kept, apart, what)
+    return attack_scene.find_edges(score, kept, apart, what)
 
 
 def measure_linkteller_influence(
@@ -98,7 +98,7 @@ def _strangers(kind: _Pairs, scene: Scene, count: int) -> np.ndarray:
         def draw(k: int) -> np.ndarray:
             return np.column_stack([rng.permutation(np.resize(ends, k)) for _ in range(2)])
 
-        return coin_game.draw_coin_game_pairs(every, count, draw)
+        return coin_game.draw_pairs(every, count, draw)
     rows, columns = sp.csr_array(adjacency @ adjacency).nonzero()
     apart = np.column_stack([rows, columns]).astype(np.int64)
-    return coin_game.draw_coin_game_pairs(every, count, lambda k: apart[rng.integers(len(apart), size=k)])
+    return coin_game.draw_pairs(every, count, lambda k: apart[rng.integers(len(apart), size=k)])

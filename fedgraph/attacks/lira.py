@@ -9,8 +9,8 @@ nodes: then one variance for all nodes serves (the paper's advice below 64 shado
 import numpy as np
 from pydantic import Field
 
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members, scene_log_odds
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
@@ -27,15 +27,15 @@ class Params(Settings):
     )
 
 
-refuses = coin_game.refuse_node_coins
+refuses = coin_game.refuse_nodes
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    confidence = scene_log_odds(scene.own_labels())
+    confidence = attack_scene.log_odds(scene.own_labels())
     coins = scene.coins_of_shadows()
     each = params.variance == "each" or (params.variance == "auto" and len(coins) >= _OWN_VARIANCE)
     score = compute_lira_ratios(confidence[0], confidence[1:], coins, each)
-    return find_scene_members(score, scene.target.coins)
+    return attack_scene.find_members(score, scene.target.coins)
 
 
 def compute_lira_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:

@@ -23,7 +23,7 @@ needs less mass in all. τ is possible exactly if the mass that is needed is at 
 
 So a curve is refuted with confidence 1 − α where τ = α already needs more than 1. **What is refuted is the curve, not one
 point of it**: "these releases are μ-GDP" is wrong, for any μ up to the one found. A mechanism that is (ε, δ)-DP at one δ
-without being μ-GDP is not accused. ``refuted_gaussian_curve`` turns the refuted μ into the ε that μ-GDP has at δ.
+without being μ-GDP is not accused. ``gaussian_epsilon_lower`` turns the refuted μ into the ε that μ-GDP has at δ.
 
 **Curves.** ``_inverse_gaussian_curve(μ)``: g(x) = Φ(Φ⁻¹(x) + μ), for compositions of Gaussian releases, where it is exact.
 ``approximate(ε, δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else.
@@ -34,7 +34,7 @@ attack, provided that r was fixed without looking at the coins. Several r: share
 **Edge cases.** r = 0 → nothing is refuted; v ≤ r/2 with g(x) ≥ x is never refuted; a NaN score, a count that cannot be, α
 outside (0, 1) → ``PrivacyError``.
 
-**Estimators** of ε from guesses about coins, each beside what it guarantees (``curve_or_counting_bound``):
+**Estimators** of ε from guesses about coins, each beside what it guarantees (``best_bound``):
 
 | name | what it says | holds for |
 |---|---|---|
@@ -44,7 +44,7 @@ outside (0, 1) → ``PrivacyError``.
 Gaussian releases |
 
 Choose one estimator before looking at the scores; taking the largest of several needs a share of α for each
-(``choose_curve_or_counting`` names the one that a report uses).
+(``choose_estimator`` names the one that a report uses).
 """
 
 import math
@@ -53,7 +53,7 @@ from collections.abc import Callable
 from scipy.special import ndtr, ndtri
 
 from fedgraph.audit import one_run
-from fedgraph.audit.one_run import ONE_RUN_ALPHA, OneRunCount, check_one_run_alpha
+from fedgraph.audit.one_run import ONE_RUN_ALPHA, OneRunCount
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian as gaussian_mechanism
 
@@ -80,9 +80,9 @@ def _inverse_approximate_curve(epsilon: float, delta: float) -> InverseAuditCurv
     return lambda right: min(1.0, max(0.0, (right - delta) * shrink, 1.0 - delta - grow * (1.0 - right)))
 
 
-def curve_refuted(found: OneRunCount, least: InverseAuditCurve, alpha: float = ONE_RUN_ALPHA) -> bool:
+def is_refuted(found: OneRunCount, least: InverseAuditCurve, alpha: float = ONE_RUN_ALPHA) -> bool:
     """Whether P[V ≥ v] ≥ alpha is impossible under the curve whose g⁻¹ is ``least``."""
-    return found.guesses > 0 and _needed_mass(found, least, check_one_run_alpha(alpha)) > 1.0 + 1e-12
+    return found.guesses > 0 and _needed_mass(found, least, one_run.check_alpha(alpha)) > 1.0 + 1e-12
 
 
 def _needed_mass(found: OneRunCount, least: InverseAuditCurve, tail: float) -> float:
@@ -109,17 +109,17 @@ def _refuted_curve_mu(found: OneRunCount, alpha: float = ONE_RUN_ALPHA) -> float
     >>> round(_refuted_curve_mu(OneRunCount(1000, 1000, 800)), 2)
     0.58
     """
-    return _largest(lambda mu: curve_refuted(found, _inverse_gaussian_curve(mu), alpha), _MU_MOST)
+    return _largest(lambda mu: is_refuted(found, _inverse_gaussian_curve(mu), alpha), _MU_MOST)
 
 
-def refuted_gaussian_curve(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
+def gaussian_epsilon_lower(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The ε at ``delta`` of the largest refuted μ: for releases that are compositions of Gaussian ones."""
     return gaussian_mechanism.epsilon(_refuted_curve_mu(found, alpha), delta)
 
 
-def curve_epsilon_lower(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
+def epsilon_lower(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest ε such that (ε, δ)-DP is refuted, for any mechanism."""
-    return _largest(lambda epsilon: curve_refuted(found, _inverse_approximate_curve(epsilon, delta), alpha), 100.0)
+    return _largest(lambda epsilon: is_refuted(found, _inverse_approximate_curve(epsilon, delta), alpha), 100.0)
 
 
 def _largest(is_refuted: Callable[[float], bool], most: float) -> float:
@@ -135,18 +135,18 @@ def _largest(is_refuted: Callable[[float], bool], most: float) -> float:
     return low
 
 
-def choose_curve_or_counting(gaussian_composition: bool) -> str:
+def choose_estimator(gaussian_composition: bool) -> str:
     """The estimator of a report: ``curve`` where what is released is a composition of Gaussian releases, else ``counting``."""
     return "curve" if gaussian_composition else "counting"
 
 
-def curve_or_counting_bound(counts: list[one_run.OneRunCount], delta: float, by: str, alpha: float = ONE_RUN_ALPHA) -> float:
+def best_bound(counts: list[one_run.OneRunCount], delta: float, by: str, alpha: float = ONE_RUN_ALPHA) -> float:
     """The best lower bound on ε at δ of one estimator over several numbers of guesses, each at its share of ``alpha``.
 
     by: ``counting``, ``counting-tight`` or ``curve``, chosen before the scores were seen; ``PrivacyError`` for others.
     Returns 0 without counts.
     """
-    found = {"counting": one_run.one_run_epsilon, "counting-tight": curve_epsilon_lower, "curve": refuted_gaussian_curve}
+    found = {"counting": one_run.epsilon_lower, "counting-tight": epsilon_lower, "curve": gaussian_epsilon_lower}
     if by not in found:
         raise PrivacyError(f"unknown estimator {by!r}; allowed: {', '.join(found)}")
     return max((found[by](count, delta, alpha / len(counts)) for count in counts), default=0.0)

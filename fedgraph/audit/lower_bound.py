@@ -4,7 +4,7 @@ Each run gives one score; ``LowerBoundScores`` holds the scores of independent r
 (Q). A score may be anything that can be computed from what the viewer sees: a poor one makes a bound
 loose, never false.
 
-**By event** (``epsilon_lower_bound``, ``delta_lower_bound``). (ε, δ)-DP says P(A) ≤ e^ε Q(A) + δ for every event
+**By event** (``of_epsilon``, ``of_delta``). (ε, δ)-DP says P(A) ≤ e^ε Q(A) + δ for every event
 A, and the same with P and Q exchanged. With A fixed in advance, k_P of n_P runs in A and k_Q of n_Q,
 
     ε ≥ ln((p_low − δ) / q_high),        δ ≥ p_low − e^ε q_high,
@@ -14,14 +14,14 @@ where p_low, q_high are one-sided Clopper-Pearson limits at α/2 each (union bou
 on *other* runs, so nothing is selected on the runs that are counted.
 
 **By closed form** (``ClosedFormAudit`` and below). Where the law of the score is known up to parameters, a
-confidence region for the parameters gives one for ε, far beyond what counting can reach (``lower_bound_ceiling``).
+confidence region for the parameters gives one for ε, far beyond what counting can reach (``ceiling``).
 The parameters (distance, noise scale, keep probability) are *estimated from the runs*, so a wrong noise
 scale or a wrong sensitivity shows; only the shape of the law is taken from the mechanism's definition.
 
-    ``gaussian_lower_bound``   two normal laws of one variance              ε of μ_low, exactly
-    ``laplace_lower_bound``    two Laplace laws of one scale                Δ_low / b_high + 2 ln(1 − δ)
-    ``response_lower_bound``   k-ary response: kept, or uniform otherwise   ln((p_low − δ)(k − 1)/(1 − p_low))
-    ``bits_lower_bound``       m independent equal bits                     m · ln(p₁_low / p₀_high), at δ = 0
+    ``gaussian``   two normal laws of one variance              ε of μ_low, exactly
+    ``laplace``    two Laplace laws of one scale                Δ_low / b_high + 2 ln(1 − δ)
+    ``response``   k-ary response: kept, or uniform otherwise   ln((p_low − δ)(k − 1)/(1 − p_low))
+    ``bits``       m independent equal bits                     m · ln(p₁_low / p₀_high), at δ = 0
 
 **Guarantee.** Every function returns a number that exceeds the truth with probability at most ``alpha``,
 for any sample size; closed forms need their stated law. That is the law of the *sound* mechanism, so a sound mechanism
@@ -44,7 +44,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaincinv
 from scipy.stats import binom, chi2, t
 
-from fedgraph.audit.one_run import check_one_run_alpha
+from fedgraph.audit import one_run
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.gaussian import epsilon as gaussian_epsilon
 
@@ -89,7 +89,7 @@ def _at_least(successes: np.ndarray | float, trials: float, alpha: float) -> np.
     I_{p_low}(k, n − k + 1) = alpha (the regularised incomplete beta function).
     """
     k = np.asarray(successes, dtype=float)
-    return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1e-9), trials - k + 1, check_one_run_alpha(alpha)))
+    return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1e-9), trials - k + 1, one_run.check_alpha(alpha)))
 
 
 def _at_most(successes: np.ndarray | float, trials: float, alpha: float) -> np.ndarray:
@@ -97,7 +97,7 @@ def _at_most(successes: np.ndarray | float, trials: float, alpha: float) -> np.n
     return 1.0 - _at_least(trials - np.asarray(successes, dtype=float), trials, alpha)
 
 
-def epsilon_lower_bound(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, delta: float, alpha: float) -> float:
+def of_epsilon(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, delta: float, alpha: float) -> float:
     """max(0, ln((p_low − δ)/q_high)): with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller."""
 
     def objective(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -106,14 +106,14 @@ def epsilon_lower_bound(chosen_on: LowerBoundScores, counted_on: LowerBoundScore
     return _by_event(chosen_on, counted_on, objective, alpha)
 
 
-def delta_lower_bound(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, epsilon: float, alpha: float) -> float:
+def of_delta(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, epsilon: float, alpha: float) -> float:
     """max(0, p_low − e^ε q_high): the empirical hockey-stick at ``epsilon``, less its confidence width."""
     factor = math.exp(epsilon)
     return _by_event(chosen_on, counted_on, lambda low, high: low - factor * high, alpha)
 
 
-def lower_bound_ceiling(runs: int, delta: float, alpha: float) -> float:
-    """The largest ε that ``epsilon_lower_bound`` can report on ``runs`` runs per world: all of P in A, none of Q.
+def ceiling(runs: int, delta: float, alpha: float) -> float:
+    """The largest ε that ``of_epsilon`` can report on ``runs`` runs per world: all of P in A, none of Q.
 
     >>> round(lower_bound_ceiling(1000, 0.0, 0.05), 2)
     5.6
@@ -141,7 +141,7 @@ def _choose_cut(worlds: LowerBoundScores, counted: tuple[int, int], objective: _
 
 
 def _by_event(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, objective: _Objective, alpha: float) -> float:
-    check_one_run_alpha(alpha)
+    one_run.check_alpha(alpha)
     if chosen_on.empty or counted_on.empty:
         return 0.0
     threshold, mirrored = _choose_cut(chosen_on, (counted_on.present.size, counted_on.absent.size), objective, alpha)
@@ -200,7 +200,7 @@ def _gaussian_mu(worlds: LowerBoundScores, alpha: float) -> float:
     return gap / widest if widest > 0 else math.inf
 
 
-def gaussian_lower_bound() -> ClosedFormAudit:
+def gaussian() -> ClosedFormAudit:
     """ε(μ_low, δ), as ε grows with μ (Balle & Wang 2018, Theorem 8). Also for a weighted sum of Gaussian releases."""
 
     def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
@@ -209,7 +209,7 @@ def gaussian_lower_bound() -> ClosedFormAudit:
     return ClosedFormAudit("Gaussian, μ estimated", bound)
 
 
-def laplace_lower_bound() -> ClosedFormAudit:
+def laplace() -> ClosedFormAudit:
     """Scores a_P + Laplace(b) and a_Q + Laplace(b): δ(e) = 1 − e^{(e − Δ/b)/2}, so ε = Δ/b + 2 ln(1 − δ).
 
     Four one-sided order-statistic limits enclose the two medians (distribution-free, P(median < x_(k)) =
@@ -232,7 +232,7 @@ def laplace_lower_bound() -> ClosedFormAudit:
     return ClosedFormAudit("Laplace, Δ and scale estimated", bound)
 
 
-def response_lower_bound(num_values: int) -> ClosedFormAudit:
+def response(num_values: int) -> ClosedFormAudit:
     """Scores 1 where P's own value came out, else 0: P keeps it with p, Q gives it with (1 − p)/(k − 1)."""
 
     def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
@@ -247,7 +247,7 @@ def response_lower_bound(num_values: int) -> ClosedFormAudit:
     return ClosedFormAudit("keep probability estimated", bound)
 
 
-def bits_lower_bound(num_bits: int) -> ClosedFormAudit:
+def bits(num_bits: int) -> ClosedFormAudit:
     """Scores are the number of +1 among ``num_bits`` independent bits, each +1 with p₁ under P and p₀ under Q.
 
     All bits +1 is one outcome, with likelihood ratio (p₁/p₀)^m; p₁ and p₀ are Clopper-Pearson limits, α/2 each.

@@ -22,7 +22,7 @@ whatever t, so the sum of all steps is at most Σ_i E e_i(T) · (1/r) Σ_k μ_{r
 For m ≤ 3 the tests maximise P[V ≥ v] over *all* (ε, δ)-DP mechanisms (a linear program): never above (*), at times equal.
 
 The ε for which (*) is at most α are refuted with confidence 1 − α; so is any smaller one, since such a mechanism would be
-(ε, δ)-DP, too, and V ≥ v is one event. ``one_run_epsilon`` is the largest refuted ε.
+(ε, δ)-DP, too, and V ≥ v is one event. ``epsilon_lower`` is the largest refuted ε.
 
 **Pooling.** Runs on independent coins (other seeds) may be added up: a coin enters one of them only, so all of them together
 are (ε, δ)-DP in each coin (parallel composition) and (*) holds with the sums of m, r and v, if every run is (ε, δ)-DP.
@@ -76,18 +76,18 @@ class OneRunCount:
         return OneRunCount(self.coins + other.coins, self.guesses + other.guesses, self.right + other.right)
 
 
-def one_run_p_value(found: OneRunCount, epsilon: float, delta: float) -> float:
+def p_value(found: OneRunCount, epsilon: float, delta: float) -> float:
     """How likely at most so many right guesses are where (ε, δ)-DP holds: the right-hand side of (*), at most 1."""
     return float(_p_values(found, np.array([epsilon]), _checked_delta(delta))[0])
 
 
-def one_run_epsilon(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
+def epsilon_lower(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest ε that ``found`` refutes: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
 
     >>> round(one_run_epsilon(OneRunCount(1000, 1000, 800), 0.0), 3)
     1.254
     """
-    check_one_run_alpha(alpha)
+    check_alpha(alpha)
     _checked_delta(delta)
     if 2 * found.right <= found.guesses:
         return 0.0
@@ -100,11 +100,11 @@ def one_run_epsilon(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALP
     high = low + _GRID
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if one_run_p_value(found, middle, delta) <= alpha else (low, middle)
+        low, high = (middle, high) if p_value(found, middle, delta) <= alpha else (low, middle)
     return low
 
 
-def count_one_run(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> OneRunCount:
+def count_guesses(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> OneRunCount:
     """Guesses version 1 for the highest scores and version 0 for the lowest, in equal parts, and counts; ties by position.
 
     scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins (bool [m]).
@@ -135,7 +135,7 @@ def _p_values(found: OneRunCount, epsilons: np.ndarray, delta: float) -> np.ndar
     return np.minimum(tail, 1.0)
 
 
-def check_one_run_alpha(alpha: float) -> float:
+def check_alpha(alpha: float) -> float:
     """Itself; ``PrivacyError`` unless it is an error probability, 0 < alpha < 1."""
     if not 0 < alpha < 1:
         raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")

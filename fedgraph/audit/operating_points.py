@@ -58,7 +58,7 @@ def audited_roc_area(scores: np.ndarray, coins: np.ndarray) -> float:
     return float((ranks[coins].sum() - ones * (ones + 1) / 2) / (ones * zeros))
 
 
-def operating_points(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
+def of_scores(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
     """What scores (float [k]; larger: more likely positive) are worth to an attacker. Equal scores are called alike.
 
     Without a positive or a negative in ``truth`` (bool [k]) the area is one half, and all others are 0. ``PrivacyError``: NaN,
@@ -89,7 +89,7 @@ def most_audited_advantage(epsilon: float, delta: float) -> float:
     return min(1.0, math.tanh(epsilon / 2) + 2 * delta / (math.exp(min(epsilon, 700.0)) + 1))
 
 
-def gaussian_operating_point(mu: float, delta: float) -> tuple[float, float]:
+def of_gaussian(mu: float, delta: float) -> tuple[float, float]:
     """(ε at ``delta``, the largest expected TPR − FPR, 2 Φ(μ/2) − 1) of a composition of Gaussian releases that is μ-GDP.
 
     >>> [round(x, 3) for x in gaussian_operating_point(1.0, 1e-5)]

@@ -358,9 +358,7 @@ def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> Stated
         None where the price rests on a law that no distance states (a perturbed objective, how often somebody is mentioned):
         the other audits measure that.
     """
-    leaves = [
-        (leaf.event if isinstance(leaf, events.PartOf) else leaf, count) for leaf, count in events.flatten_event(release.event)
-    ]
+    leaves = [(leaf.event if isinstance(leaf, events.PartOf) else leaf, count) for leaf, count in events.flatten(release.event)]
     leaves = [(leaf, count) for leaf, count in leaves if not (isinstance(leaf, events.ApproxDP) and not leaf.epsilon)]
     if len(leaves) != 1:
         return None

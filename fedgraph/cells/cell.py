@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 import numpy as np
 
 from fedgraph.cells.task_facts import TaskFacts
-from fedgraph.privacy.ledger import LedgerAccount, LedgerLine, ledger_account_name
+from fedgraph.privacy import ledger
+from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
 from fedgraph.types import Graph, GraphCollection
 from fedgraph.worlds.world import World
 
@@ -63,12 +64,12 @@ class Cell:
     @property
     def key(self) -> str:
         """Names its account while it is computed; two cells of different paths have different keys."""
-        return ledger_account_name(self.path)
+        return ledger.account_name(self.path)
 
     @property
     def name(self) -> str:
         """Names its account in what a run leaves: as ``key``, in the words that users write."""
-        return ledger_account_name((*self.path[:4], self.world.words, *self.path[5:]))
+        return ledger.account_name((*self.path[:4], self.world.words, *self.path[5:]))
 
     @property
     def words(self) -> str:

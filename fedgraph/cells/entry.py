@@ -143,7 +143,7 @@ class CellEntry:
         return self.facts
 
 
-def make_entry(cell: Cell, outcome: CellOutcome, seconds: float) -> CellEntry:
+def make(cell: Cell, outcome: CellOutcome, seconds: float) -> CellEntry:
     """The record of a finished cell.
 
     Args:
@@ -167,7 +167,7 @@ def make_entry(cell: Cell, outcome: CellOutcome, seconds: float) -> CellEntry:
     )
 
 
-def entry_to_json(entry: CellEntry) -> dict[str, object]:
+def to_json(entry: CellEntry) -> dict[str, object]:
     """What the cell's file holds. Ledger lines keep their fields and their order; a field that is None stands in the entry.
 
     Returns:
@@ -182,8 +182,8 @@ def entry_to_json(entry: CellEntry) -> dict[str, object]:
     return dict(json.loads(json.dumps(whole, default=np.generic.item)))
 
 
-def entry_from_json(stored: Mapping[str, object]) -> CellEntry:
-    """The record that ``entry_to_json`` wrote.
+def from_json(stored: Mapping[str, object]) -> CellEntry:
+    """The record that ``to_json`` wrote.
 
     Args:
         stored: The object in a cell's file, without its checksum.
@@ -225,7 +225,7 @@ def _entry_reader() -> TypeAdapter[CellEntry]:
     return TypeAdapter(CellEntry)
 
 
-def read_entry_file(file: Path) -> dict[str, object]:
+def read_file(file: Path) -> dict[str, object]:
     """The JSON object in a cell's file.
 
     Args:
@@ -243,7 +243,7 @@ def read_entry_file(file: Path) -> dict[str, object]:
     return content
 
 
-def make_entry_portable(value: object) -> object:
+def portable(value: object) -> object:
     """A value as JSON without numbers that are not standard.
 
     Args:
@@ -253,13 +253,13 @@ def make_entry_portable(value: object) -> object:
         The same as dictionaries, lists and plain values; ∞ is ``"inf"``, −∞ ``"-inf"`` and NaN ``"nan"``.
     """
     if isinstance(value, Mapping):
-        return {str(k): make_entry_portable(v) for k, v in value.items()}
+        return {str(k): portable(v) for k, v in value.items()}
     if isinstance(value, World):
-        return make_entry_portable(value.to_dict())
+        return portable(value.to_dict())
     if isinstance(value, (list, tuple)):
-        return [make_entry_portable(v) for v in value]
+        return [portable(v) for v in value]
     if isinstance(value, np.generic):
-        return make_entry_portable(value.item())
+        return portable(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return "inf" if value > 0 else "-inf" if value < 0 else "nan"
     return value

@@ -69,7 +69,7 @@ class Environment:
     notice: str | None = None
 
 
-def write_environment_notice(graphs: Sequence[Graph | GraphCollection]) -> str | None:
+def notice(graphs: Sequence[Graph | GraphCollection]) -> str | None:
     """The sentence that must open every output where data were generated, as asked or in the place of real files.
 
     Args:

@@ -27,8 +27,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fedgraph import cells
 from fedgraph.cells.cell import Cell, CellOutcome
-from fedgraph.cells.entry import CellEntry, entry_from_json, entry_to_json, make_entry, read_entry_file
+from fedgraph.cells.entry import CellEntry
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 
 _CHECKSUM = "sha256"
@@ -90,7 +91,7 @@ class CellStore:
     def fail(self, cell: Cell, why: str, seconds: float) -> None:
         """Note that the cell was tried and failed; it stays missing, so ``--resume`` tries it again."""
         noted = {"cell": cell.key, "why": why, "seconds": seconds}
-        store_atomically(self._file(cell, _FAILED), json.dumps(noted).encode())
+        write_atomically(self._file(cell, _FAILED), json.dumps(noted).encode())
 
     def failure(self, cell: Cell) -> StoredFailure | None:
         """What ``fail`` noted; None where the cell is there or was not tried."""
@@ -111,12 +112,12 @@ class CellStore:
         Raises:
             OSError: A file cannot be written; the cell does not exist then.
         """
-        text = entry_to_json(make_entry(cell, outcome, seconds))
+        text = cells.entry.to_json(cells.entry.make(cell, outcome, seconds))
         if outcome.artefacts:
-            store_atomically(self._file(cell, _ARTEFACTS), _compressed(outcome.artefacts))
+            write_atomically(self._file(cell, _ARTEFACTS), _compressed(outcome.artefacts))
         whole = {**text, _CHECKSUM: self._checksum(text, cell)}
         content = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
-        store_atomically(self._file(cell, STORED_CELL_ENDING), gzip.compress(content, mtime=0))
+        write_atomically(self._file(cell, STORED_CELL_ENDING), gzip.compress(content, mtime=0))
         self._file(cell, _FAILED).unlink(missing_ok=True)
 
     def load(self, cell: Cell) -> StoredCell:
@@ -127,14 +128,14 @@ class CellStore:
         """
         file = self._file(cell, STORED_CELL_ENDING)
         try:
-            text = read_entry_file(file)
+            text = cells.entry.read_file(file)
             if text.pop(_CHECKSUM) != self._checksum(text, cell):
                 raise ValueError("its checksum is another")
             artefacts: dict[str, np.ndarray] = {}
             if self._file(cell, _ARTEFACTS).exists():
                 with np.load(self._file(cell, _ARTEFACTS), allow_pickle=False) as data:
                     artefacts = dict(data)
-            entry = entry_from_json(text)
+            entry = cells.entry.from_json(text)
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
         return StoredCell(entry, artefacts)
@@ -194,7 +195,7 @@ class CellPairStore:
         """
         with self._locked():
             number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
-            store_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
+            write_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
 
     def close(self, name: str) -> str:
         """Join the parts of a table into one file.
@@ -209,7 +210,7 @@ class CellPairStore:
             parts = self._files(name)
             if parts != [self._whole(name)] and (found := self._load(name)):
                 joined = {k: np.concatenate([part[k] for part in found]) for k in found[0]}
-                store_atomically(self._whole(name), _compressed(_in_order(joined)))
+                write_atomically(self._whole(name), _compressed(_in_order(joined)))
                 for file in parts:
                     if file != self._whole(name):
                         file.unlink(missing_ok=True)
@@ -249,7 +250,7 @@ def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {k: np.asfortranarray(v[order].astype(least if k == "pairs" else v.dtype)) for k, v in columns.items()}
 
 
-def store_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Write all of a file, or leave it as it was.
 
     Args:
@@ -275,7 +276,7 @@ def store_atomically(path: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def lock_store_folder(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Nobody else may write into a run's folder meanwhile; the death of the process releases the lock.
 
     Args:
@@ -300,7 +301,7 @@ def lock_store_folder(folder: Path) -> Iterator[None]:
         yield
 
 
-def is_store_locked(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     """Whether a run is at work in ``folder``; False where the file system knows no locks."""
     with contextlib.suppress(OSError), (folder / "cells" / "lock").open(encoding="utf-8") as file:
         try:
@@ -310,7 +311,7 @@ def is_store_locked(folder: Path) -> bool:
     return False
 
 
-def require_store_folder(folder: Path, resume: bool) -> None:
+def require_folder(folder: Path, resume: bool) -> None:
     """Refuse a folder in which a run cannot begin, or where there is nothing to resume. No data are read.
 
     Args:
@@ -331,7 +332,7 @@ def require_store_folder(folder: Path, resume: bool) -> None:
         raise ScenarioError(f"--out {folder}: a run is already there; {goes_on}")
 
 
-def claim_store_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
+def claim_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
     """Make a folder this scenario's, or check that it is.
 
     The mark is a keyed digest (HMAC-SHA-256), and its random key lies beside it: a digest that is shown without the folder says
@@ -347,7 +348,7 @@ def claim_store_folder(folder: Path, scenario_text: str, comparable: str, resume
         ScenarioError: Another run is there, or none that could go on.
         FedgraphError: The folder cannot be written.
     """
-    require_store_folder(folder, resume)
+    require_folder(folder, resume)
     mark = folder / "cells" / STORE_MARK
     kept = mark.read_text(encoding="utf-8", errors="replace").split() if resume else []
     key = kept[0] if len(kept) == 2 else secrets.token_hex(32)
@@ -360,11 +361,11 @@ def claim_store_folder(folder: Path, scenario_text: str, comparable: str, resume
     except OSError as error:
         why = error.strerror or str(error)
         raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
-    store_atomically(folder / "scenario.yaml", scenario_text.encode())
-    store_atomically(mark, f"{key} {digest}".encode())
+    write_atomically(folder / "scenario.yaml", scenario_text.encode())
+    write_atomically(mark, f"{key} {digest}".encode())
 
 
-def disclaim_store_folder(folder: Path) -> None:
+def disclaim_folder(folder: Path) -> None:
     """Take back the claim of a run that was refused before its first cell; a folder with anything of a cell stays as it is."""
     own = [folder / "cells" / name for name in (STORE_MARK, "lock")]
     if set((folder / "cells").iterdir()) - set(own):

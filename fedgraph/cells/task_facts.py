@@ -15,7 +15,7 @@ from fedgraph.comparison.solver_facts import SolverFacts as SolverFacts
 _Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.OneRunCount``
 
 
-def pack_cell_answers(right: np.ndarray) -> str:
+def pack_answers(right: np.ndarray) -> str:
     """Which of the tested were answered rightly, as short text.
 
     Args:
@@ -28,8 +28,8 @@ def pack_cell_answers(right: np.ndarray) -> str:
     return base64.b64encode(told.tobytes()).decode()
 
 
-def unpack_cell_answers(packed: str, tested: int) -> np.ndarray:
-    """What ``pack_cell_answers`` packed.
+def unpack_answers(packed: str, tested: int) -> np.ndarray:
+    """What ``pack_answers`` packed.
 
     Args:
         packed: Its text.
@@ -71,7 +71,7 @@ class NamedAttackCellFacts:
         what: What is told from what.
         auc: Area under the ROC curve, 0 … 1.
         advantage: The largest difference of true and false positive rate.
-        tpr: The true positive rate at each of ``audit.operating_points.LOW_OPERATING_RATES``.
+        tpr: The true positive rate at each of ``audit.of_scores.LOW_OPERATING_RATES``.
         positives: Of how many the truth was yes.
         negatives: Of how many it was no.
         relation: Of the two versions that are told apart; None where the truth is no coin.
@@ -188,7 +188,7 @@ class ClientResultCellFacts:
         epsilon: Of the dearest unit of this client.
         toward: From whom that ε protects.
         sought: How many of the tested are of the class that is looked for.
-        right: Which of the tested were answered rightly (``pack_cell_answers``).
+        right: Which of the tested were answered rightly (``pack_answers``).
     """
 
     participation: str
@@ -221,7 +221,7 @@ class TaskFacts:
         broken_promise: What the data break of an assumption; None where they keep all.
         tested: Of how many nodes or graphs the answer was checked.
         least_class: How many the smallest class has.
-        right: Which of the tested were answered rightly (``pack_cell_answers``).
+        right: Which of the tested were answered rightly (``pack_answers``).
         attack: Guesses about canaries.
         named: Attacks by name.
         results: One for each way of taking part and client, where owners are compared.

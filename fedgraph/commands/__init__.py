@@ -4,7 +4,7 @@ A command module defines
 
     HELP                              one line for ``fedgraph --help``
     configure(parser)                 its options
-    run(options) -> int               its exit status; errors are raised, and become one line (``base.guard_command``)
+    run(options) -> int               its exit status; errors are raised, and become one line (``base.guard``)
 
 Modules import what they need inside ``run``, so that ``fedgraph --help`` and ``fedgraph price`` load neither torch nor Ray.
 """

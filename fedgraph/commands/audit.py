@@ -37,9 +37,9 @@ def run(options: argparse.Namespace) -> int:
     from fedgraph.runs.console import Console
     from fedgraph.scenario import read
 
-    ready = read.read_scenario_file(shipped.find_shipped(options.scenario), options.changes, quick=options.quick)
+    ready = read.from_file(shipped.find(options.scenario), options.changes, quick=options.quick)
     root = seeds.public_seed(ready.scenario.seed)
-    graphs = [experiment.load_experiment_data(d, options.data_root, root) for d in ready.scenario.datasets]
+    graphs = [experiment.load_data(d, options.data_root, root) for d in ready.scenario.datasets]
     counted = dict.fromkeys(("same", "apart", "untried", "failed"), 0)
     for found in two_worlds.audit_scenario(ready, graphs, most, Console(quiet=True)):
         counted[found.verdict] += 1

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.action == "init":
         people = _read_ids(options.people)
-        book = budget_book.create_budget_book(options.file, Unit(options.unit), options.epsilon, options.delta, people)
+        book = budget_book.create(options.file, Unit(options.unit), options.epsilon, options.delta, people)
         print(f"{options.file}: ε = {book.epsilon:g} at δ = {book.delta:g} for each of {book.num_people:,} people")
         return 0
     print(_budget_book_text(budget_book.read(options.file)))
@@ -69,11 +69,11 @@ def _has_header(rows: list[list[str]]) -> bool:
 
 
 def _budget_book_text(book: BudgetBook) -> str:
-    from fedgraph.privacy.settle import settle_jointly
+    from fedgraph.privacy import settle
 
     lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]
     for number, charge in enumerate(book.charges, start=1):
-        spent = f"ε = {settle_jointly([charge.dearest], book.delta):.4g} alone, on {int(charge.people.sum()):,} people"
+        spent = f"ε = {settle.jointly([charge.dearest], book.delta):.4g} alone, on {int(charge.people.sum()):,} people"
         lines.append(f"  {number}. {charge.written}  {charge.what}: {spent}, hidden from {charge.protection.viewer.words}")
     for group in book.groups():
         part = min(1.0, group.epsilon / book.epsilon)

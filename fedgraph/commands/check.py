@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     if not 0 <= options.probe <= _MOST_SECONDS:
         raise ScenarioError(f"--probe is {options.probe:g}; allowed: 0 to {_MOST_SECONDS:,} seconds")
-    ready = read.read_scenario_file(shipped.find_shipped(options.scenario), options.changes, quick=options.quick)
+    ready = read.from_file(shipped.find(options.scenario), options.changes, quick=options.quick)
     many = {"task": len(ready.tasks), "data set": len(ready.scenario.datasets)}
     counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in many.items())
     print(f"{options.scenario}: valid; {counted}")

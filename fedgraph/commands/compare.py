@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from fedgraph.commands import show
-from fedgraph.commands.base import require_free_command_file, write_command_file
+from fedgraph.commands.base import require_free_file, write_file
 from fedgraph.errors import ScenarioError
 
 HELP = "compare finished runs: one answer, one table, one page"
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if len({path.resolve() for path in targets}) < len(targets):
         raise ScenarioError(f"{options.csv}: --csv and --html name one file; allowed: two")
     for path in targets:  # all of them before anything is written
-        require_free_command_file(path, options.force)
+        require_free_file(path, options.force)
     found = runs.open_run(*options.runs)
     table = found.table().to_csv(index=False).encode() if options.csv else b""
     page = b""
@@ -39,8 +39,8 @@ def run(options: argparse.Namespace) -> int:
         page = report_page.render_page_of_runs(found.rows, found.names, found.notice).encode()
     for path, content in ((options.csv, table), (options.html, page)):
         if path:
-            write_command_file(path, content, options.force)
-    print(show.show_command_text(found))
+            write_file(path, content, options.force)
+    print(show.text_of(found))
     for path in targets:
         print(f"written: {path}")
     return 0

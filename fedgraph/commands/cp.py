@@ -9,7 +9,7 @@ The copy is the shipped file byte for byte, so its comments stay.
 import argparse
 from pathlib import Path
 
-from fedgraph.commands.base import write_command_file
+from fedgraph.commands.base import write_file
 from fedgraph.errors import ScenarioError
 from fedgraph.scenario import shipped
 
@@ -23,12 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    source = shipped.find_shipped(options.name)
+    source = shipped.find(options.name)
     if not source.is_file():
         raise ScenarioError(f"{source}: no such file")
     to = options.destination or Path(f"{source.stem}.yaml")
     if to.is_dir():
         to = to / f"{source.stem}.yaml"
-    write_command_file(to, source.read_bytes(), options.force)
+    write_file(to, source.read_bytes(), options.force)
     print(f"{to}: a copy of {source.stem}; run it with: fedgraph run {to}")
     return 0

@@ -32,14 +32,14 @@ def run(options: argparse.Namespace) -> int:
         raise ScenarioError(f"--to {options.to}: unknown; allowed: {', '.join(exported_layouts())}")
     if options.clients is not None and options.clients.exists():
         raise ScenarioError(f"--clients {options.clients}: exists already; allowed: a new folder")
-    found = project.open_project_row(options.run, options.row, options.data_root)
-    epsilon = project.export_project(found, options.to, options.out, options.force)
+    found = project.open_row(options.run, options.row, options.data_root)
+    epsilon = project.write(found, options.to, options.out, options.force)
     plan = found.plan
     print(
         f"{options.out}: {plan.method} for {plan.facts.sizes.num_clients} clients, {plan.schedule.rounds} rounds; its files "
         f"are worth ε = {epsilon:.6g} at δ = {plan.guarantee.delta:.6g} (ledger: {found.row.head.epsilon_provable:.6g})"
     )
     if options.clients is not None:
-        project.write_project_clients(found, options.clients)
+        project.write_clients(found, options.clients)
         print(f"{options.clients}: private graphs of the run's clients, for a rehearsal on this machine; delete them after it")
     return 0

@@ -31,15 +31,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.commands.base import require_free_command_file
+    from fedgraph.commands.base import require_free_file
     from fedgraph.runs.run import open_run
-    from fedgraph.scenario.read import read_scenario_file
+    from fedgraph.scenario import read
 
-    require_free_command_file(options.out)
+    require_free_file(options.out)
     row = open_run(options.run).score(options.row)
-    budget = (
-        options.budget or read_scenario_file(options.run / "scenario.yaml").scenario.budget
-    )  # of the run: pays for models, too
+    budget = options.budget or read.from_file(options.run / "scenario.yaml").scenario.budget  # of the run: pays for models, too
     model = row.fit(
         options.graph,
         public=options.public,

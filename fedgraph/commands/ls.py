@@ -47,7 +47,7 @@ def _overview_of_names() -> str:
     room = WIDTH - width - 4
     methods = [f"  {name:<{width}}  {textwrap.shorten(said, room, placeholder=' …')}" for name, said in _modules("methods")]
     names = {
-        "scenarios": shipped.shipped_names(),
+        "scenarios": shipped.names(),
         "data": [f"{name}/…" for name in plugins.names("data") if name != "own"],
         "partitions": plugins.names("partition"),
         "tasks": plugins.names("tasks"),
@@ -95,7 +95,7 @@ def _systems() -> list[tuple[str, str]]:
 
 
 _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
-    "scenarios": lambda: [(name, shipped.shipped_title(name)) for name in shipped.shipped_names()],
+    "scenarios": lambda: [(name, shipped.title(name)) for name in shipped.names()],
     "methods": lambda: _modules("methods"),
     "data": _data,
     "partitions": lambda: _modules("partition"),

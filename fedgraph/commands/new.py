@@ -13,11 +13,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedgraph.commands.base import require_free_command_file, write_command_file
+from fedgraph import privacy
+from fedgraph.commands.base import require_free_file, write_file
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.trust import Trust, trust_called
+from fedgraph.privacy.trust import Trust
+from fedgraph.scenario import first_look
 from fedgraph.scenario import wanted as wishes
-from fedgraph.scenario.first_look import first_look_at_data, first_look_at_federation
 
 HELP = "write a commented scenario for your own graph or federation"
 _LABEL = "What is to be predicted? one of: {}"
@@ -102,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
             f"--label is {options.label!r}; allowed with --graph alone, since labels.csv of a federation's client has one "
             "column of labels: leave --label away"
         )
-    seen = first_look_at_federation(options.federation) if options.federation else first_look_at_data(Path(graph or ""))
+    seen = first_look.at_federation(options.federation) if options.federation else first_look.at_data(Path(graph or ""))
     label, links = options.label, options.task == "links"
     if options.owner and not (links and graph and Path(graph).is_dir()):
         raise ScenarioError(
@@ -125,17 +126,17 @@ def run(options: argparse.Namespace) -> int:
         parameters |= {"labels": False} if options.federation else {}
         parameters |= {"labels": ""} if graph and folder.is_dir() and not many and not (folder / "labels.csv").exists() else {}
     parameters |= {"owner": options.owner} if options.owner else {}
-    data = wishes.find_wanted_data(graph, options.federation, parameters, options.task)
-    trusted = tuple(map(trust_called, trust))
-    given = (wishes.wanted_budgets(budgets), options.clients, options.name, asked, parameters)
+    data = wishes.find_data(graph, options.federation, parameters, options.task)
+    trusted = tuple(map(privacy.trust.called, trust))
+    given = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
     wanted = wishes.Wanted(data, unit, trusted, *given, task=options.task)
     out = options.out or Path(f"{wanted.title}.yaml")
-    require_free_command_file(out, options.force)
+    require_free_file(out, options.force)
     if not options.no_probe:
         from fedgraph.runs import probe
 
         wanted = probe.probe_draft_size(wanted, bool(options.trust) or questions.asks, began)
-    write_command_file(out, draft.draft_yaml(wanted, out.parent).encode(), options.force)
+    write_file(out, draft.as_yaml(wanted, out.parent).encode(), options.force)
     print(wanted.data.found)
     if wanted.fits:
         print(wanted.fits)

@@ -27,15 +27,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.commands.base import require_free_command_file, write_command_file
+    from fedgraph.commands.base import require_free_file, write_file
     from fedgraph.models.model import load
 
-    require_free_command_file(options.out, options.force)
+    require_free_file(options.out, options.force)
     model = load(options.model)
     table = model.answer_file(options.graph, options.people, options.nothing_protected)
     parquet = options.out.suffix == ".parquet"
     content = table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode()
-    write_command_file(options.out, content, options.force)
+    write_file(options.out, content, options.force)
     print(f"{options.out}: {len(table):,} answers of {model.row}")
     print(f"  {model.statement[0]}")
     if options.people == "own":

@@ -9,7 +9,7 @@ import argparse
 import json
 from pathlib import Path
 
-from fedgraph.commands.base import write_command_file
+from fedgraph.commands.base import write_file
 
 HELP = "print the JSON schema of scenarios, for editors"
 
@@ -22,10 +22,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from fedgraph.scenario import schema
 
-    text = json.dumps(schema.scenario_schema(), indent=1, ensure_ascii=False)
+    text = json.dumps(schema.whole(), indent=1, ensure_ascii=False)
     if options.out is None:
         print(text)
         return 0
-    write_command_file(options.out, (text + "\n").encode(), options.force)
+    write_file(options.out, (text + "\n").encode(), options.force)
     print(f"{options.out}: put this line first in a scenario: # yaml-language-server: $schema={options.out}")
     return 0

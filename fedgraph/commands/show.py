@@ -40,13 +40,13 @@ def run(options: argparse.Namespace) -> int:
         print(whole.read_text(encoding="utf-8").rstrip())
         return 0
     found = runs.open_run(options.run)
-    print(found.table().to_csv(index=False).strip() if options.csv else show_command_text(found))
+    print(found.table().to_csv(index=False).strip() if options.csv else text_of(found))
     if not options.csv and (options.run / "results.json").is_file():  # written with the page
         print(f"\nreport: {options.run / 'report.html'}")
     return 0
 
 
-def show_command_text(found: Run) -> str:
+def text_of(found: Run) -> str:
     """The answer, then a table for each question: only rows that stand in one table can be compared.
 
     Rows that need the most trust come first, and within one level of trust those with the smallest provable ε.

@@ -25,13 +25,13 @@ def run(options: argparse.Namespace) -> int:
 
     from fedgraph.runs import live
 
-    state, console = live.read_live_state(options.run), Console(markup=False, emoji=False)
+    state, console = live.read(options.run), Console(markup=False, emoji=False)
     if options.once or state.status != "running" or not console.is_terminal:
-        console.print(live.view_live_state(state, options.run))
+        console.print(live.view(state, options.run))
         return 0
-    with Live(live.view_live_state(state, options.run), console=console, auto_refresh=False) as screen:
+    with Live(live.view(state, options.run), console=console, auto_refresh=False) as screen:
         while state.status == "running":
             time.sleep(live.LIVE_SECONDS)
-            state = live.read_live_state(options.run)
-            screen.update(live.view_live_state(state, options.run), refresh=True)
+            state = live.read(options.run)
+            screen.update(live.view(state, options.run), refresh=True)
     return 0

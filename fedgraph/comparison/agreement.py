@@ -11,14 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.comparison.barycentre import find_barycentre
-from fedgraph.comparison.gromov import (
-    GromovOptions,
-    gromov_on_one_thread,
-    solve_gromov_by_pot,
-    solve_gromov_couplings,
-    solve_gromov_pairs,
-)
+from fedgraph.comparison import barycentre, gromov
+from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverAgreement
 
@@ -27,7 +21,7 @@ _UNEXPLAINED = 1e-3  # relative: what POT gains, begun where ours ended
 _BARYCENTRE_ROUNDS = 5
 
 
-def measure_agreement(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> SolverAgreement:
+def with_pot(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> SolverAgreement:
     """Solve the same pairs by our solver and by POT, and compare.
 
     Args:
@@ -37,15 +31,15 @@ def measure_agreement(which: np.ndarray, spaces: Sequence[MetricSpace], options:
     """
     plain = replace(options, solver="pot", restarts=0, kicks=0, start="product")
     ours = replace(options, solver="fast") if options.by_pot else options
-    solve_gromov_pairs(spaces, which[:1], ours)  # compiled before the clock starts
+    gromov.solve_pairs(spaces, which[:1], ours)  # compiled before the clock starts
     began = time.perf_counter()
-    found, plans = solve_gromov_couplings(spaces, which, ours)
+    found, plans = gromov.solve_couplings(spaces, which, ours)
     between = time.perf_counter()
-    theirs = solve_gromov_pairs(spaces, which, plain).value
+    theirs = gromov.solve_pairs(spaces, which, plain).value
     seconds = (between - began, time.perf_counter() - between)
     gap = (found.value - theirs) / np.maximum(theirs, np.finfo(np.float64).tiny)
     gap[np.abs(found.value - theirs) <= _EQUAL * np.maximum(theirs, _EQUAL)] = 0.0
-    with gromov_on_one_thread():
+    with gromov.on_one_thread():
         unexplained = sum(
             not _is_explained(spaces[i], spaces[j], plan, value, plain)
             for (i, j), plan, value in zip(which, plans, found.value, strict=True)
@@ -68,12 +62,12 @@ def _is_explained(first: MetricSpace, second: MetricSpace, plan: np.ndarray, val
     rows, columns = plan.sum(axis=1), plan.sum(axis=0)
     if not (np.allclose(rows, first.weights, atol=1e-8) and np.allclose(columns, second.weights, atol=1e-8)):
         return False
-    there = solve_gromov_by_pot(first, second, replace(plain, max_iterations=1), plan)[0]
-    after = solve_gromov_by_pot(first, second, plain, plan)[0]
+    there = gromov.solve_by_pot(first, second, replace(plain, max_iterations=1), plan)[0]
+    after = gromov.solve_by_pot(first, second, plain, plan)[0]
     return after >= value * (1 - _UNEXPLAINED) - _EQUAL and there <= value * (1 + _EQUAL) + _EQUAL
 
 
-def measure_barycentre_agreement(members: Sequence[MetricSpace], num_points: int) -> tuple[float, float]:
+def of_barycentres(members: Sequence[MetricSpace], num_points: int) -> tuple[float, float]:
     """One cluster's barycentre by both, from equal starts.
 
     Args:
@@ -85,9 +79,9 @@ def measure_barycentre_agreement(members: Sequence[MetricSpace], num_points: int
     """
     import ot  # not before it is used: every run lists all tasks
 
-    with gromov_on_one_thread():
-        found = find_barycentre(members, num_points, max_rounds=_BARYCENTRE_ROUNDS)
-        start = find_barycentre(members, num_points, max_rounds=1).space
+    with gromov.on_one_thread():
+        found = barycentre.find(members, num_points, max_rounds=_BARYCENTRE_ROUNDS)
+        start = barycentre.find(members, num_points, max_rounds=1).space
         structure = ot.gromov.gromov_barycenters(
             num_points,
             [np.array(m.distances) for m in members],
@@ -100,11 +94,11 @@ def measure_barycentre_agreement(members: Sequence[MetricSpace], num_points: int
         )
     theirs = MetricSpace(structure, np.array(start.weights))
     which = np.stack([np.zeros(len(members), np.int64), np.arange(1, len(members) + 1)], axis=1)
-    value = float(solve_gromov_pairs([theirs, *members], which).value.mean())
+    value = float(gromov.solve_pairs([theirs, *members], which).value.mean())
     return found.objective, value
 
 
-def add_agreements(parts: Sequence[SolverAgreement]) -> SolverAgreement:
+def add(parts: Sequence[SolverAgreement]) -> SolverAgreement:
     """Many agreements as one: counts and seconds add up, the largest differences stay.
 
     Args:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.comparison.gromov import GromovOptions, solve_gromov_couplings
+from fedgraph.comparison import gromov
+from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 
 _TOLERANCE = 1e-6  # of the objective, relative
@@ -36,7 +37,7 @@ class Barycentre:
     values: np.ndarray
 
 
-def find_barycentre(
+def find(
     spaces: Sequence[MetricSpace],
     num_points: int,
     options: GromovOptions = GromovOptions(),  # noqa: B008
@@ -61,7 +62,7 @@ def find_barycentre(
     which = np.stack([np.zeros(len(spaces), np.int64), np.arange(1, len(spaces) + 1)], axis=1)
 
     def assess(current: MetricSpace, history: tuple[float, ...]) -> tuple[Barycentre, list[np.ndarray]]:
-        results, plans = solve_gromov_couplings([current, *spaces], which, options)
+        results, plans = gromov.solve_couplings([current, *spaces], which, options)
         objective = float(results.value.mean())
         return Barycentre(current, objective, (*history, objective), results.value), plans
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from fedgraph.comparison.metric_space import MetricSpace, points_of_metric_space
+from fedgraph.comparison import metric_space
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.errors import DataError
 
 _STEP = 0.3  # of the proximal gradient, times the range of the first slope
@@ -32,7 +33,7 @@ def solve_in_batches(
     """
     if alpha is not None and any(spaces[i].features is None for i in np.unique(which)):
         raise DataError("the fused discrepancy (alpha given) needs spaces with features; one has none")
-    kept = [points_of_metric_space(space) for space in spaces]  # POT takes logarithms of weights
+    kept = [metric_space.points_of(space) for space in spaces]  # POT takes logarithms of weights
     values, done, plans = np.zeros(len(which)), np.zeros(len(which), np.bool_), [np.zeros(0)] * len(which)
     sizes = np.array([[kept[i].size, kept[j].size] for i, j in which]).reshape(-1, 2)
     for n, m in np.unique(sizes, axis=0):

@@ -87,7 +87,7 @@ def _kernel(distances: np.ndarray, gamma: float, handling: IndefiniteKernelHandl
     return gram, lowest
 
 
-def classify_by_svm(
+def by_svm(
     distances: np.ndarray,
     labels: np.ndarray,
     splits: tuple[ClassifySplit, ...],
@@ -139,7 +139,7 @@ def classify_by_svm(
     return Classified(_right(named, labels, splits), tuple(chosen), np.array(lowest), tuple(named))
 
 
-def classify_by_nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[ClassifySplit, ...], k: int) -> Classified:
+def by_nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[ClassifySplit, ...], k: int) -> Classified:
     """k nearest neighbours, fitted on training and validation rows; nothing is chosen.
 
     A tied vote goes to the class of the nearest of the tied neighbours.

@@ -1,8 +1,8 @@
 """Clustering of metric spaces, scores that compare the clusters with the labels, and two-dimensional maps for pictures.
 
-``cluster_by_gromov`` is k-means whose distance is the Gromov-Wasserstein discrepancy and whose centroids are
+``by_gromov`` is k-means whose distance is the Gromov-Wasserstein discrepancy and whose centroids are
 Gromov-Wasserstein barycentres with the mean number of nodes of their members (Jin & Chen, section 4).
-``cluster_spectrally`` needs the distance matrix alone. ``cluster_by_size`` sees nothing but the number of nodes: what a
+``spectrally`` needs the distance matrix alone. ``by_size`` sees nothing but the number of nodes: what a
 clustering shows beyond that row is what it learnt from the release.
 """
 
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.comparison.barycentre import find_barycentre
-from fedgraph.comparison.gromov import GromovOptions, solve_gromov_pairs
-from fedgraph.comparison.gromov_bounds import first_gromov_bounds
+from fedgraph.comparison import barycentre, gromov, gromov_bounds
+from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 
 _Spaces = Sequence[MetricSpace]
@@ -42,7 +41,7 @@ class Clustering:
     converged: bool
 
 
-def cluster_by_gromov(
+def by_gromov(
     spaces: Sequence[MetricSpace],
     num_clusters: int,
     rng: np.random.Generator,
@@ -95,7 +94,7 @@ def cluster_by_gromov(
     return min(runs, key=lambda run: run.inertia)
 
 
-def cluster_spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+def spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """Spectral clustering on the affinity exp(−D / s), where s is the median distance of two spaces.
 
     Only labels are meaningful: there are no centroids and the inertia is NaN. Where fewer spaces can be told apart than there
@@ -123,7 +122,7 @@ def cluster_spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.
     return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
 
 
-def cluster_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+def by_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on points. Where fewer of them differ than there are clusters, some clusters are empty.
 
     Args:
@@ -141,7 +140,7 @@ def cluster_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Genera
     return Clustering(model.labels_.astype(np.int64), float(model.inertia_), (), int(model.n_iter_), True)
 
 
-def cluster_by_size(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+def by_size(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on the number of nodes alone: the baseline that exposes leaks. Fewer distinct sizes give fewer clusters.
 
     Args:
@@ -149,10 +148,10 @@ def cluster_by_size(sizes: np.ndarray, num_clusters: int, rng: np.random.Generat
         num_clusters: k at most.
         rng: Draws the starts.
     """
-    return cluster_vectors(np.asarray(sizes).reshape(-1, 1), min(num_clusters, np.unique(sizes).size), rng)
+    return by_vectors(np.asarray(sizes).reshape(-1, 1), min(num_clusters, np.unique(sizes).size), rng)
 
 
-def score_clusters(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:
+def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:
     """How well clusters match classes.
 
     Args:
@@ -220,13 +219,13 @@ def _lloyd(spaces: _Spaces, centroids: list[MetricSpace], options: GromovOptions
             own = [spaces[i] for i in np.flatnonzero(labels == k).tolist()]
             size = max(1, round(float(np.mean([space.num_points for space in own]))))
             start = previous if previous.num_points == size and (previous.weights == previous.weights[0]).all() else None
-            centroids[k] = find_barycentre(own, size, options, start, _ROUNDS).space
+            centroids[k] = barycentre.find(own, size, options, start, _ROUNDS).space
     return Clustering(best.labels, best.inertia, best.centroids, max_iterations, False)
 
 
 def _values(spaces: _Spaces, centroids: _Spaces, rows: np.ndarray, columns: np.ndarray, options: GromovOptions) -> np.ndarray:
     """The discrepancy of space ``rows[i]`` to centroid ``columns[i]``."""
-    return solve_gromov_pairs([*centroids, *spaces], np.stack([columns, len(centroids) + rows], axis=1), options).value
+    return gromov.solve_pairs([*centroids, *spaces], np.stack([columns, len(centroids) + rows], axis=1), options).value
 
 
 def _nearest(spaces: _Spaces, centroids: _Spaces, options: GromovOptions) -> np.ndarray:
@@ -234,7 +233,7 @@ def _nearest(spaces: _Spaces, centroids: _Spaces, options: GromovOptions) -> np.
 
     First every space's centroid of the lowest bound is solved; then those whose bound is not above that value.
     """
-    bounds = first_gromov_bounds(spaces, centroids) * (1.0 if options.alpha is None else options.alpha)
+    bounds = gromov_bounds.first_bounds(spaces, centroids) * (1.0 if options.alpha is None else options.alpha)
     table = np.full(bounds.shape, np.inf)
     every, likely = np.arange(len(spaces)), bounds.argmin(axis=1)
     table[every, likely] = _values(spaces, centroids, every, likely, options)
@@ -270,7 +269,7 @@ def map_distances_by_mds(distances: np.ndarray) -> np.ndarray:
     return result
 
 
-def map_clusters_by_tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008): float64 [S, 2].
 
     The perplexity of small collections is (S − 1) / 3.

@@ -24,13 +24,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.comparison.transport import (
-    PARENT,
-    improve_transport_tree,
-    pivot_transport_tree,
-    plant_transport_tree,
-    wander_transport_tree,
-)
+from fedgraph.comparison import transport
+from fedgraph.comparison.transport import PARENT
 from fedgraph.compiled import compiled
 
 _BLAS_FROM = 64
@@ -80,7 +75,7 @@ def _seed_kicks(seed, first, second):  # type: ignore[no-untyped-def]
 def _kick(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
     """1 … ``_LONGEST`` · n random edges enter the tree, whatever they cost; returns the state that follows.
 
-    The duals are wrong afterwards: ``improve_transport_tree`` sets them anew. Depths, which a pivot needs, are right.
+    The duals are wrong afterwards: ``improve_tree`` sets them anew. Depths, which a pivot needs, are right.
     """
     m = flow.size - n
     state = _scramble(state)
@@ -91,7 +86,7 @@ def _kick(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
         state = _scramble(state)
         column = np.int64(state % np.uint64(m))
         if tree[PARENT, row] != n + column and tree[PARENT, n + column] != row:
-            pivot_transport_tree(tree, flow, dual, row, n + column, n, 0.0)
+            transport.pivot_tree(tree, flow, dual, row, n + column, n, 0.0)
     return state
 
 
@@ -204,7 +199,7 @@ def _descend(  # type: ignore[no-untyped-def]
     fused = alpha < 1.0
     scale = 1.0 / supply.sum()
     if start != _KICKED:
-        plant_transport_tree(supply, demand, row_order, column_order, tree, flow)
+        transport.plant_tree(supply, demand, row_order, column_order, tree, flow)
     quadratic_t, linear_t = _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, half, w, keep, kept)
     value = (1.0 - alpha) * linear_t + alpha * (constant + 2.0 * quadratic_t)
     at_vertex = start != PRODUCT
@@ -213,8 +208,8 @@ def _descend(  # type: ignore[no-untyped-def]
             for i in range(n):
                 for j in range(m):
                     cost[i, j] = (1.0 - alpha) * linear[i, j] + 4.0 * alpha * w[i, j]
-        pivots = improve_transport_tree(cost if fused else w, tree, flow, dual, limits[3])
-        if pivots == 0 and at_vertex and wander_transport_tree(cost if fused else w, tree, flow, dual, limits[3]) == 0:
+        pivots = transport.improve_tree(cost if fused else w, tree, flow, dual, limits[3])
+        if pivots == 0 and at_vertex and transport.wander_tree(cost if fused else w, tree, flow, dual, limits[3]) == 0:
             return max(value, 0.0), iteration, True
         linear_v = _on_vertex(linear, tree, flow, scale) if fused else 0.0
         cross = _on_vertex(w, tree, flow, scale)

@@ -11,8 +11,8 @@ POT solves two more problems (Peyré et al. 2016, section 2; Xu, Luo, Zha & Cari
 and node embedding, ICML 2019): with the Kullback-Leibler loss a·log(a/b) − a + b in place of (a − b)², which is not symmetric,
 so a pair's value is the mean of both orders; and by the proximal point algorithm in place of conditional gradient.
 
-Use from any outside map: cut ``list_gromov_pairs(num)`` into chunks, call ``solve_gromov_pairs`` on each, join with
-``assemble_gromov_matrix``. A pair's result depends on its two spaces, the options and its two numbers, not on the chunk.
+Use from any outside map: cut ``all_pairs(num)`` into chunks, call ``solve_pairs`` on each, join with
+``assemble_matrix``. A pair's result depends on its two spaces, the options and its two numbers, not on the chunk.
 
 References: Peyré, Cuturi & Solomon, Gromov-Wasserstein averaging of kernel and distance matrices, ICML
 2016; Vayer, Chapel, Flamary, Tavenard & Courty, Optimal transport for structured data with application
@@ -33,8 +33,9 @@ import threadpoolctl
 from scipy.spatial.distance import cdist
 
 from fedgraph import seeds
+from fedgraph.comparison import metric_space
 from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_by_descent
-from fedgraph.comparison.metric_space import MetricSpace, pack_metric_spaces, points_of_metric_space
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.errors import DataError
 
 _PROXIMAL_STEP = 0.3  # times the range of the first slope
@@ -117,7 +118,7 @@ class GromovResults:
     iterations: np.ndarray
 
 
-def list_gromov_pairs(num: int) -> np.ndarray:
+def all_pairs(num: int) -> np.ndarray:
     """All pairs i < j of spaces, in row order: int64 [num (num − 1) / 2, 2].
 
     Args:
@@ -126,7 +127,7 @@ def list_gromov_pairs(num: int) -> np.ndarray:
     return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
 
 
-def assemble_gromov_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
+def assemble_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The symmetric matrix of discrepancies, with a zero diagonal: float64 [num, num]; NaN for pairs that are not given.
 
     Args:
@@ -141,9 +142,7 @@ def assemble_gromov_matrix(num: int, which: np.ndarray, values: np.ndarray) -> n
     return distances
 
 
-def solve_gromov_pairs(
-    spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()
-) -> GromovResults:
+def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> GromovResults:
     """The discrepancy of every pair. (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
 
     Args:
@@ -164,16 +163,16 @@ def _pools() -> threadpoolctl.ThreadpoolController:
 
 
 @contextmanager
-def gromov_on_one_thread() -> Iterator[None]:
+def on_one_thread() -> Iterator[None]:
     """The libraries of linear algebra compute on one thread: small matrices on many cost 2.7 × the CPU, and gain no time."""
     with _pools().limit(limits=1):
         yield
 
 
-def solve_gromov_couplings(
+def solve_couplings(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()
 ) -> tuple[GromovResults, list[np.ndarray]]:
-    """As ``solve_gromov_pairs``, with the couplings.
+    """As ``solve_pairs``, with the couplings.
 
     Args:
         spaces: The spaces.
@@ -197,7 +196,7 @@ def _solve(
     which = np.sort(np.asarray(which, dtype=np.int64).reshape(-1, 2), axis=1)
     if which.size and (which.min() < 0 or which.max() >= len(spaces)):
         raise ValueError(f"pairs name spaces {which.min()} … {which.max()}; allowed: 0 … {len(spaces) - 1}")
-    with gromov_on_one_thread():
+    with on_one_thread():
         if not options.by_pot:
             return _fast(spaces, which, options, keep)
         if options.solver == "batched":
@@ -205,7 +204,7 @@ def _solve(
 
             values, converged, couplings = solve_in_batches(spaces, which, options.alpha)
             return GromovResults(values, converged, np.full(len(which), STEPS, np.int64)), couplings if keep else []
-        solve = solve_gromov_by_pot if options.solver == "pot" else _proximal_gw
+        solve = solve_by_pot if options.solver == "pot" else _proximal_gw
         results = GromovResults(np.zeros(len(which)), np.zeros(len(which), bool), np.zeros(len(which), np.int64))
         plans = []
         for k, (i, j) in enumerate(which):
@@ -218,7 +217,7 @@ def _solve(
     return results, plans
 
 
-def solve_gromov_by_pot(
+def solve_by_pot(
     first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
 ) -> tuple[float, bool, int, np.ndarray]:
     """POT's conditional gradient from p qᵀ, or from ``start`` [n, m]: (value, converged, iterations, coupling [n, m])."""
@@ -247,7 +246,7 @@ def _feature_costs(first: MetricSpace, second: MetricSpace) -> np.ndarray:
 
 
 def _proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
-    """POT's proximal point algorithm from p qᵀ; as ``solve_gromov_by_pot``. Its last coupling, which meets the weights to about
+    """POT's proximal point algorithm from p qᵀ; as ``solve_by_pot``. Its last coupling, which meets the weights to about
     1 %, is put on the polytope (Altschuler, Weed & Rigollet 2017, Algorithm 2), and the value is that coupling's.
     """
     import ot  # not before it is used: every run lists all tasks
@@ -285,7 +284,7 @@ def _fast(
     values, steps, done = np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_)
     kept_at, kept = np.zeros(1, np.int64), np.zeros(0)
     if count:
-        packed = pack_metric_spaces([spaces[i] for i in names], names, fused=options.alpha is not None)
+        packed = metric_space.pack([spaces[i] for i in names], names, fused=options.alpha is not None)
         sizes = np.diff(packed.point_at)
         if keep:
             kept_at = np.concatenate([[0], np.cumsum(sizes[local].prod(axis=1))])
@@ -297,7 +296,7 @@ def _fast(
         solve_by_descent(tuple(packed), local, *how, kept_at, kept, values, steps, done)
     plans = []
     for k, (i, j) in enumerate(which if keep else ()):  # points of weight zero have empty rows and columns
-        rows, columns = points_of_metric_space(spaces[i]), points_of_metric_space(spaces[j])
+        rows, columns = metric_space.points_of(spaces[i]), metric_space.points_of(spaces[j])
         flat, turned = kept[kept_at[k] : kept_at[k + 1]], rows.size > columns.size
         plan = np.zeros((spaces[i].num_points, spaces[j].num_points))
         plan[np.ix_(rows, columns)] = flat.reshape(columns.size, -1).T if turned else flat.reshape(rows.size, -1)

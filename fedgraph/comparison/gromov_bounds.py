@@ -8,7 +8,7 @@ Both minima are transport problems on a line, solved by sorting (Mémoli 2011, s
 They are below the global minimum, hence below whatever a descent returns. With features FGW_α ≥ α · bound, as the other term is
 at least zero; more, it is at least (1 − α) |Σ_i p_i x_i − Σ_j q_j y_j|² (Jensen).
 
-``solve_within_gromov_bounds`` finds the nearest spaces without solving the pairs that cannot be among them: a pair whose lower
+``solve_within`` finds the nearest spaces without solving the pairs that cannot be among them: a pair whose lower
 bound is above the k-th lowest value found so far is farther than k others and stays unsolved. What is solved are the values of
 the full matrix, so every vote of the k nearest, ties included, is the one of the full matrix."""
 
@@ -22,19 +22,19 @@ from fedgraph.compiled import compiled
 _Histogram = tuple[np.ndarray, np.ndarray]
 
 
-def first_gromov_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
+def first_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
     """float64 [len(first), len(second)], each at most the discrepancy of its pair, up to rounding (about 1e-15 relatively)."""
     return _bounds(first, second, _eccentricities)
 
 
 def _second_gromov_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
-    """As ``first_gromov_bounds``, from all distances of a space: mostly higher, and dearer where they are all distinct."""
+    """As ``first_bounds``, from all distances of a space: mostly higher, and dearer where they are all distinct."""
     return _bounds(first, second, _distances)
 
 
 def _best_gromov_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace], alpha: float | None = None) -> np.ndarray:
     """The best of this file for GW (``alpha`` None) or FGW with features: float64 [len(first), len(second)]."""
-    found = np.maximum(first_gromov_bounds(first, second), _second_gromov_bounds(first, second))
+    found = np.maximum(first_bounds(first, second), _second_gromov_bounds(first, second))
     if alpha is None:
         return found
     means, others = (np.stack([space.weights @ space.features for space in spaces]) for spaces in (first, second))
@@ -92,7 +92,7 @@ def _on_lines(ends, values, weights, other_ends, other_values, other_weights, fo
             found[a, b] = total
 
 
-def solve_within_gromov_bounds(
+def solve_within(
     spaces: Sequence[MetricSpace],
     rows: np.ndarray,
     columns: np.ndarray,

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
-from fedgraph.comparison.transport import round_for_transport
+from fedgraph.comparison import transport
 from fedgraph.errors import DataError
 
 SpaceMetric = Literal["euclidean", "cosine", "correlation"]
@@ -74,7 +74,7 @@ class MetricSpace:
         return int(self.weights.size)
 
 
-def space_from_embedding(
+def from_embedding(
     rows: np.ndarray,
     metric: SpaceMetric = "euclidean",
     weights: SpaceWeights = "uniform",
@@ -110,7 +110,7 @@ def space_from_embedding(
     return MetricSpace(distances, _point_weights(rows.shape[0], weights, degrees), features)
 
 
-def space_from_topology(
+def from_topology(
     adjacency: sp.csr_array | np.ndarray, weights: SpaceWeights = "uniform", features: np.ndarray | None = None
 ) -> MetricSpace:
     """The space of a graph's unweighted shortest paths; edges count in both directions.
@@ -189,7 +189,7 @@ class PackedMetricSpaces(NamedTuple):
         distances: float64 [Q].
         weights: float64 [N].
         products: float64 [N], C p: each point's mean distance.
-        whole: float64 [N], weights as whole numbers (``transport.round_for_transport``).
+        whole: float64 [N], weights as whole numbers (``transport.round_weights``).
         even: bool [S], whether weights are all equal.
         order: int64 [N], points by ascending mean distance, ties by mean squared distance.
         own: float64 [S], Σ_ik C²_ik p_i p_k.
@@ -211,12 +211,12 @@ class PackedMetricSpaces(NamedTuple):
     features: np.ndarray
 
 
-def points_of_metric_space(space: MetricSpace) -> np.ndarray:
+def points_of(space: MetricSpace) -> np.ndarray:
     """The points that weigh something: int64 [k]."""
     return np.flatnonzero(space.weights > 2.0**-45)
 
 
-def pack_metric_spaces(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> PackedMetricSpaces:
+def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> PackedMetricSpaces:
     """Copies (never views) of what the solver needs. Raises ``DataError`` when features are needed but missing."""
     parts = [_part(space, fused) for space in spaces]
     distances, weights, products, whole, order, own, features = zip(*parts, strict=True)
@@ -244,7 +244,7 @@ def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
     distances, weights, features = space.distances, space.weights, space.features
     if fused and features is None:
         raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")
-    kept = points_of_metric_space(space)
+    kept = points_of(space)
     if kept.size < weights.size:
         distances = distances[np.ix_(kept, kept)]
         weights = weights[kept] / weights[kept].sum()
@@ -255,4 +255,4 @@ def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
     scale = max(float(np.abs(products).max(initial=0.0)), 1e-300)
     order = np.lexsort((second, np.round(products / scale, 10)))
     rows = np.ascontiguousarray(features) if fused and features is not None else np.zeros((weights.size, 0))
-    return distances.ravel(), weights, products, round_for_transport(weights), order, float(weights @ second), rows
+    return distances.ravel(), weights, products, transport.round_weights(weights), order, float(weights @ second), rows

@@ -7,7 +7,7 @@ tree of n + m nodes (rows 0 … n−1, columns n … n+m−1). Conditional gradi
 and again under slowly changing costs, so the last tree is the next start: near convergence a solve is one
 pass over the costs.
 
-Supply and demand are whole numbers held in float64 (see ``round_for_transport``), hence flows are exact, ties are seen
+Supply and demand are whole numbers held in float64 (see ``round_weights``), hence flows are exact, ties are seen
 as ties, and the tree is kept *strongly feasible* (an edge without flow points to the root; the last
 blocking edge of the cycle leaves), which rules out cycling (Cunningham 1976; Ahuja, Magnanti & Orlin
 1993, section 11.6).
@@ -26,7 +26,7 @@ PARENT, _DEPTH, _CHILD, _NEXT, _PREVIOUS, _STACK = range(6)
 _RESOLUTION = 2.0**50
 
 
-def round_for_transport(weights: np.ndarray) -> np.ndarray:
+def round_weights(weights: np.ndarray) -> np.ndarray:
     """Weights as multiples of 2**-50, whole numbers that sum to 2**50 (an error of 1e-15): float64 [n].
 
     The largest one absorbs the rounding.
@@ -60,7 +60,7 @@ def _detach(tree, node):  # type: ignore[no-untyped-def]
 
 
 @compiled(nan=False)
-def plant_transport_tree(supply, demand, row_order, column_order, tree, flow):  # type: ignore[no-untyped-def]
+def plant_tree(supply, demand, row_order, column_order, tree, flow):  # type: ignore[no-untyped-def]
     """The north-west corner tree: rows and columns are matched greedily in the given orders.
 
     With both orders ascending in x and y it is optimal for cost_ij = −x_i y_j (the monotone coupling).
@@ -155,7 +155,7 @@ def _shift_subtree(tree, dual, top, n, row_shift):  # type: ignore[no-untyped-de
 
 
 @compiled(nan=False)
-def pivot_transport_tree(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[no-untyped-def]
+def pivot_tree(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[no-untyped-def]
     """Let the edge (row, column) enter with reduced cost ``reduced`` < 0: move flow round its cycle, drop one edge."""
     # The two paths to the apex; the edges that lose flow bound what can move.
     a = row
@@ -206,7 +206,7 @@ def pivot_transport_tree(tree, flow, dual, row, column_node, n, reduced):  # typ
 
 
 @compiled(nan=False)
-def improve_transport_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
+def improve_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
     """Pivot from the given tree to an optimal one; returns the number of pivots, or −1 at the safety limit.
 
     cost: float64 [n, m]. An edge enters while its reduced cost is below −tolerance: the best of one row,
@@ -234,7 +234,7 @@ def improve_transport_tree(cost, tree, flow, dual, tolerance):  # type: ignore[n
                 if candidate < reduced:
                     reduced = candidate
                     best = j
-            pivot_transport_tree(tree, flow, dual, row, n + best, n, reduced)
+            pivot_tree(tree, flow, dual, row, n + best, n, reduced)
             pivots += 1
             if pivots >= limit:
                 return -1
@@ -243,7 +243,7 @@ def improve_transport_tree(cost, tree, flow, dual, tolerance):  # type: ignore[n
 
 
 @compiled(nan=False)
-def wander_transport_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
+def wander_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
     """From one optimal tree to another of the same cost; returns how many edges entered (0: none is tied).
 
     One sweep over the rows: the last edge of a row whose reduced cost is zero, up to the tolerance, enters.
@@ -259,6 +259,6 @@ def wander_transport_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no
             if cost[row, j] - columns[j] - own <= tolerance and tree[PARENT, row] != n + j and tree[PARENT, n + j] != row:
                 tied = j
         if tied >= 0:
-            pivot_transport_tree(tree, flow, dual, row, n + tied, n, 0.0)
+            pivot_tree(tree, flow, dual, row, n + tied, n, 0.0)
             entered += 1
     return entered

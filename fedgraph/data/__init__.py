@@ -9,13 +9,13 @@ users.
 """
 
 from fedgraph.data.base import data_families, data_search_root, default_data_roots, load, names, set_data_search_root
-from fedgraph.data.base.files import data_file_cache
+from fedgraph.data.base.files import cache_folder
 from fedgraph.data.base.splits import random_split
 from fedgraph.data.tu import tu_degree_features
 
 __all__ = [
+    "cache_folder",
     "data_families",
-    "data_file_cache",
     "data_search_root",
     "default_data_roots",
     "load",

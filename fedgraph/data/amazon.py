@@ -6,5 +6,5 @@ Attributes are binarised and arcs made undirected, as PyG's ``Amazon`` does.
 
 from fedgraph.data.base import npz, published
 
-DATASETS = published.published_records("amazon")
-load = published.published_loader(DATASETS, npz.read_gnn_benchmark_npz, published.PublishedData.generated)
+DATASETS = published.records_of("amazon")
+load = published.loader(DATASETS, npz.read_gnn_benchmark, published.PublishedData.generated)

@@ -45,7 +45,7 @@ class Params(Settings):
     sizes: float = Field(1.0, ge=0, le=3, description="how unequal banks are: bank k gets a share proportional to 1/k^sizes")
 
 
-DATASETS = {name: replace(data, parameters=Params) for name, data in published.published_records("amlsim").items()}
+DATASETS = {name: replace(data, parameters=Params) for name, data in published.records_of("amlsim").items()}
 
 
 def load(dataset: str, request: base.PublishedRequest) -> Graph:
@@ -75,8 +75,8 @@ def read(data: base.PublishedData, raw: RawFiles) -> Graph:
     n = len(accounts)
     if not np.array_equal(accounts[:, 0], np.arange(n)):
         raise DataError(f"{raw.folder / _NODES}: nodeid must run from 0 to {n - 1} in order, each once")
-    labels = number_files.check_whole_number_file(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
-    source, target = number_files.check_whole_number_file(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
+    labels = number_files.check_whole_numbers(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
+    source, target = number_files.check_whole_numbers(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
     negative = np.flatnonzero(transfers[:, 2] < 0)
     if negative.size:
         raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
@@ -127,4 +127,4 @@ def _table(raw: RawFiles, name: str, wanted: tuple[str, ...]) -> np.ndarray:
     return found
 
 
-_accounts = published.published_loader(DATASETS, read, published.PublishedData.generated)
+_accounts = published.loader(DATASETS, read, published.PublishedData.generated)

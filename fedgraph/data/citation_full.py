@@ -6,5 +6,5 @@
 
 from fedgraph.data.base import npz, published
 
-DATASETS = published.published_records("citation_full")
-load = published.published_loader(DATASETS, npz.read_gnn_benchmark_npz, published.PublishedData.generated)
+DATASETS = published.records_of("citation_full")
+load = published.loader(DATASETS, npz.read_gnn_benchmark, published.PublishedData.generated)

@@ -6,5 +6,5 @@ Attributes are binarised, as PyG's ``Coauthor`` does. CS is the ``ms_academic`` 
 
 from fedgraph.data.base import npz, published
 
-DATASETS = published.published_records("coauthor")
-load = published.published_loader(DATASETS, npz.read_gnn_benchmark_npz, published.PublishedData.generated)
+DATASETS = published.records_of("coauthor")
+load = published.loader(DATASETS, npz.read_gnn_benchmark, published.PublishedData.generated)

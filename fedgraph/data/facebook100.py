@@ -34,9 +34,9 @@ from pydantic import Field
 
 from fedgraph import plugins
 from fedgraph.data import base
-from fedgraph.data.base import files, owner_parts, published
+from fedgraph.data.base import block_model, files, owner_parts, published
 from fedgraph.data.base.adjacencies import undirected_adjacency
-from fedgraph.data.base.block_model import BlockModel, block_model_stand_in
+from fedgraph.data.base.block_model import BlockModel
 from fedgraph.data.base.files import RawFiles
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
@@ -48,7 +48,7 @@ _YEARS = tuple(range(2004, 2010))
 _LARGEST_CODE = 100_000
 _FOLDER = "facebook100/raw"
 
-_FACEBOOK100_CAMPUSES = published.published_campuses()
+_FACEBOOK100_CAMPUSES = published.campuses()
 
 
 class _CampusParams(Settings):
@@ -116,7 +116,7 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
         return graph if federation else replace(graph, owner=None, owner_names=())
 
     without = replace(request, parameters={})
-    load_campuses = published.published_loader({dataset: record}, prepared, lambda _, seed: _stand_in(dataset, params, seed))
+    load_campuses = published.loader({dataset: record}, prepared, lambda _, seed: _stand_in(dataset, params, seed))
     return load_campuses(dataset, without)
 
 
@@ -220,7 +220,7 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
 
 
 def _present(request: base.PublishedRequest) -> tuple[str, ...]:
-    for place in files.data_file_places(_FOLDER, (*request.roots, files.data_file_cache())):
+    for place in files.places(_FOLDER, (*request.roots, files.cache_folder())):
         found = sorted(p.stem for p in place.glob("*.mat") if re.fullmatch(r"[A-Za-z ]+\d+", p.stem)) if place.is_dir() else []
         if found:
             return tuple(found)
@@ -245,4 +245,4 @@ def _generated(name: str, seed: int) -> Graph:
     shares = np.array([0.13, 0.16, 0.17, 0.18, 0.20, 0.16])
     sizes = np.round(shares * size).astype(int)
     model = BlockModel(tuple(map(int, sizes)), 30 * size, 150, 0.5, 3.8, 1.0, 50.0, closure=0.2, topic_share=0.15)
-    return block_model_stand_in(model, f"facebook100/{name.casefold()}", f"Facebook100 campus {name}", seed)
+    return block_model.stand_in(model, f"facebook100/{name.casefold()}", f"Facebook100 campus {name}", seed)

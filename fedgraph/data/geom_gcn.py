@@ -18,7 +18,7 @@ from fedgraph.types import Graph, GraphMasks
 
 _TABLE, _EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
 
-DATASETS = published.published_records("geom_gcn")
+DATASETS = published.records_of("geom_gcn")
 
 
 def read(data: published.PublishedData, raw: RawFiles) -> Graph:
@@ -35,7 +35,7 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     arcs = number_files.read_whole_numbers(raw, _EDGES, 2, nodes.size, skip=1, blanks=True)
     split = _splits(dataset, raw, nodes.size)
     binary, labels = feature_matrix(features, binarise=True), labels[np.argsort(nodes)]
-    return published.published_graph(data, raw, arcs.T, binary, labels, masks=split, features_from_edges=False)
+    return published.graph_of(data, raw, arcs.T, binary, labels, masks=split, features_from_edges=False)
 
 
 def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[GraphMasks, ...]:
@@ -44,7 +44,7 @@ def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[GraphMasks, ..
     there = [name for name in names if (raw.folder / name).is_file()]
     if lacking := sorted(set(names) - set(there)) if there else []:
         raise DataError(f"{raw.folder}: lacks {', '.join(lacking)}; allowed: all ten published splits, or none of them")
-    return tuple(split for n in there for split in splits.read_split_masks(raw.read(n), str(raw.folder / n), num_nodes))
+    return tuple(split for n in there for split in splits.read_masks(raw.read(n), str(raw.folder / n), num_nodes))
 
 
 def _table(raw: RawFiles, counts: PublishedCounts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
@@ -76,4 +76,4 @@ def _table(raw: RawFiles, counts: PublishedCounts, listed: bool) -> tuple[np.nda
     return np.array(nodes, dtype=np.int64), words, np.array(labels, dtype=np.int64)
 
 
-load = published.published_loader(DATASETS, read, published.PublishedData.generated)
+load = published.loader(DATASETS, read, published.PublishedData.generated)

@@ -24,14 +24,14 @@ from fedgraph.data.base.files import RawFiles
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphMasks
 
-DATASETS = published.published_records("planetoid")
+DATASETS = published.records_of("planetoid")
 
 
 def stand_in(data: published.PublishedData, seed: int) -> Graph:
     """The stand-in, with a split of the published sizes: 20 nodes per class train, 500 validate, 1,000 are tested."""
     graph = data.generated(seed)
     rng = seeds.seeded_generator(seed, "data", data.key, "split")
-    train = splits.split_per_class(graph, 20, 0, rng).train
+    train = splits.per_class(graph, 20, 0, rng).train
     others = rng.permutation(np.setdiff1d(np.arange(graph.num_nodes), train)).astype(np.int64)
     return replace(graph, masks=(GraphMasks(train, np.sort(others[:500]), np.sort(others[500:1500])),))
 
@@ -56,7 +56,7 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
     train = 20 * one_hot.shape[1]
     split = (GraphMasks(np.arange(train), np.arange(train, train + 500), np.sort(test)),)
     labels = one_hot.argmax(axis=1)
-    return published.published_graph(data, raw, arcs, features, labels, masks=split, features_from_edges=False)
+    return published.graph_of(data, raw, arcs, features, labels, masks=split, features_from_edges=False)
 
 
 _HARMLESS = {
@@ -78,4 +78,4 @@ class _Unpickler(pickle.Unpickler):
         return _HARMLESS[module, name]
 
 
-load = published.published_loader(DATASETS, read, stand_in)
+load = published.loader(DATASETS, read, stand_in)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from fedgraph import plugins
 from fedgraph.data import base
-from fedgraph.data.base.files import data_file_cache
+from fedgraph.data.base import files
 from fedgraph.data.own.columns import EdgeColumnRules
 from fedgraph.data.own.objects import collection_from_objects, graph_from_object
 from fedgraph.errors import ScenarioError
@@ -48,7 +48,7 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
     kind = getattr(datasets, asked.dataset)
     taken, arguments = inspect.signature(kind).parameters, dict(asked.arguments)
     if "root" in taken:
-        arguments.setdefault("root", str(data_file_cache() / "pyg" / asked.dataset))
+        arguments.setdefault("root", str(files.cache_folder() / "pyg" / asked.dataset))
     try:
         inspect.signature(kind).bind(**arguments)
     except TypeError as error:

@@ -26,9 +26,9 @@ from pydantic import Field, model_validator
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data.base import drawn_graphs
+from fedgraph.data.base import block_model, drawn_graphs
 from fedgraph.data.base.adjacencies import adjacency_of_owners, undirected_adjacency
-from fedgraph.data.base.block_model import BlockModel, draw_block_model
+from fedgraph.data.base.block_model import BlockModel
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection, GraphProvenance, plain_graph
@@ -209,4 +209,4 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
     sizes = tuple(nodes // classes + (c < nodes % classes) for c in range(classes))
     model = BlockModel(sizes, chosen.pop("edges"), chosen.pop("features"), **chosen)
     detail = f"SYNTHETIC: a generated block model of {nodes} nodes and {model.num_edges} edges (seed {request.seed})"
-    return draw_block_model(model, key, request.seed, GraphProvenance("synthetic", detail))
+    return block_model.draw(model, key, request.seed, GraphProvenance("synthetic", detail))

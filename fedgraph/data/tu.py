@@ -48,12 +48,10 @@ _COUNTS = {
     "tu/proteins": TuCounts(1113, 43471, 81044, 4, (663, 450)),
     "tu/imdb-binary": TuCounts(1000, 19773, 96531, 0, (500, 500)),
 }
-_DRAWS = dict(
-    zip(_COUNTS, (drawn_graphs.draw_molecule, drawn_graphs.draw_contact_graph, drawn_graphs.draw_circles_graph), strict=True)
-)
+_DRAWS = dict(zip(_COUNTS, (drawn_graphs.draw_molecule, drawn_graphs.contacts, drawn_graphs.circles), strict=True))
 _KINDS = {"tu/mutag": 7, "tu/proteins": 3}  # node labels
 
-DATASETS = published.published_records("tu")
+DATASETS = published.records_of("tu")
 
 
 def stand_in(data: published.PublishedData, seed: int) -> GraphCollection:
@@ -94,7 +92,7 @@ def read(data: published.PublishedData, raw: RawFiles) -> GraphCollection:
     return GraphCollection(name, graphs, labels.astype(np.int64), values.size, provenance)
 
 
-load = published.published_loader(DATASETS, read, stand_in)
+load = published.loader(DATASETS, read, stand_in)
 
 
 def tu_degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:
@@ -163,7 +161,7 @@ def read_tu_node_kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int 
 
 def read_tu_attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
     """float64 [nodes, width], finite. width: None: as in the first line."""
-    return _as_many(raw, file, number_files.read_number_file(raw, file, width, blanks=True), num_nodes, "nodes")
+    return _as_many(raw, file, number_files.read(raw, file, width, blanks=True), num_nodes, "nodes")
 
 
 def _as_many(raw: RawFiles, file: str, found: np.ndarray, wanted: int, what: str) -> np.ndarray:

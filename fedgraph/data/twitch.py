@@ -23,7 +23,7 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphProvenance
 
 _NUM_FEATURES = 3170
-_LANGUAGES = published.published_records("twitch")
+_LANGUAGES = published.records_of("twitch")
 DATASETS = _LANGUAGES | {"federation": base.PublishedData("twitch/federation", "Twitch, seven languages", "twitch", (), True)}
 
 
@@ -65,14 +65,14 @@ def read(data: published.PublishedData, raw: RawFiles) -> Graph:
             labels[int(which)] = said == "True"
     faults.refuse()
     arcs = number_files.read_whole_numbers(raw, edges, 2, num_nodes, skip=1)
-    return published.published_graph(data, raw, arcs.T, features, labels, features_from_edges=False)
+    return published.graph_of(data, raw, arcs.T, features, labels, features_from_edges=False)
 
 
-_language = published.published_loader(_LANGUAGES, read, published.PublishedData.generated)
+_language = published.loader(_LANGUAGES, read, published.PublishedData.generated)
 
 
 def _features(raw: RawFiles, name: str) -> sp.csr_array:
-    file, table = raw.folder / name, number_files.read_number_json(raw, name)
+    file, table = raw.folder / name, number_files.read_json(raw, name)
     if not table:
         raise DataError(f"{file}: holds no node; expected a mapping: node → list of feature numbers")
     rows: list[int] = []

@@ -10,7 +10,7 @@ Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. H
 
 What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], InfiniteSetting]``.
 
-``validate_settings`` reads plain data as such a model; the first problem becomes one line that names place, found and allowed.
+``validate`` reads plain data as such a model; the first problem becomes one line that names place, found and allowed.
 """
 
 import inspect
@@ -25,7 +25,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 from pydantic_core import ErrorDetails
 
 from fedgraph import plugins
-from fedgraph.documents.sources import SHOWN, SourceLocation, YamlSource, shorten_source_value
+from fedgraph.documents import sources
+from fedgraph.documents.sources import SHOWN, SourceLocation, YamlSource
 
 SettingsSpec: TypeAlias = dict[str, Any]  # a plugin as a scenario writes it: its name, and its settings before they are read
 
@@ -145,7 +146,7 @@ def _mentions(annotation: object, wanted: tuple[object, ...]) -> bool:
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def validate_settings(model: type[Model], data: object, source: YamlSource, at: SourceLocation) -> Model:
+def validate(model: type[Model], data: object, source: YamlSource, at: SourceLocation) -> Model:
     """Plain data as settings.
 
     Args:
@@ -174,7 +175,7 @@ def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetail
         nearest = _nearest(model, where[:-1])
         allowed = list(nearest.model_fields)
         hint = plugins.suggest_plugin_name(str(where[-1]), allowed)
-        return f"unknown key {shorten_source_value(key)}{hint}; allowed: {', '.join(allowed)}"
+        return f"unknown key {sources.shorten(key)}{hint}; allowed: {', '.join(allowed)}"
     if problem["type"] == "missing" and isinstance(where[-1], int):
         return f"{'.'.join(str(p) for p in where[:-1])}: entry {where[-1] + 1} of the list is missing"
     if problem["type"] == "missing":

@@ -73,7 +73,7 @@ class YamlSource:
         Raises:
             ScenarioError: It cannot be read, is too large, is not UTF-8, or is not YAML.
         """
-        return cls(str(path), read_source_text(path, "a scenario in YAML"))
+        return cls(str(path), read_text(path, "a scenario in YAML"))
 
     def line(self, at: SourceLocation) -> int:
         """The line of ``at``, or of the nearest key above it."""
@@ -108,7 +108,7 @@ class YamlSource:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             line = event.start_mark.line + 1 if event.start_mark else 1
             if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-                tag = shorten_source_value(event.tag)
+                tag = shorten(event.tag)
                 raise self._at(line, f"tag {tag}: tags would run code or build objects; allowed: plain values")
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
@@ -133,13 +133,13 @@ class YamlSource:
             return self._mapping(node, at, inside)
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(value, (*at, index), inside) for index, value in enumerate(node.value)]
-        shown = shorten_source_value(node.value)
+        shown = shorten(node.value)
         if node.tag == _WHOLE and ":" in node.value and not self._foreign:
             raise self._at(line, f"{shown} is a number to base 60 in YAML; write it in quotes to mean text")
         try:
             return self._scalars.construct_object(node)
         except (ValueError, OverflowError, yaml.YAMLError) as error:
-            raise self._at(line, f"{shown} cannot be read as the value it looks like: {shorten_source_value(error)}") from error
+            raise self._at(line, f"{shown} cannot be read as the value it looks like: {shorten(error)}") from error
 
     def _mapping(self, node: yaml.MappingNode, at: SourceLocation, inside: tuple[yaml.Node, ...]) -> dict[str, object]:
         own: dict[str, object] = {}
@@ -149,10 +149,10 @@ class YamlSource:
         for key, value in [(k, v) for k, v in node.value if k.tag != _MERGE]:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode) or (key.tag != _TEXT and not self._foreign):
-                found = shorten_source_value(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
+                found = shorten(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
                 raise self._at(line, f"key {found} is not text; write it in quotes if it is meant as text")
             if key.value in seen:
-                raise self._at(line, f"key {shorten_source_value(key.value)} appears twice; first on line {seen[key.value]}")
+                raise self._at(line, f"key {shorten(key.value)} appears twice; first on line {seen[key.value]}")
             seen[key.value] = self.lines[(*at, key.value)] = line
             own[key.value] = self._plain(value, (*at, key.value), inside)
         for key, value in merges:
@@ -165,7 +165,7 @@ class YamlSource:
         return {**merged, **own}
 
 
-def read_source_text(path: Path, allowed: str) -> str:
+def read_text(path: Path, allowed: str) -> str:
     """The text of an ordinary file.
 
     Args:
@@ -196,13 +196,13 @@ def read_source_text(path: Path, allowed: str) -> str:
         raise ScenarioError(f"{path}:{line}: not UTF-8 text ({error.reason}); allowed: {allowed}, saved as UTF-8") from error
 
 
-def shorten_source_value(value: object) -> str:
+def shorten(value: object) -> str:
     """A value as a message repeats it: on one line, of at most ``SHOWN`` characters. Texts stand in quotes."""
     text = repr(value) if isinstance(value, str) else " ".join(str(value).split())
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def assign_source_key(data: object, key: str, value: object, error: Callable[[str], ScenarioError]) -> SourceLocation:
+def assign_key(data: object, key: str, value: object, error: Callable[[str], ScenarioError]) -> SourceLocation:
     """Sets a key in nested data.
 
     Args:
@@ -219,7 +219,7 @@ def assign_source_key(data: object, key: str, value: object, error: Callable[[st
     """
     *path, last = key.split(".")
     if not all((*path, last)) or len(path) > _MOST_SOURCE_DEPTH:
-        raise error(f"{shorten_source_value(key)} is not a dotted key such as tasks.0.epsilons")
+        raise error(f"{shorten(key)} is not a dotted key such as tasks.0.epsilons")
     at, where = data, list[str | int]()
     for place, part in enumerate((*path, last)):
         if isinstance(at, dict):

@@ -71,7 +71,7 @@ class DeployableManifest:
     fedgraph_export: int = 1  # version of this format
 
 
-def deployable_training(plan: Plan) -> Plan:
+def training_of(plan: Plan) -> Plan:
     """The training alone, where clients train a model together and then each hand in something of their own; else the plan.
 
     So is DP-FedAvg deployed: nothing but sums of clipped updates leaves a client, and what is paid is the path of the model.
@@ -96,7 +96,7 @@ def deployable_training(plan: Plan) -> Plan:
     return replace(plan, facts=facts, guarantee=guarantee, schedule=schedule, sums=PlanSums())
 
 
-def require_deployable_plan(plan: Plan) -> None:
+def require(plan: Plan) -> None:
     """``ScenarioError`` that says why a row of this plan cannot be deployed."""
     facts, guarantee = plan.facts, plan.guarantee
     if facts.viewer not in _FEDERATED:
@@ -145,7 +145,7 @@ def _largest(bound: SensitivityBound) -> float:
     return float(bound.max_terms) ** 1.5 if isinstance(bound, NeighbourSums) else 0.0
 
 
-def list_deployable_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, _PlannedSum]:
+def list_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, _PlannedSum]:
     """Per path, the numbers of its release. dimensions: entries of one value, per path."""
     return {r.path: _planned_sum(r, dimensions[r.path], _num_honest(plan)) for r in plan.schedule.releases}
 

@@ -19,7 +19,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from fedgraph import data as datasets
-from fedgraph import pricing, runtime, seeds
+from fedgraph import pricing, privacy, runtime, seeds
 from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.cells.entry import EntryRowKey
 from fedgraph.errors import ScenarioError
@@ -29,7 +29,6 @@ from fedgraph.export.site import Site
 from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.pricing import exported_layouts, exported_template
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.saved_run import SavedRun, load_saved_run
@@ -70,7 +69,7 @@ class ProjectSource:
     cohorts: list[list[int]]
 
 
-def open_project_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectSource:
+def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectSource:
     """The row of a finished run with its plan, made again, and its clients.
 
     Args:
@@ -87,23 +86,23 @@ def open_project_row(folder: Path, name: str, data_root: Path | None = None) -> 
     head = row.head
     if head.protection is None or not math.isfinite(row.provable):
         raise ScenarioError(f"{folder}: {name_score_anchor(row)} guarantees nothing (ε = ∞), so there is no noise to deploy")
-    ready = read.read_scenario_file(folder / "scenario.yaml")
+    ready = read.from_file(folder / "scenario.yaml")
     datasets.set_data_search_root(data_root)
     with runtime.start("serial") as engine:
         root = seeds.public_seed(ready.scenario.seed)
-        graphs = [experiment.load_experiment_data(d, data_root, root) for d in ready.scenario.datasets]
-        for stage in experiment.stage_experiment(ready, graphs, engine, Console(quiet=True)):
+        graphs = [experiment.load_data(d, data_root, root) for d in ready.scenario.datasets]
+        for stage in experiment.stages_of(ready, graphs, engine, Console(quiet=True)):
             cell = next((c for c in stage.cells if c.seed == head.seed and EntryRowKey.of_cell(c) == head.row_key), None)
             if cell is None:
                 continue
-            clients, params = tasks.load_task(stage.task.kind).TASK.clients, stage.task.params
-            whole = experiment.plan_experiment_cell(ready, stage, cell)
+            clients, params = tasks.load(stage.task.kind).TASK.clients, stage.task.params
+            whole = experiment.plan_cell(ready, stage, cell)
             if whole is None or clients is None:
                 raise ScenarioError(f"{folder}: rows of {stage.task.kind} train no model together; there is nothing to deploy")
-            plan, partition = deployable.deployable_training(whole), clients(params, cell, stage.context)
-            deployable.require_deployable_plan(plan)
+            plan, partition = deployable.training_of(whole), clients(params, cell, stage.context)
+            deployable.require(plan)
             cohorts = _round_cohorts(plan, cell, stage.context) if isinstance(params, Params) else []
-            again = settle(plan.guarantee, _attended(plan, cohorts)).epsilon
+            again = privacy.settle.of_releases(plan.guarantee, _attended(plan, cohorts)).epsilon
             said = head.epsilon_provable if plan is whole else head.paths[DEPLOYABLE_PATH]
             if not math.isclose(again, said, abs_tol=_AGREES / 10):
                 why = "its data or this version of fedgraph are others; run it again"
@@ -115,7 +114,7 @@ def open_project_row(folder: Path, name: str, data_root: Path | None = None) -> 
 
 def _round_cohorts(plan: Plan, cell: Cell, context: CellContext) -> list[list[int]]:
     """The clients of each round, as the run drew them; empty where all of them answer."""
-    who = attendance.draw_task_attendance(plan, cell, context)
+    who = attendance.draw(plan, cell, context)
     return [] if who is None else [np.flatnonzero(here).tolist() for here in who]
 
 
@@ -130,7 +129,7 @@ def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:
     return [dataclasses.replace(r, client=k, rounds=rounds) for r, k, rounds in own]
 
 
-def export_project(found: ProjectSource, framework: str, out: Path, force: bool = False) -> float:
+def write(found: ProjectSource, framework: str, out: Path, force: bool = False) -> float:
     """Write the project.
 
     Args:
@@ -213,7 +212,7 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
         colluders=plan.facts.colluders if secure else 0,
         masked=secure,
         rounds=plan.schedule.rounds,
-        releases=deployable.list_deployable_sums(plan, _dimensions(found)),
+        releases=deployable.list_sums(plan, _dimensions(found)),
         ledger_sha256=hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
         plan_sha256=plan_sha256,
         cohorts=found.cohorts,
@@ -224,13 +223,13 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
 def _dimensions(found: ProjectSource) -> dict[str, int]:
     """How many numbers one value of each path has: read off the first client's, of which only the size is looked at."""
     plan, subgraph = found.plan, found.partition.subgraphs[0]
-    site = Site(plan, subgraph, method_kinds.load_method(plan.method).prepare(plan, subgraph))
-    model = method_kinds.load_method(plan.method).start(plan, np.random.default_rng(0)).model
+    site = Site(plan, subgraph, method_kinds.load(plan.method).prepare(plan, subgraph))
+    model = method_kinds.load(plan.method).start(plan, np.random.default_rng(0)).model
     rounds = {r.rounds[0] for r in plan.schedule.releases}
     return {path: int(np.size(v)) for k in sorted(rounds) for path, v in site.bounded(model, k).values()}
 
 
-def write_project_clients(found: ProjectSource, folder: Path) -> list[Path]:
+def write_clients(found: ProjectSource, folder: Path) -> list[Path]:
     """The private graph of each client of the run, for a rehearsal on one machine only.
 
     Args:

@@ -26,7 +26,7 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.errors import DataError
 from fedgraph.methods.base import Plan, PlanStreams, State, method_kinds
-from fedgraph.models.model_file import model_file_bytes, parse_model_file
+from fedgraph.models import model_file
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.ledger import LedgerRelease
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
@@ -37,14 +37,14 @@ _T = TypeVar("_T")
 
 def write_site_file(path: Path, value: object) -> None:
     """``value``, made of frozen records."""
-    text = base64.b64encode(zlib.compress(model_file_bytes(value))).decode()
+    text = base64.b64encode(zlib.compress(model_file.to_bytes(value))).decode()
     path.write_text(json.dumps({"holds": type(value).__name__, "bytes": text}) + "\n", encoding="utf-8")
 
 
 def read_site_file(path: Path, kind: type[_T]) -> _T:
     """The ``kind`` that ``write_site_file`` wrote. ``DataError`` in one line where the file holds none."""
     try:
-        found = parse_model_file(zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"])))
+        found = model_file.parse(zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"])))
     except Exception as error:
         why = " ".join(str(error).split())[:200] if isinstance(error, (OSError, DataError)) else type(error).__name__
         raise DataError(f"{path}: not as fedgraph writes it: {why}") from error
@@ -82,7 +82,7 @@ class Site:
         streams = PlanStreams(self.secret, ("site", self.client, round_), self.plan.fingerprint)
         planned = [_in_clear(r) for r in self.plan.schedule.of_client(self.client)]
         desk = Desk("site", self.client, round_, planned, streams.generator("noise"))
-        released = method_kinds.load_method(self.plan.method).client(self.plan, self.work, model, round_, streams, desk)
+        released = method_kinds.load(self.plan.method).client(self.plan, self.work, model, round_, streams, desk)
         entries = {name: value.entry for name, value in released.items()}
         return {n: (e.path, np.asarray(released[n].value)) for n, e in entries.items() if isinstance(e, LedgerRelease)}
 
@@ -108,7 +108,7 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
     wanted = (sizes.clients[subgraph.client], sizes.num_features, sizes.num_classes)
     if found != wanted:
         raise DataError(f"{graph}: {found} nodes, columns and classes; planned for client {subgraph.client}: {wanted}")
-    return Site(made, subgraph, method_kinds.load_method(made.method).prepare(made, subgraph))
+    return Site(made, subgraph, method_kinds.load(made.method).prepare(made, subgraph))
 
 
 def read_site_plan(path: Path, digest: str) -> Plan:
@@ -128,9 +128,9 @@ def save_site_answer(plan: Plan, state: State, folder: Path) -> None:
     write_site_file(folder / "state.json", state)
     public = plan.facts.public
     graph = public.graph if public.graph is not None else public.attributes
-    if graph is None or method_kinds.load_method(plan.method).OFFERS.kind != "classifier":
+    if graph is None or method_kinds.load(plan.method).OFFERS.kind != "classifier":
         return
-    scores = method_kinds.load_classifier_method(plan.method).predict(plan, state, graph)
+    scores = method_kinds.load_classifier(plan.method).predict(plan, state, graph)
     with (folder / "predictions.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["node", "class", *(f"score {k}" for k in range(scores.shape[1]))])

@@ -6,20 +6,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from fedgraph import privacy
 from fedgraph.errors import FedgraphError, RuntimeFailure
-from fedgraph.federation.messages import (
-    BlockMessage,
-    ClientJob,
-    ClientMessage,
-    adds_up_messages,
-    cut_message_blocks,
-    merge_message_branches,
-    sum_block_messages,
-    unite_message_block,
-)
-from fedgraph.methods.base import Plan, PlanStreams, method_kinds, plan_block_path, plan_client_path
-from fedgraph.privacy.desk import Desk, Released, add_desk_values, alternatives_at_desk
-from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, ledger_account_name, merge_ledger_lines
+from fedgraph.federation import messages
+from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage
+from fedgraph.methods.base import Plan, PlanStreams, block_path, client_path, method_kinds
+from fedgraph.privacy import ledger
+from fedgraph.privacy.desk import Desk, Released
+from fedgraph.privacy.ledger import LedgerLine, LedgerRelease
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Subgraph
@@ -29,11 +23,11 @@ from fedgraph.types import Subgraph
 _workspaces: dict[str, dict[Hashable, Any]] = {}
 # Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
 _digests: dict[str, dict[Hashable, Any]] = {}
-_KEEP = 64  # jobs, where those that ended never said so: ``forget_round_client`` ends one
+_KEEP = 64  # jobs, where those that ended never said so: ``forget`` ends one
 _Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
 
 
-def run_client_blocks(
+def run_blocks(
     blocks: Sequence[int], held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int
 ) -> list[ClientMessage] | list[BlockMessage]:
     """What the clients of some blocks send in one round: a message each, or sums over as many blocks as can be.
@@ -48,26 +42,26 @@ def run_client_blocks(
     Raises:
         FedgraphError: a client failed; the message names method, client and round.
     """
-    cut = cut_message_blocks(job.plan.facts.sizes.num_clients)
-    if not adds_up_messages(job.plan):
+    cut = messages.cut_blocks(job.plan.facts.sizes.num_clients)
+    if not messages.are_summed(job.plan):
         return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_)]
-    return merge_message_branches([_run_block(block, cut[block], held, job, model, round_) for block in blocks])
+    return messages.merge_branches([_run_block(block, cut[block], held, job, model, round_) for block in blocks])
 
 
-def forget_round_client(blocks: Sequence[int], job: ClientJob) -> None:
+def forget(blocks: Sequence[int], job: ClientJob) -> None:
     """After the last round: forget what was kept for the clients of the job."""
     for by_job in (_workspaces, _digests):
         by_job.pop(job.key, None)
 
 
-def clients_compute_together(plan: Plan) -> bool:
+def compute_together(plan: Plan) -> bool:
     """Whether the clients of a block are computed, and noised, at once: where their sum is all that anybody sees of them.
 
     A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
     """
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     hidden = plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return plan.sums.additive and adds_up_messages(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
+    return plan.sums.additive and messages.are_summed(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
 
 
 def _one_by_one(
@@ -90,10 +84,10 @@ def _run_block(
             pass
         raise _named(error, f"{job.plan.method}, clients {clients[0]} … {clients[-1]}, round {round_}") from error
     if at_once is None:
-        return sum_block_messages(block, one_by_one, round_)
+        return messages.sum_block(block, one_by_one, round_)
     entries, released = at_once
-    sums = {name: add_desk_values(None, value) for name, value in released.items()}
-    return BlockMessage(block, 1, round_, sums, len(clients), merge_ledger_lines(entries))
+    sums = {name: privacy.desk.add_values(None, value) for name, value in released.items()}
+    return BlockMessage(block, 1, round_, sums, len(clients), ledger.merged(entries))
 
 
 def _named(error: Exception, where: str) -> FedgraphError:
@@ -107,10 +101,10 @@ def _at_once(
     clients: range, work: Any, job: ClientJob, model: dict[str, np.ndarray], round_: int
 ) -> tuple[list[LedgerRelease | LedgerLine], dict[str, Released]]:
     """(ledger lines, what all ``clients`` release together)."""
-    method = method_kinds.load_method(job.plan.method)
-    streams = PlanStreams(job.root, plan_block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
+    method = method_kinds.load(job.plan.method)
+    streams = PlanStreams(job.root, block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
     own, noise = job.plan.schedule.of_client(clients[0]), streams.generator("noise")
-    desk = Desk(ledger_account_name(job.stream), clients[0], round_, own, noise, together=clients)
+    desk = Desk(ledger.account_name(job.stream), clients[0], round_, own, noise, together=clients)
     released = method.client(job.plan, work, model, round_, streams, desk)
     return desk.entries, released
 
@@ -123,12 +117,12 @@ def _plans_alike(plan: Plan, clients: range) -> bool:
 
 def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
     """What is prepared for all of ``clients`` at once; None where each works alone."""
-    kept, method = _kept(_workspaces, job.key), method_kinds.load_method(job.plan.method)
+    kept, method = _kept(_workspaces, job.key), method_kinds.load(job.plan.method)
     key = ("block", block)
     if key not in kept:
         kept[key] = None
-        if clients_compute_together(job.plan) and _plans_alike(job.plan, clients):
-            joint, _ = unite_message_block([held[client] for client in clients])
+        if compute_together(job.plan) and _plans_alike(job.plan, clients):
+            joint, _ = messages.unite([held[client] for client in clients])
             kept[key] = method.prepare(job.plan, joint)
     return kept[key]
 
@@ -136,22 +130,22 @@ def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
 def _run_client(client: int, held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int) -> ClientMessage:
 
     def streams_of(which: int) -> PlanStreams:
-        return PlanStreams(job.root, plan_client_path(job.stream, client, which), job.fingerprint)
+        return PlanStreams(job.root, client_path(job.stream, client, which), job.fingerprint)
 
-    method = method_kinds.load_method(job.plan.method)
+    method = method_kinds.load(job.plan.method)
     streams = streams_of(round_)
     try:
         kept = _kept(_workspaces, job.key)
         if client not in kept:
             kept[client] = method.prepare(job.plan, held[client])
         desk = Desk(
-            ledger_account_name(job.stream),
+            ledger.account_name(job.stream),
             client,
             round_,
             job.plan.schedule.of_client(client),
             streams.generator("noise"),
             earlier=lambda before: streams_of(before).generator("noise"),
-            released=_kept(_digests, job.key).setdefault(client, alternatives_at_desk(job.taken, client)),
+            released=_kept(_digests, job.key).setdefault(client, privacy.desk.alternatives(job.taken, client)),
         )
         released = method.client(job.plan, kept[client], model, round_, streams, desk)
         return ClientMessage(client, round_, released, tuple(desk.entries))

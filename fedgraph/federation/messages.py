@@ -17,10 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.methods.base import Plan
-from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS, seen_colluders
-from fedgraph.privacy.desk import DeskSum, Released, add_desk_values
-from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, merge_ledger_lines
+from fedgraph.methods.base import Plan, seen
+from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS
+from fedgraph.privacy import desk, ledger
+from fedgraph.privacy.desk import DeskSum, Released
+from fedgraph.privacy.ledger import LedgerLine, LedgerRelease
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition, Subgraph
 
@@ -147,7 +148,7 @@ class MessageReceipt:
 _MOST_BLOCKS, _CLIENTS_PER_BLOCK = 256, 256
 
 
-def cut_message_blocks(num_clients: int) -> tuple[range, ...]:
+def cut_blocks(num_clients: int) -> tuple[range, ...]:
     """The clients of each block. Beyond ``FEW_SEEN_CLIENTS`` clients the number of blocks is a power of two.
 
     >>> cut_message_blocks(3), len(cut_message_blocks(17)), len(cut_message_blocks(10_000))
@@ -162,22 +163,22 @@ def cut_message_blocks(num_clients: int) -> tuple[range, ...]:
     return tuple(range(a, b) for a, b in itertools.pairwise(edges))
 
 
-def message_block_subgraphs(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
+def subgraphs_of_blocks(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
     """What the actor that has these blocks of clients holds: their subgraphs, by their numbers, and no other client's."""
-    cut = cut_message_blocks(partition.num_clients)
+    cut = cut_blocks(partition.num_clients)
     return {client: partition.subgraphs[client] for block in blocks for client in cut[block]}
 
 
-def adds_up_messages(plan: Plan) -> bool:
+def are_summed(plan: Plan) -> bool:
     """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
     if plan.facts.sizes.num_clients <= FEW_SEEN_CLIENTS:
         return False
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        return not (plan.watch.keeps_rounds and seen_colluders(plan))
+        return not (plan.watch.keeps_rounds and seen.colluders_of(plan))
     return (plan.sums.suffice or plan.sums.additive) and not plan.watch.keeps_rounds
 
 
-def sum_block_messages(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
+def sum_block(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
     """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
     released: dict[str, DeskSum] | None = None
     lines: list[LedgerRelease | LedgerLine] = []
@@ -186,15 +187,15 @@ def sum_block_messages(block: int, messages: Iterable[ClientMessage], round_: in
         lines += message.lines
         count += 1
         if released is None:
-            released = {name: add_desk_values(None, value) for name, value in message.released.items()}
+            released = {name: desk.add_values(None, value) for name, value in message.released.items()}
             continue
         _require_alike(message, released)
         for name, value in message.released.items():
-            released[name] = add_desk_values(released[name], value)
-    return BlockMessage(block, 1, round_, released or {}, count, merge_ledger_lines(lines))
+            released[name] = desk.add_values(released[name], value)
+    return BlockMessage(block, 1, round_, released or {}, count, ledger.merged(lines))
 
 
-def merge_message_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
+def merge_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
     """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
     done: list[BlockMessage] = []
     for part in parts:
@@ -205,9 +206,9 @@ def merge_message_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
     return done
 
 
-def sum_message_tree(parts: Sequence[BlockMessage]) -> BlockMessage:
+def sum_tree(parts: Sequence[BlockMessage]) -> BlockMessage:
     """The sum of all ``parts``: along the tree, and from left to right where a branch is missing."""
-    first, *rest = merge_message_branches(parts)
+    first, *rest = merge_branches(parts)
     for part in rest:
         first = _together(first, part)
     return first
@@ -224,10 +225,10 @@ def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
         )
     names = left.released or right.released
     one, two = left.released, right.released
-    both = {n: add_desk_values(one[n], two[n]) if n in one and n in two else names[n] for n in names}
+    both = {n: desk.add_values(one[n], two[n]) if n in one and n in two else names[n] for n in names}
     width = right.first + right.width - left.first
     clients = left.num_clients + right.num_clients
-    return BlockMessage(left.first, width, left.round, both, clients, merge_ledger_lines((*left.lines, *right.lines)))
+    return BlockMessage(left.first, width, left.round, both, clients, ledger.merged((*left.lines, *right.lines)))
 
 
 def _require_alike(message: ClientMessage, known: dict[str, DeskSum]) -> None:
@@ -245,7 +246,7 @@ def _require_alike(message: ClientMessage, known: dict[str, DeskSum]) -> None:
             )
 
 
-def unite_message_block(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
+def unite(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
     """Many clients' subgraphs as one, for methods that compute the clients of a block together.
 
     Returns: (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.

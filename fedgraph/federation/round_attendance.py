@@ -57,7 +57,7 @@ class Participation(Settings):
         return None if self.share == 1 else max(1, round(self.share * num_clients))
 
 
-def draw_round_attendance(answering: int, num_clients: int, rounds: int, root: int, path: tuple[str | int, ...]) -> np.ndarray:
+def draw(answering: int, num_clients: int, rounds: int, root: int, path: tuple[str | int, ...]) -> np.ndarray:
     """Who answers in which round. Every round has a stream of its own, so a longer run begins as a shorter one does.
 
     Args:

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation import client, server
-from fedgraph.federation.messages import ClientJob, MessageReceipt, cut_message_blocks, message_block_subgraphs
+from fedgraph.federation import client, messages, server
+from fedgraph.federation.messages import ClientJob, MessageReceipt
 from fedgraph.methods.base import Plan, State
+from fedgraph.privacy import ledger
 from fedgraph.privacy.events import PartOf
-from fedgraph.privacy.ledger import LedgerLine, ledger_account_name, merge_ledger_lines
+from fedgraph.privacy.ledger import LedgerLine
 from fedgraph.privacy.mechanisms.noise import Disclose
 
 _runs = itertools.count()  # makes every run's workspace at the workers its own
@@ -94,7 +95,7 @@ class RoundPrefixes:
     known: dict[str, _Advanced] = field(default_factory=dict)
 
 
-def run_rounds(
+def run(
     runtime: _Engine,
     partition: Any,
     plan: Plan,
@@ -127,10 +128,10 @@ def run_rounds(
     Raises:
         RuntimeFailure: rounds are shared, and clients may be absent; or a round failed.
     """
-    name = ledger_account_name(stream)
+    name = ledger.account_name(stream)
     public = dataclasses.replace(plan.facts.public, graph=None)  # clients need it no more
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=public))
-    held = runtime.deal(partition, message_block_subgraphs, len(cut_message_blocks(plan.facts.sizes.num_clients)))
+    held = runtime.deal(partition, messages.subgraphs_of_blocks, len(messages.cut_blocks(plan.facts.sizes.num_clients)))
 
     def on_the_way(job: ClientJob, before: _Advanced | None, rounds: range) -> _Advanced:
         path = tuple(str(part) for part in job.stream)
@@ -141,7 +142,7 @@ def run_rounds(
     if plan.schedule.shared_key and answered is not None:
         raise RuntimeFailure("rounds that several budgets share need every client in every round")
     if plan.schedule.shared_key:
-        key = ledger_account_name((*shared_stream, "shared", plan.schedule.shared_key))
+        key = ledger.account_name((*shared_stream, "shared", plan.schedule.shared_key))
         if key not in prefixes.known:
             job = ClientJob(key, root, shared_stream, plan, plan.shared_fingerprint)  # not its own: whoever is first runs it
             prefixes.known[key] = on_the_way(job, None, range(plan.schedule.shared_rounds))
@@ -149,8 +150,8 @@ def run_rounds(
     job = ClientJob(name, root, stream, plan, plan.fingerprint, answered, starts)
     last = on_the_way(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
     receipts = (*(first.receipts if first is not None else ()), *last.receipts)
-    releases = merge_ledger_lines(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
-    together = answered is None and client.clients_compute_together(plan)
+    releases = ledger.merged(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
+    together = answered is None and client.compute_together(plan)
     noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     notes = (_ONE_DRAW,) if noisy and together else ()
     sizes = tuple((receipt.down, receipt.up) for receipt in receipts)
@@ -166,13 +167,13 @@ def _advance_rounds(
     """
     named = dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}")
     handle = clients.share("job", named)
-    num_blocks = len(cut_message_blocks(job.plan.facts.sizes.num_clients))
-    state = clients.seal(server.begin_at_server(job)) if before is None else before.state
+    num_blocks = len(messages.cut_blocks(job.plan.facts.sizes.num_clients))
+    state = clients.seal(server.begin(job)) if before is None else before.state
     receipts: list[MessageReceipt] = []
     kept: list[tuple[int, State]] = []
     for round_ in rounds:
-        sent = clients.ask(client.run_client_blocks, num_blocks, partition, handle, state.model, round_)
-        after, receipt = server.merge_at_server(job, state, round_, sent)
+        sent = clients.ask(client.run_blocks, num_blocks, partition, handle, state.model, round_)
+        after, receipt = server.merge(job, state, round_, sent)
         state = clients.seal(after)
         receipts.append(receipt)
         chosen = tuple(line for line in receipt.releases if isinstance(line.event, PartOf))
@@ -183,5 +184,5 @@ def _advance_rounds(
             kept.append((round_ + 1, state))
         many = receipt.messages
         clients.count(round_ + 1, rounds.stop, many, many * receipt.up, many * receipt.down)
-    clients.ask(client.forget_round_client, num_blocks, handle)
+    clients.ask(client.forget, num_blocks, handle)
     return _Advanced(state, tuple(receipts), tuple(kept))

@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph import seeds
+from fedgraph import federation, seeds
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage, MessageReceipt, sum_message_tree
+from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage, MessageReceipt
 from fedgraph.methods.base import PlanInbox, State, method_kinds, seen
-from fedgraph.privacy.ledger import merge_ledger_lines
+from fedgraph.privacy import ledger
 from fedgraph.privacy.units import Viewer
 
 
-def begin_at_server(job: ClientJob) -> State:
+def begin(job: ClientJob) -> State:
     """The state before round 0; its model is broadcast."""
-    method = method_kinds.load_method(job.plan.method)
+    method = method_kinds.load(job.plan.method)
     state: State = method.start(job.plan, seeds.seeded_generator(job.root, *(job.starts or job.stream), "start"))
     return state
 
 
-def merge_at_server(
+def merge(
     job: ClientJob,
     state: State,
     round_: int,
@@ -42,7 +42,7 @@ def merge_at_server(
         raise RuntimeFailure(f"round {round_}: {finished} clients finished, {least} are needed; round aborted")
     sums = [m for m in messages if isinstance(m, BlockMessage)]
     if sums:
-        whole = sum_message_tree(sums)  # what the server sees where sums over blocks travelled
+        whole = federation.messages.sum_tree(sums)  # what the server sees where sums over blocks travelled
         for path, fewest in job.plan.sums.paths:
             if path in whole.released and whole.released[path].num_clients < fewest:
                 raise _too_few(round_, path, fewest)
@@ -50,7 +50,7 @@ def merge_at_server(
     else:
         sums_only = job.plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
-    method = method_kinds.load_method(job.plan.method)
+    method = method_kinds.load(job.plan.method)
     after = method.server(job.plan, state, inbox)
     # ``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy.
     for name, value in after.model.items():
@@ -58,12 +58,12 @@ def merge_at_server(
             raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
     if job.plan.watch.keeps_rounds:
         # What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off.
-        theirs = [m.released for m in messages if isinstance(m, ClientMessage) and m.client in seen.seen_colluders(job.plan)]
+        theirs = [m.released for m in messages if isinstance(m, ClientMessage) and m.client in seen.colluders_of(job.plan)]
         names = sorted({name for released in theirs for name in released})
         own = {name: np.sum([released[name].value for released in theirs if name in released], axis=0) for name in names}
         after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)
-    released = merge_ledger_lines(entry for m in messages for entry in m.lines)
+    released = ledger.merged(entry for m in messages for entry in m.lines)
     receipt = MessageReceipt(round_, released, _bytes(state.model.values()), up, finished)
     return after, receipt
 

@@ -1,7 +1,7 @@
 """Pairs of nodes: drawn, split by public coins, scored, and measured against held-out edges.
 
 A pair is an int64 row (u, v) with u < v. An undirected edge is one pair. It is scored by what released rows of both nodes say
-(similarities, a discriminant), or in clear by heuristics or an encoder (``fit_link_encoder``).
+(similarities, a discriminant), or in clear by heuristics or an encoder (``fit_encoder``).
 
 **Encoder.** A graph convolutional encoder for links, without privacy: GCN or GraphSAGE layers, inner products, negatives drawn
 in every step.
@@ -27,7 +27,7 @@ _HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
 _RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogbl-citation2
 
 
-def list_links(adjacency: sp.csr_array) -> np.ndarray:
+def list_all(adjacency: sp.csr_array) -> np.ndarray:
     """Every undirected edge once: int64 [m, 2], u < v in each row, in ascending order.
 
     Args:
@@ -38,7 +38,7 @@ def list_links(adjacency: sp.csr_array) -> np.ndarray:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def list_known_links(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
+def list_known(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
     """The edges that a client knows, by global ids.
 
     Args:
@@ -47,13 +47,13 @@ def list_known_links(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         (int64 [m, 2], the edges among its own nodes; int64 [k, 2], those that lead to nodes of others, smaller id first).
     """
-    own, nodes = list_links(subgraph.graph.adjacency), subgraph.nodes
+    own, nodes = list_all(subgraph.graph.adjacency), subgraph.nodes
     cut = np.zeros((0, 2), dtype=np.int64) if subgraph.cut is None else subgraph.cut
     away = np.sort(np.column_stack([nodes[cut[:, 0]], cut[:, 1]]), axis=1).astype(np.int64)
     return nodes[own] if len(own) else own, away
 
 
-def link_adjacency(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
+def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
     """The symmetric matrix of pairs: CSR [n, n] of float32 ones.
 
     Args:
@@ -75,7 +75,7 @@ def _owners_of_links(graph: Graph, pairs: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def list_link_records(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+def list_records(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """The records of a graph. A record is an edge with all its owners.
 
     Where each owner has a record of its own (``graph.one_owner_a_record``), an edge is there once for each owner. One owner's
@@ -87,7 +87,7 @@ def list_link_records(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         (int64 [r, 2], the edge of each record; int64 [r, k], its owners as in ``_owners_of_links``).
     """
-    pairs = list_links(graph.adjacency)
+    pairs = list_all(graph.adjacency)
     owners = _owners_of_links(graph, pairs)
     if not graph.one_owner_a_record:
         return pairs, owners
@@ -110,9 +110,7 @@ def require_unlinked_pair(num_nodes: int, without: sp.csr_array | None = None) -
         raise DataError(f"there is no pair without an edge among {num_nodes} nodes with {taken} edges; allowed: one or more")
 
 
-def draw_possible_links(
-    num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None
-) -> np.ndarray:
+def draw_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None) -> np.ndarray:
     """Pairs of different nodes, drawn uniformly with replacement: int64 [count, 2], u < v in each row.
 
     Args:
@@ -136,7 +134,7 @@ def draw_possible_links(
     return drawn[:count]
 
 
-def measure_link_scores(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
+def measure_scores(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
     """How well scores tell held-out edges from pairs without an edge.
 
     Args:
@@ -163,7 +161,7 @@ def measure_link_scores(positives: np.ndarray, negatives: np.ndarray) -> dict[st
     return found | {"mrr": float((1.0 / (1.0 + above + equal / 2)).mean())}
 
 
-def rank_link_scores(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+def rank_scores(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
     """Of each positive the share of negatives below it; equal ones count by half. Their mean is the AUC.
 
     Args:
@@ -183,7 +181,7 @@ _BLOCK = 200_000  # pairs that are held in memory at once
 LINK_ROW_LENGTH = 2.0  # rows of what is known of a pair are scaled down to this length
 
 
-def public_link_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
+def public_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
     """Directions of public features, by a truncated singular value decomposition where there are more than ``width`` features.
 
     Args:
@@ -204,7 +202,7 @@ def public_link_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarra
     return scale_to_unit_length(svd.fit_transform(sp.csr_matrix(features)).astype(np.float32))
 
 
-def random_link_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
+def random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
     """Rows of random signs: sums of neighbours' rows keep inner products (Johnson-Lindenstrauss).
 
     Args:
@@ -292,7 +290,7 @@ class LinkScale:
         return np.asarray(rows * np.minimum(1.0, LINK_ROW_LENGTH / np.maximum(lengths, 1e-12)))
 
 
-def fit_link_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.ndarray:
+def fit_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.ndarray:
     """Fisher's direction between edges and random pairs: float64 [d].
 
     Args:
@@ -310,7 +308,7 @@ def fit_link_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) ->
     return np.asarray(np.linalg.solve(alike, away) / own.spread)
 
 
-def score_links_heuristically(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
+def score_heuristically(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
     """Scores of pairs in clear, by a heuristic that reads the graph: float64 [m].
 
     Args:
@@ -339,7 +337,7 @@ def score_links_heuristically(name: str, adjacency: sp.csr_array, pairs: np.ndar
 UNITS, STEPS, RATE = 64, 150, 0.01  # tried on Cora and CiteSeer without privacy; 300 steps and 128 units gain nothing there
 
 
-def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
+def fit_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
     """Rows whose inner products score pairs, of an encoder that is trained on the graph's own edges. Nothing of it is private.
 
     Args:
@@ -351,10 +349,10 @@ def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
         float32 [n, 64].
     """
     rng = np.random.default_rng(seed)
-    pairs = list_links(graph.adjacency)
+    pairs = list_all(graph.adjacency)
     both = np.concatenate([pairs, pairs[:, ::-1]]).T
     edges = torch.tensor(np.ascontiguousarray(both), device=torch_device())
-    dense = graph.features.toarray() if graph.num_features else random_link_rows(graph.num_nodes, UNITS, seed)
+    dense = graph.features.toarray() if graph.num_features else random_rows(graph.num_nodes, UNITS, seed)
     x = torch.nn.functional.normalize(torch.tensor(np.asarray(dense, dtype=np.float32), device=torch_device()), dim=1)
     from torch_geometric.nn import GCNConv, SAGEConv, Sequential  # not before it is used: every run lists all methods
 
@@ -366,7 +364,7 @@ def fit_link_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE, weight_decay=5e-4)
     for _ in range(STEPS if len(pairs) else 0):
         rows = network(x, edges)
-        against = torch.tensor(draw_possible_links(graph.num_nodes, len(pairs), rng, graph.adjacency), device=torch_device())
+        against = torch.tensor(draw_pairs(graph.num_nodes, len(pairs), rng, graph.adjacency), device=torch_device())
         both_kinds = torch.cat([torch.tensor(pairs, device=torch_device()), against])
         wanted = torch.cat([torch.ones(len(pairs)), torch.zeros(len(against))]).to(torch_device())
         scores = (rows[both_kinds[:, 0]] * rows[both_kinds[:, 1]]).sum(dim=1)

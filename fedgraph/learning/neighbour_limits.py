@@ -1,15 +1,15 @@
 """Which neighbours a node keeps, and how much each of them weighs.
 
-**Public coins** (``limit_neighbours``). Every undirected edge has a priority: a hash of its two public node ids and a public
+**Public coins** (``at_most``). Every undirected edge has a priority: a hash of its two public node ids and a public
 number. A node keeps its ``degree`` edges of smallest priority, and an edge stays if both its ends keep it. Priorities never
 depend on other edges, so removing a node can only hand each freed slot to the next edge in line; where no node has more than
 ``degree`` neighbours nothing is cut and nothing can be refilled.
 
-**Weights that fall** with the larger degree of an edge's two ends (``limit_neighbour_weights``): W_uv = h(max(d_u, d_v)). The
+**Weights that fall** with the larger degree of an edge's two ends (``log_weights``): W_uv = h(max(d_u, d_v)). The
 table h is given (``privacy.neighbour_sums`` states one and proves what one node can change under it). Reading degrees only, a
 weight costs O(1); nothing is sampled, so nothing can be refilled when a node goes.
 
-**The matrix Π** that aggregates logits from chosen neighbours (``limited_neighbours_matrix``): column limits, fallbacks, rows
+**The matrix Π** that aggregates logits from chosen neighbours (``matrix_of``): column limits, fallbacks, rows
 without a choice. All of it reads released indices and values, public ids and public coins, so it is post-processing.
 A *choice* is [S, K] indices with [S, K] weights, one row per source; −1 marks an entry that was cut.
 """
@@ -41,7 +41,7 @@ def _mix(value: np.ndarray) -> np.ndarray:
     return value ^ (value >> np.uint64(31))
 
 
-def limit_neighbours(adjacency: sp.csr_array, degree: int, ids: np.ndarray, coin: int = 0) -> sp.csr_array:
+def at_most(adjacency: sp.csr_array, degree: int, ids: np.ndarray, coin: int = 0) -> sp.csr_array:
     """The graph with at most ``degree`` neighbours per node.
 
     Args:
@@ -71,7 +71,7 @@ def _ones(adjacency: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((np.ones(adjacency.nnz, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
 
 
-def limit_neighbour_weights(adjacency: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
+def log_weights(adjacency: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
     """The weights W of all edges, which fall with the larger degree of their two ends.
 
     Args:
@@ -92,7 +92,7 @@ def limit_neighbour_weights(adjacency: sp.csr_array, factors: np.ndarray) -> sp.
     return sp.csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape)
 
 
-def require_neighbour_limit(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
+def require(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
     """Refuse a graph in which a node has more neighbours than the platform says that it allows.
 
     Such input breaks the platform's own schema: it is refused, never cut in silence. A refusal is outside of the guarantee,
@@ -115,7 +115,7 @@ def require_neighbour_limit(adjacency: sp.csr_array, limit: int, ids: np.ndarray
         )
 
 
-def choose_largest_neighbours(values: np.ndarray, k: int) -> np.ndarray:
+def choose_largest(values: np.ndarray, k: int) -> np.ndarray:
     """The places of the k largest entries of each row, largest first; equal ones go by their place.
 
     Args:
@@ -136,7 +136,7 @@ def choose_largest_neighbours(values: np.ndarray, k: int) -> np.ndarray:
     return out
 
 
-def limit_neighbour_mentions(sources: np.ndarray, chosen: np.ndarray, most: int, priority: np.ndarray) -> np.ndarray:
+def limit_mentions(sources: np.ndarray, chosen: np.ndarray, most: int, priority: np.ndarray) -> np.ndarray:
     """Choices in which a node is named by few rows.
 
     It is a function of Π and coins alone, so which entries survive tells nothing that Π does not.
@@ -161,7 +161,7 @@ def limit_neighbour_mentions(sources: np.ndarray, chosen: np.ndarray, most: int,
     return kept
 
 
-def limited_neighbours_matrix(
+def matrix_of(
     num_nodes: int,
     sources: np.ndarray,
     chosen: np.ndarray,
@@ -198,7 +198,7 @@ def limited_neighbours_matrix(
 
 
 def _scale_columns(pi: sp.csr_array, tau: float, columns: Literal["clip", "normalise", "none"]) -> sp.csr_array:
-    """Columns of ``pi`` with their L1 norm limited; see ``limited_neighbours_matrix``."""
+    """Columns of ``pi`` with their L1 norm limited; see ``matrix_of``."""
     if columns == "none":
         return pi
     coo = pi.tocoo()

@@ -1,6 +1,6 @@
 """What a client learns for itself from the shared model, and keeps: nothing here is private, it is for its own eyes.
 
-**A head of its own** (``fit_own_model_head``) corrects the shared model's scores. For a row x with shared scores s = log
+**A head of its own** (``fit_head``) corrects the shared model's scores. For a row x with shared scores s = log
 P(class | shared model) and a = the mean of exp(s) over its neighbours,
 
     logits = s + xW + aV,
@@ -8,7 +8,7 @@ P(class | shared model) and a = the mean of exp(s) over its neighbours,
 W and V start at zero, so the head begins as the shared model. They follow Adam on the cross-entropy of the client's own
 labelled rows.
 
-**Fine-tuning** (``tune_own_model``) goes on from all of the shared weights w₀, by Adam on
+**Fine-tuning** (``tune``) goes on from all of the shared weights w₀, by Adam on
 
     mean cross-entropy of its own labelled rows + (PULL / 2) · ‖w − w₀‖²,
 
@@ -25,9 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
@@ -56,7 +57,7 @@ class OwnModelInputs:
         return OwnModelInputs(self.x[rows], self.shared[rows], self.around[rows])
 
 
-def stack_own_model_inputs(parts: Sequence[OwnModelInputs]) -> OwnModelInputs:
+def stack_inputs(parts: Sequence[OwnModelInputs]) -> OwnModelInputs:
     """The rows of several graphs, one after another."""
     return OwnModelInputs(
         sp.csr_array(sp.vstack([p.x for p in parts], format="csr")),
@@ -78,7 +79,7 @@ class _Head:
         return np.asarray(given.shared + given.x @ self.own + given.around @ self.around)
 
 
-def prepare_own_model_inputs(graph: Graph, chances: np.ndarray) -> OwnModelInputs:
+def prepare(graph: Graph, chances: np.ndarray) -> OwnModelInputs:
     """What a head reads of the nodes of a graph.
 
     Args:
@@ -90,7 +91,7 @@ def prepare_own_model_inputs(graph: Graph, chances: np.ndarray) -> OwnModelInput
     return OwnModelInputs(unit_matrix_rows(graph.features), np.log(np.maximum(chances, 1e-9)), around)
 
 
-def fit_own_model_head(given: OwnModelInputs, labels: np.ndarray, rng: np.random.Generator) -> _Head:
+def fit_head(given: OwnModelInputs, labels: np.ndarray, rng: np.random.Generator) -> _Head:
     """The client's head, after the number of steps that a held-out fifth chooses; without a step where there are too few
     labels.
 
@@ -149,9 +150,7 @@ _PULL = 1e-4
 _RATES = (0.1, 0.02)  # of a linear model, and of a network with hidden units
 
 
-def tune_own_model(
-    layout: Layout, shared: np.ndarray, x: TorchMatrix, labels: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+def tune(layout: Layout, shared: np.ndarray, x: TorchMatrix, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The client's own weights, fine-tuned from the shared ones.
 
     Args:
@@ -170,15 +169,15 @@ def tune_own_model(
         target, count = torch.tensor(fitted, device=torch_device()), max(int((fitted >= 0).sum()), 1)
 
         def slope(weights: np.ndarray) -> np.ndarray:
-            fit = clip_per_sample(layout, weights.astype(np.float32), x, target, None)
+            fit = per_sample.clipped_sum(layout, weights.astype(np.float32), x, target, None)
             return fit.astype(np.float64) / count + _PULL * (weights - shared)
 
         return [found.astype(np.float32) for _, found in _followed(slope, shared.astype(np.float64), rate, steps)]
 
-    return choose_own_model_steps(descended, lambda vector: layout_logits(layout, vector, x), shared, labels, rng)
+    return choose_steps(descended, lambda vector: layouts.logits(layout, vector, x), shared, labels, rng)
 
 
-def choose_own_model_steps(
+def choose_steps(
     descended: Callable[[np.ndarray, int], list[np.ndarray]],
     scores: Callable[[np.ndarray], np.ndarray],
     shared: np.ndarray,

@@ -26,7 +26,7 @@ _ROOM = 1e-9  # of a clip: what rounding of a long sum may add
 _CANCELLED = 1e-4  # of its two parts: a squared norm that is less is taken as this much, so that rounding hides no part of it
 
 
-def start_pair_scorer(blocks: int, width: int) -> np.ndarray:
+def start(blocks: int, width: int) -> np.ndarray:
     """W and b before the first step: W is the mean of the first directions of all blocks, b is 0.
 
     Args:
@@ -40,7 +40,7 @@ def start_pair_scorer(blocks: int, width: int) -> np.ndarray:
     return np.append(np.tile(one, blocks).ravel() / math.sqrt(blocks), np.float32(0.0))
 
 
-def score_by_pair_scorer(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def score(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """The score s of each pair: float64 [m].
 
     Args:
@@ -52,7 +52,7 @@ def score_by_pair_scorer(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray
     return np.asarray(_SHARPNESS * np.einsum("ij,ij->i", found[pairs[:, 0]], found[pairs[:, 1]]) - float(vector[-1]))
 
 
-def clip_pair_scorer_gradients(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray, wanted: float) -> np.ndarray:
+def clipped_sum(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray, wanted: float) -> np.ndarray:
     """Σ over ``pairs`` of (COUNTED, gradient of the pair clipped to √(1 − COUNTED²)): float64 [1 + p].
 
     **Guarantee.** One pair more or less changes it by at most 1 in L2 norm, whatever vector and rows are, as long as they are
@@ -111,7 +111,7 @@ class PairScorer:
     key: int
 
     def start(self, vector: np.ndarray) -> PairScorerState:
-        """Before the first step; ``vector`` as ``start_pair_scorer`` gives it."""
+        """Before the first step; ``vector`` as ``start`` gives it."""
         return PairScorerState(self._descent(0.0).start(vector), 0.0)
 
     def step(self, before: PairScorerState, rows: np.ndarray, total: np.ndarray, number: int) -> PairScorerState:
@@ -132,8 +132,8 @@ class PairScorer:
         counted = before.counted + float(total[0]) / _COUNTED
         drawn = max(1.0, counted / (number + 1))
         walk = math.sqrt(self.steps * total.size) * self.std / (1 - _MOMENTUM) / drawn
-        against = links.draw_possible_links(len(rows), _AGAINST, np.random.default_rng((self.key, number)))
-        mean = clip_pair_scorer_gradients(before.descended.parameters, rows, against, 0.0) / _AGAINST + total / drawn
+        against = links.draw_pairs(len(rows), _AGAINST, np.random.default_rng((self.key, number)))
+        mean = clipped_sum(before.descended.parameters, rows, against, 0.0) / _AGAINST + total / drawn
         descent = self._descent(min(_FASTEST, _WALK / max(walk, 1e-12)))
         return PairScorerState(descent.step(before.descended, mean[1:], number), counted)
 

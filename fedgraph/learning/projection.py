@@ -4,7 +4,7 @@ Features are projected on the leading right singular vectors of the *public* tes
 words weighed by how rare they are among the public rows (inverse document frequency, Spärck Jones 1972). No private row enters
 any of it, so it is free.
 
-**Pairs of words** (``public_pair_projection``), a quadratic kernel on public rows: two words together say more than the sum of
+**Pairs of words** (``of_pairs``), a quadratic kernel on public rows: two words together say more than the sum of
 what each says. The kernel
 
     k(x, z) = ((⟨x, z⟩ + t) / (1 + t))²,   x and z unit rows in public coordinates (``project_features``), t = 0.05
@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.learning import public_cache
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.propagation.walks import random_walk_matrix
-from fedgraph.learning.public_cache import make_in_public_cache, public_cache_key
+from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
 _OVERSAMPLED, _PASSES = 50, 2  # of the randomised SVD (Halko, Martinsson & Tropp 2011)
@@ -70,9 +70,7 @@ def _rarity_weights(public: Graph, power: float) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
-def public_projection_basis(
-    public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 2, rarity: float = 0.0
-) -> np.ndarray:
+def basis_of(public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 2, rarity: float = 0.0) -> np.ndarray:
     """Directions of the public features, strongest first. It is deterministic (fixed start block).
 
     Args:
@@ -89,7 +87,7 @@ def public_projection_basis(
     """
     weights = _rarity_weights(public, rarity)
     rows = unit_matrix_rows(sp.csr_array(public.features @ sp.diags_array(weights)))
-    walk = random_walk_matrix(public.adjacency).astype(np.float32)
+    walk = walks.random_matrix(public.adjacency).astype(np.float32)
     back, columns = sp.csr_array(walk.T), sp.csr_array(rows.T)
 
     width = min(num_directions + _OVERSAMPLED, *rows.shape)
@@ -151,7 +149,7 @@ def project_features_sparsely(features: sp.csr_array, basis: np.ndarray) -> sp.c
     return sp.csr_array(project_features(features, basis))
 
 
-def public_projection_curvature(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
+def curvature_of(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
     """(S + damping·I)⁻¹ with S the second moment of public rows and their bias: float32 [k + 1, k + 1]; the bias comes last.
 
     The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
@@ -172,7 +170,7 @@ def public_projection_curvature(rows: np.ndarray, bias_scale: float, damping: fl
     return np.linalg.inv(second + damping * np.eye(len(second))).astype(np.float32)
 
 
-_ALPHA, _STEPS = 0.25, 4  # of the smoothing, as in ``public_projection_basis``
+_ALPHA, _STEPS = 0.25, 4  # of the smoothing, as in ``basis_of``
 _OFFSET = 0.05  # t: how much single words count beside pairs
 _WORD_DIRECTIONS = 600  # coordinates below the kernel
 _LANDMARKS = 4000  # public rows that are compared with, at most (their kernel is a dense matrix)
@@ -184,7 +182,7 @@ class PairProjection:
     """A map of features to directions of pairs of words, made from public rows.
 
     Attributes:
-        basis: float32 [d, k] (``public_projection_basis``).
+        basis: float32 [d, k] (``basis_of``).
         landmarks: float32 [m, k], public rows that are compared with, of length one or zero.
         mixing: float32 [m, p], from similarities to directions.
     """
@@ -223,7 +221,7 @@ def _similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
-def public_pair_projection(public: Graph, num_directions: int, rarity: float = 0.0) -> PairProjection:
+def of_pairs(public: Graph, num_directions: int, rarity: float = 0.0) -> PairProjection:
     """The strongest directions of S K Sᵀ, K the kernel of the public rows and S the smoothing.
 
     It is deterministic (fixed start block and sample), by randomised subspace iteration (Halko, Martinsson & Tropp 2011).
@@ -231,11 +229,11 @@ def public_pair_projection(public: Graph, num_directions: int, rarity: float = 0
     Args:
         public: A graph whose features and edges are public; of more than ``_LANDMARKS`` nodes a fixed sample is compared with.
         num_directions: How many at most; fewer where the rank is lower.
-        rarity: As in ``public_projection_basis``.
+        rarity: As in ``basis_of``.
     """
-    basis = public_projection_basis(public, _WORD_DIRECTIONS, alpha=_ALPHA, steps=_STEPS, rarity=rarity)
-    key = public_cache_key("pairs", public.features, public.adjacency, num_directions, _ALPHA, _STEPS, rarity)
-    landmarks, mixing = make_in_public_cache(key, lambda: _pairs(public, basis, num_directions))
+    basis = basis_of(public, _WORD_DIRECTIONS, alpha=_ALPHA, steps=_STEPS, rarity=rarity)
+    key = public_cache.key_of("pairs", public.features, public.adjacency, num_directions, _ALPHA, _STEPS, rarity)
+    landmarks, mixing = public_cache.make(key, lambda: _pairs(public, basis, num_directions))
     return PairProjection(basis, landmarks, mixing)
 
 
@@ -247,7 +245,7 @@ def _pairs(public: Graph, basis: np.ndarray, num_directions: int) -> tuple[np.nd
         known = public.induced(np.sort(rng.choice(public.num_nodes, _LANDMARKS, replace=False)))
     landmarks = project_features(known.features, basis)
     kernel = _similarity(landmarks, landmarks)
-    walk = random_walk_matrix(known.adjacency).astype(np.float32)
+    walk = walks.random_matrix(known.adjacency).astype(np.float32)
     back = sp.csr_array(walk.T)
 
     def image(block: np.ndarray) -> np.ndarray:

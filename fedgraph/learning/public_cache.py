@@ -1,7 +1,7 @@
 """What follows from public data alone is computed once on a machine: one process keeps it in a folder, and the others read it.
 
 A run has several processes, and each would train the same public encoder and find the same public directions.
-``open_public_cache`` makes the folder and removes it at the end, and also those of runs that were killed; without one every
+``opened`` makes the folder and removes it at the end, and also those of runs that were killed; without one every
 process computes for itself. Only arrays that depend on public data may be kept here: they are written to the disk.
 """
 
@@ -25,7 +25,7 @@ _PREFIX, _OWNER = "fedgraph-once-", "owner"  # of folders, and the file in them 
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
-def set_public_cache_folder(folder: str | None) -> None:
+def set_folder(folder: str | None) -> None:
     """Keep what is made in this folder and look there, from now on.
 
     Args:
@@ -35,13 +35,13 @@ def set_public_cache_folder(folder: str | None) -> None:
     _folder = Path(folder) if folder is not None and os.path.isdir(folder) else None
 
 
-def public_cache_folder() -> str | None:
-    """The folder, for ``set_public_cache_folder`` in another process; None where nothing is shared."""
+def folder() -> str | None:
+    """The folder, for ``set_folder`` in another process; None where nothing is shared."""
     return None if _folder is None else str(_folder)
 
 
 @contextlib.contextmanager
-def open_public_cache() -> Iterator[None]:
+def opened() -> Iterator[None]:
     """Inside the ``with`` the processes of one run share a new folder; nothing is shared where none can be made.
 
     At its beginning it removes folders that killed runs left behind, and its own at the end.
@@ -54,12 +54,12 @@ def open_public_cache() -> Iterator[None]:
                     if own and _locked(lock, left / _OWNER, wait=False):
                         shutil.rmtree(left)
             made = stack.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True))
-            set_public_cache_folder(made)
+            set_folder(made)
             _locked(stack, Path(made) / _OWNER)
         try:
             yield
         finally:
-            set_public_cache_folder(None)
+            set_folder(None)
 
 
 def _locked(stack: contextlib.ExitStack, file: Path, wait: bool = True) -> bool:
@@ -73,7 +73,7 @@ def _locked(stack: contextlib.ExitStack, file: Path, wait: bool = True) -> bool:
     return False
 
 
-def public_cache_key(*parts: object) -> str:
+def key_of(*parts: object) -> str:
     """Names what is computed: equal for equal arrays (sparse ones too, of one shape) and for others that are written alike."""
     found = hashlib.sha256()
     for part in parts:
@@ -87,11 +87,11 @@ def public_cache_key(*parts: object) -> str:
     return found.hexdigest()
 
 
-def make_in_public_cache(key: str, make: Callable[[], _Made]) -> _Made:
+def make(key: str, make: Callable[[], _Made]) -> _Made:
     """``make()``, or what another process made under this key; while one makes it, others wait.
 
     Args:
-        key: names what is made, from public data (``public_cache_key``).
+        key: names what is made, from public data (``key_of``).
         make: of arrays alone, in tuples or records that can be pickled.
     """
     if _folder is None:

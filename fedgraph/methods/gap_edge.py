@@ -100,7 +100,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop, priced."""
     unread = params.hops and params.depth == "chosen" and params.in_sample
-    return noisy_hops.plan_noisy_hops("gap_edge", params, facts, budget, (_ALL_HOPS,) if unread else ())
+    return noisy_hops.plan_for("gap_edge", params, facts, budget, (_ALL_HOPS,) if unread else ())
 
 
 def _encoder(params: Params) -> public.PublicTrainingEncoder:
@@ -110,14 +110,14 @@ def _encoder(params: Params) -> public.PublicTrainingEncoder:
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder, from public features and labels."""
-    encoded = public.encode_by_public_training(plan.made.attributes, _encoder(plan.params))
+    encoded = public.encode(plan.made.attributes, _encoder(plan.params))
     memory = Memory(seed=int(rng.integers(2**63)), encoder=encoded.parameters, inputs=(encoded.own,), sent=(encoded.message,))
     return _after_hop(plan, memory, encoded.message)
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
-    sums = noisy_hops.receive_noisy_hops(plan, inbox)
+    sums = noisy_hops.receive(plan, inbox)
     rows = scale_to_unit_length(sums)
     m = state.memory
     return _after_hop(plan, replace(m, inputs=(*m.inputs, rows), sent=(*m.sent, rows), sums=(*m.sums, sums)), rows)
@@ -130,7 +130,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         raise RuntimeFailure("gap_edge was asked for predictions before its last hop")
     if not plan.made.new_nodes:
         return memory.scores
-    inputs = [public.encode_after_public_training(memory.encoder, _encoder(plan.params), graph)]
+    inputs = [public.encode_after(memory.encoder, _encoder(plan.params), graph)]
     for _ in range(plan.params.hops):
         inputs.append(scale_to_unit_length(aggregate_hop(graph.adjacency, inputs[-1])))
     return _scores(memory.classifier, inputs)
@@ -152,7 +152,7 @@ def _after_hop(plan: Planned, memory: Memory, rows: np.ndarray) -> base.State[Me
             (*((p.classifier,) if p.classifier else ()), classes),
             public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3),
         )
-        chosen = public.classify_by_public_training(inputs, labels, widths, how, p.chooses, rng)
+        chosen = public.classify(inputs, labels, widths, how, p.chooses, rng)
     return base.State({}, replace(memory, classifier=chosen, scores=_scores(chosen, inputs)))
 
 

@@ -15,17 +15,18 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.per_sample import clip_per_sample
-from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.clipping import per_sample
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix
-from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
-from fedgraph.learning.optimisers.public_training import centre_public_training_probabilities, public_training_hidden_units
+from fedgraph.learning.optimisers import descents, public_training
+from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
-from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work, node_caps_descent
+from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.sensitivity import sensitivity_kernel_name
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -78,7 +79,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     first = 0 if params.encoder == "none" else params.steps
 
     def make(capped: NodeCaps) -> Made:
-        basis, inputs = node_caps.node_caps_directions(params.projection, facts)
+        basis, inputs = node_caps.directions_of(params.projection, facts)
         classes = facts.sizes.num_classes
         widths = (inputs, params.hidden, classes) if params.encoder == "hidden" else (inputs, classes)
         sent = {"none": inputs, "hidden": params.hidden, "classes": classes}[params.encoder]
@@ -86,18 +87,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         return Made(first, capped, basis, layouts)
 
     gradients = {"classifier": range(first, first + params.steps), "encoder": range(first)}
-    hops, kernel = (("aggregate", first, params.hops),), sensitivity_kernel_name(clip_per_sample)
-    return node_caps.plan_node_caps("gap_node", params, facts, budget, gradients, hops, kernel, make, _DISPUTED)
+    hops, kernel = (("aggregate", first, params.hops),), sensitivity.kernel_name(per_sample.clipped_sum)
+    return node_caps.plan_for("gap_node", params, facts, budget, gradients, hops, kernel, make, _DISPUTED)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
-    descent = node_caps_descent(plan.params)
+    descent = node_caps.descent_of(plan.params)
     memory = {stage: descent.start(layout.start(rng)) for stage, layout in plan.made.layouts.items()}
     return base.State({stage: descended.parameters for stage, descended in memory.items()}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return node_caps.prepare_node_caps(plan.made.caps, plan.made.basis, subgraph)
+    return node_caps.prepare(plan.made.caps, plan.made.basis, subgraph)
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
@@ -105,20 +106,20 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     stage, shown = plan.made.stage(round_), dict[str, Released]()
     x: TorchMatrix = work.x
     if stage == "classifier":  # [H⁰ … Hᴷ] with the noise of round T, from the cache where it is there
-        key, first = node_caps.node_caps_key(streams, model["encoder"]), plan.made.first
+        key, first = node_caps.key(streams, model["encoder"]), plan.made.first
         if key not in work.hops or round_ == first:
             rows = [scale_to_unit_length(_sent(plan, model["encoder"], work.x))]
             for number in range(plan.params.hops):
                 sums = node_caps.aggregate_capped_rows(work.adjacency, rows[-1])
-                rows.append(node_caps.release_node_caps_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
+                rows.append(node_caps.release_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
             work.hops.clear()
             work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
         x = work.hops[key]
 
     def gradient() -> np.ndarray:
-        mask = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        known = mask_descent_labels(work.labels, mask)
-        return clip_per_sample(plan.made.layouts[stage], model[stage], x, known, plan.params.clip)
+        mask = descents.draw_poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        known = descents.mask_labels(work.labels, mask)
+        return per_sample.clipped_sum(plan.made.layouts[stage], model[stage], x, known, plan.params.clip)
 
     return {"gradient": desk.release(stage, gradient), **(shown if plan.watch.opened else {})}
 
@@ -132,28 +133,28 @@ def _sent(plan: Planned, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()
     if plan.params.encoder == "hidden":
-        return public_training_hidden_units(plan.made.layouts["encoder"], encoder, x)
-    return centre_public_training_probabilities(layout_logits(plan.made.layouts["encoder"], encoder, x))
+        return public_training.hidden_units(plan.made.layouts["encoder"], encoder, x)
+    return public_training.centred_probabilities(layouts.logits(plan.made.layouts["encoder"], encoder, x))
 
 
 def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """One step on the mean over the public number of nodes; the encoder is frozen at its averaged iterate."""
     stage, number = plan.made.stage(inbox.round), inbox.round % plan.params.steps
     mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * plan.params.sampling_rate)
-    after = node_caps_descent(plan.params).step(state.memory[stage], mean, number)
+    after = node_caps.descent_of(plan.params).step(state.memory[stage], mean, number)
     shown = after.average if number == plan.params.steps - 1 else after.parameters
     return base.State({**state.model, stage: shown}, {**state.memory, stage: after})
 
 
 def predict(plan: Planned, state: base.State[_Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same pipeline, without noise."""
-    return layout_logits(plan.made.layouts["classifier"], state.model["classifier"], _in_clear(plan, state, graph))
+    return layouts.logits(plan.made.layouts["classifier"], state.model["classifier"], _in_clear(plan, state, graph))
 
 
 def _in_clear(plan: Planned, state: base.State[_Memory], graph: Graph) -> DenseMatrix:
     """[H⁰ … Hᴷ] of ``graph`` without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
-    own = node_caps.node_caps_rows(graph, plan.made.basis)
+    own = node_caps.rows_of(graph, plan.made.basis)
     rows = [scale_to_unit_length(_sent(plan, state.model["encoder"], own))]
     for _ in range(plan.params.hops):
         rows.append(scale_to_unit_length(node_caps.aggregate_capped_rows(adjacency, rows[-1])))
@@ -163,7 +164,7 @@ def _in_clear(plan: Planned, state: base.State[_Memory], graph: Graph) -> DenseM
 def tuned(plan: Planned, state: base.State[_Memory], graph: Graph, rng: np.random.Generator) -> base.State[_Memory]:
     """With the classifier after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     x = _in_clear(plan, state, graph)
-    own = own_models.tune_own_model(plan.made.layouts["classifier"], state.model["classifier"], x, graph.labels, rng)
+    own = own_models.tune(plan.made.layouts["classifier"], state.model["classifier"], x, graph.labels, rng)
     return replace(state, model={**state.model, "classifier": own})
 
 
@@ -171,7 +172,7 @@ def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: some message is a sum over rows that somebody who sees it knows."""
     size = max(layout.num_parameters for layout in plan.made.layouts.values())
     readable = plan.made.first > 0 or plan.watch.opened
-    return readable and plan.params.sampling_rate == 1 and seen.seen_rounds_worth_keeping(plan, size)
+    return readable and plan.params.sampling_rate == 1 and seen.rounds_worth_keeping(plan, size)
 
 
 def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -187,16 +188,16 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
     cost the share of the budget that they have: of μ² it shows 1 − ``hop_share`` at most
     (``benchmarks.one_run_limits --rows``).
     """
-    weights = seen.seen_known_shares(plan, state, units)
+    weights = seen.known_shares(plan, state, units)
     if weights is None:
         return None
     hops = _shown_hops(plan, state)
 
     def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
         part = graph.induced(nodes)
-        x = node_caps.node_caps_rows(part, plan.made.basis)
+        x = node_caps.rows_of(part, plan.made.basis)
         rows = {"encoder": seen.SeenRows(coins, x, part.labels, weights[nodes])}
-        for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
+        for round_, model, message in seen.messages_of(plan, state, number, "gradient"):
             stage = plan.made.stage(round_)
             if stage not in rows:
                 if not hops:
@@ -206,7 +207,7 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
                 rows[stage] = seen.SeenRows(coins, joined, part.labels, weights[nodes])
             rows[stage].read(plan.made.layouts[stage], model[stage], plan.params.clip, message)
 
-    return seen.seen_coins(plan, units, seen.seen_groups(plan), "classifier", plan.params.clip, read)
+    return seen.coins_of(plan, units, seen.groups_of(plan), "classifier", plan.params.clip, read)
 
 
 def _shown_hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:

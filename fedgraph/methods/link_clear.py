@@ -66,7 +66,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """int64 [m, 2], the client's edges by global ids, with those to nodes of others where it knows them."""
-    return np.concatenate(links.list_known_links(subgraph))
+    return np.concatenate(links.list_known(subgraph))
 
 
 def client(
@@ -78,8 +78,8 @@ def client(
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The union of all edges, and the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
-    graph = replace(plan.made, adjacency=links.link_adjacency(every, plan.facts.sizes.num_nodes))
-    rows = links.fit_link_encoder(graph, state.memory.seed, plan.params.model) if plan.params.model in {"gcn", "sage"} else None
+    graph = replace(plan.made, adjacency=links.adjacency_of(every, plan.facts.sizes.num_nodes))
+    rows = links.fit_encoder(graph, state.memory.seed, plan.params.model) if plan.params.model in {"gcn", "sage"} else None
     return base.State({}, replace(state.memory, graph=graph, rows=rows))
 
 
@@ -90,7 +90,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
         raise RuntimeFailure("link_clear was asked for scores before it had the edges")
     if memory.rows is not None:
         return np.einsum("ij,ij->i", memory.rows[pairs[:, 0]], memory.rows[pairs[:, 1]]).astype(np.float64)
-    return links.score_links_heuristically(plan.params.model, memory.graph.adjacency, pairs)
+    return links.score_heuristically(plan.params.model, memory.graph.adjacency, pairs)
 
 
 OFFERS: base.Offers[Params, Graph, np.ndarray, Memory] = base.Offers(

@@ -37,16 +37,17 @@ from fedgraph import seeds
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
-from fedgraph.learning.propagation.aggregation import aggregation_with_cut, require_simple_aggregation, scale_to_unit_length
+from fedgraph.learning.propagation import aggregation
+from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.privacy import neighbour_sums
+from fedgraph.privacy import neighbour_sums, sensitivity
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.sensitivity import EdgeClippedSum, EdgeRows, SensitivityBound, sensitivity_kernel_name
+from fedgraph.privacy.sensitivity import EdgeClippedSum, EdgeRows, SensitivityBound
 from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Subgraph
 
@@ -134,11 +135,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if attributes is None:
         raise ScenarioError("link_hops needs public features: use it in task: link_prediction")
     key = facts.sizes.num_nodes
-    features = links.public_link_rows(attributes.features, params.width, key)
+    features = links.public_rows(attributes.features, params.width, key)
     split = 0 if params.rows == "random" else features.shape[1]
     parts = [features] if split else []
     if params.hops and (params.rows in ("random", "both") or not split):
-        parts.append(links.random_link_rows(facts.sizes.num_nodes, params.width, key))
+        parts.append(links.random_rows(facts.sizes.num_nodes, params.width, key))
     if not parts:
         raise ScenarioError("link_hops with hops: 0 reads features, and these data have none: write hops: 1 or more")
     n, rounds, relation = facts.sizes.num_nodes, params.hops, Relation.EDGE_UNDIRECTED
@@ -151,7 +152,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     most = max(1, n * (n - 1) // 2)
     bound: SensitivityBound = EdgeRows(_CLIP, most)
     if params.decoder == "steps":
-        bound = EdgeClippedSum(1.0, most, sensitivity_kernel_name(pair_scorer.clip_pair_scorer_gradients))
+        bound = EdgeClippedSum(1.0, most, sensitivity.kernel_name(pair_scorer.clipped_sum))
     supervision = PlannedRelease("supervision", bound, *teaching, last)
     whole = teaching[0].std * math.sqrt(facts.sizes.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
     assumed = base.FACTS_ATTRIBUTES_PUBLIC
@@ -165,7 +166,7 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
     """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
     if not budget.private:
         return base.PLAN_WITHOUT_NOISE, base.PLAN_WITHOUT_NOISE, 1
-    whole = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+    whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     share = params.supervision_share if params.hops else 1.0
     of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
     of_last = whole / math.sqrt(share)
@@ -180,10 +181,10 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
         def everything(multiplier: float) -> Event:
             return Composed((Repeated(hop_event, params.hops), Repeated(step(multiplier), params.steps)))
 
-        of_last, change = calibrate.calibrate_noise(everything, budget.epsilon, budget.delta), 1.0
+        of_last, change = calibrate.noise_multiplier_of(everything, budget.epsilon, budget.delta), 1.0
         last_event = step(of_last)
-    std, min_clients = base.plan_gradient_std(of_last, change, facts)
-    hop_std = base.plan_gradient_std(of_hop, neighbour_sums.neighbour_sum_sensitivity(Relation.EDGE_UNDIRECTED), facts)[0]
+    std, min_clients = base.gradient_std(of_last, change, facts)
+    hop_std = base.gradient_std(of_hop, neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED), facts)[0]
     hop_noise = (GaussianNoise(hop_std), hop_event) if params.hops else base.PLAN_WITHOUT_NOISE
     return hop_noise, (GaussianNoise(std), last_event), min_clients
 
@@ -197,14 +198,14 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
     Steps draw such an edge at one client alone, which has the node of the smaller id.
     """
-    require_simple_aggregation(subgraph.graph.adjacency)
-    nodes, own = subgraph.nodes, links.list_links(subgraph.graph.adjacency)
-    inner, away = links.list_known_links(subgraph)
+    aggregation.require_simple(subgraph.graph.adjacency)
+    nodes, own = subgraph.nodes, links.list_all(subgraph.graph.adjacency)
+    inner, away = links.list_known(subgraph)
     everything = not plan.params.hops
     teach, teach_away = (everything | supervises_link(plan, pairs) for pairs in (inner, away))
-    adjacency = links.link_adjacency(own[~teach], nodes.size)
+    adjacency = links.adjacency_of(own[~teach], nodes.size)
     if subgraph.cut is not None:
-        adjacency = aggregation_with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
+        adjacency = aggregation.with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
     if plan.params.decoder == "steps":
         teach_away &= np.isin(away[:, 0], nodes)
     supervision = np.concatenate([inner[teach], away[teach_away]])
@@ -227,13 +228,13 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
             return {"supervision": desk.release("supervision", partial(_supervised, plan, work, model))}
         return {"supervision": desk.release("supervision", partial(_gradient, plan, work, model, streams))}
     rows = model["rows"][:, -plan.made.public.shape[1] :]
-    return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_noisy_hop(plan, work.adjacency, work.nodes, rows))}
+    return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_hop(plan, work.adjacency, work.nodes, rows))}
 
 
 def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
     """float [1 + p], of the supervision edges that are drawn in this step."""
     drawn = streams.drawn("batch", work.supervision, plan.params.sampling_rate)
-    return pair_scorer.clip_pair_scorer_gradients(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
+    return pair_scorer.clipped_sum(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
 
 def _read(plan: Planned, model: base.Model) -> np.ndarray:
@@ -259,7 +260,7 @@ def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
 
 
 def _random(plan: Planned) -> np.ndarray:
-    return links.draw_possible_links(plan.facts.sizes.num_nodes, _RANDOM, np.random.default_rng(plan.made.key))
+    return links.draw_pairs(plan.facts.sizes.num_nodes, _RANDOM, np.random.default_rng(plan.made.key))
 
 
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
@@ -269,7 +270,7 @@ def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]
         return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
     if hops < plan.params.hops:
         return base.State({"rows": rows}, Memory())
-    learnt = _learner(plan).start(pair_scorer.start_pair_scorer(hops + 1, plan.made.public.shape[1]))
+    learnt = _learner(plan).start(pair_scorer.start(hops + 1, plan.made.public.shape[1]))
     return base.State({"rows": rows, "scorer": learnt.descended.parameters}, Memory(learnt=learnt))
 
 
@@ -280,12 +281,12 @@ def _learner(plan: Planned) -> pair_scorer.PairScorer:
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the noisy hop and broadcast it; then find the discriminant, or take one step with the scorer."""
     if inbox.round < plan.params.hops:
-        sums = noisy_hops.receive_noisy_hops(plan, inbox)
+        sums = noisy_hops.receive(plan, inbox)
         rows = np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32)
         return _broadcast(plan, rows, inbox.round + 1)
     total, before = inbox.sums["supervision"], state.memory.learnt
     if before is None:
-        return base.State(state.model, Memory(links.fit_link_direction(_known(plan, state.model, _random(plan)), total)))
+        return base.State(state.model, Memory(links.fit_direction(_known(plan, state.model, _random(plan)), total)))
     learnt = _learner(plan).step(before, _read(plan, state.model), total, inbox.round - plan.params.hops)
     return base.State({**state.model, "scorer": learnt.descended.parameters}, Memory(learnt=learnt))
 
@@ -293,8 +294,8 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], by the discriminant or the scorer: computed from released values alone."""
     if state.memory.learnt is not None:
-        return pair_scorer.score_by_pair_scorer(state.memory.learnt.descended.average, _read(plan, state.model), pairs)
-    return np.asarray(_known(plan, state.model, pairs) @ base.require_plan_received(plan, state.memory.direction))
+        return pair_scorer.score(state.memory.learnt.descended.average, _read(plan, state.model), pairs)
+    return np.asarray(_known(plan, state.model, pairs) @ base.require_received(plan, state.memory.direction))
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -100,8 +100,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             "link_owners protects all ties of one person, and an edge between clients is a tie of people at both: with them a "
             "person would be at several clients, which nobody has priced. Write cut_edges: dropped, or method: link_hops"
         )
-    rows = links.public_link_rows(attributes.features, _COSINE, n)
-    few = links.public_link_rows(attributes.features, params.width, n)[:, : params.width] if params.width else rows[:, :0]
+    rows = links.public_rows(attributes.features, _COSINE, n)
+    few = links.public_rows(attributes.features, params.width, n)[:, : params.width] if params.width else rows[:, :0]
     scale = links.LinkScale.of_random(_raw(rows, few, _random(n, n)))
     bound = OwnedRows(params.limit, 1 + scale.centre.size)
     owned = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
@@ -109,12 +109,12 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     noise = base.PLAN_WITHOUT_NOISE
     min_clients, whole = 1, 0.0
     if budget.private:
-        multiplier = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+        multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
         # by what more clients that hold edges of one owner move what the viewer sees, in units of one client's noise
         summed, clients = facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, facts.sizes.num_clients
         holders = (float(clients) if summed else math.sqrt(clients)) if entity else 1.0
         change = bound.sensitivity_l2(owned) * holders
-        std, min_clients = base.plan_gradient_std(multiplier, change, facts)
+        std, min_clients = base.gradient_std(multiplier, change, facts)
         noise = (GaussianNoise(std), Gaussian(multiplier))
         whole = std * math.sqrt(facts.sizes.num_clients)
     releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
@@ -133,7 +133,7 @@ def _raw(rows: np.ndarray, few: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def _random(num_nodes: int, key: int) -> np.ndarray:
-    return links.draw_possible_links(num_nodes, _RANDOM, np.random.default_rng(key))
+    return links.draw_pairs(num_nodes, _RANDOM, np.random.default_rng(key))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
@@ -144,7 +144,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """float64 [m, 1 + d + k], the client's edges, at entity level its records: a 1, what is said of them, and their owners."""
     entity = plan.params.unit == "entity"
-    own, owners = links.list_link_records(subgraph.graph) if entity else (links.list_links(subgraph.graph.adjacency), None)
+    own, owners = links.list_records(subgraph.graph) if entity else (links.list_all(subgraph.graph.adjacency), None)
     ids = subgraph.nodes[own] if len(own) else own
     owners = ids if owners is None else owners
     if not subgraph.graph.edge_owners and entity:
@@ -163,12 +163,12 @@ def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> 
     """The discriminant of all clients' sums against random pairs."""
     if not plan.params.learns:
         return state
-    return base.State({}, links.fit_link_direction(plan.made.random(), inbox.sums["sum"], plan.made.std))
+    return base.State({}, links.fit_direction(plan.made.random(), inbox.sums["sum"], plan.made.std))
 
 
 def scores(plan: Planned, state: base.State[_Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], the discriminant of each pair, tails drawn in (arsinh): from the released sum and public features."""
-    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_plan_received(plan, state.memory))
+    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_received(plan, state.memory))
 
 
 OFFERS: base.Offers[Params, Made, np.ndarray, _Memory] = base.Offers(

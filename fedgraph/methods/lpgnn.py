@@ -30,7 +30,8 @@ from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import MultiBit, RandomizedResponse
-from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs_of_bits
+from fedgraph.privacy.mechanisms import local_bits
+from fedgraph.privacy.mechanisms.local_bits import SampledBits
 from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.settle import Guarantee
@@ -173,7 +174,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         order = np.argsort(np.concatenate(facts.membership.nodes))
         bits = isinstance(plan.schedule.releases[0].mechanism, SampledBits)
         rows = [
-            _unit_square(signs_of_bits(part, facts.sizes.num_features)) if bits else sp.csr_array(part.astype(np.float32))
+            _unit_square(local_bits.signs(part, facts.sizes.num_features)) if bits else sp.csr_array(part.astype(np.float32))
             for part in inbox.each["features"]
         ]
         features = sp.csr_array(sp.vstack(rows, format="csr")[order])
@@ -198,10 +199,10 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         features = sp.csr_array(rng.standard_normal((graph.num_nodes, _RANDOM_WIDTH)).astype(np.float32))
     elif params.features == "random-bits":
         sent = rng.integers(2 * graph.num_features, size=(graph.num_nodes, 1))
-        features = _unit_square(signs_of_bits(sent, graph.num_features))
+        features = _unit_square(local_bits.signs(sent, graph.num_features))
     channel = NoisyGraphChannel(plan.facts.sizes.num_classes, plan.made.keep, params.correction, params.label_hops)
     how = PublicTrainingSteps(params.epochs, params.learning_rate, params.weight_decay)
-    labels, hops = base.require_plan_received(plan, memory.labels), params.feature_hops
+    labels, hops = base.require_received(plan, memory.labels), params.feature_hops
     return train_on_noisy_graph(graph.adjacency, features, labels, channel, params.hidden, hops, how, rng, shift)
 
 
@@ -211,7 +212,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
     ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
     """
-    received = base.require_plan_received(plan, state.memory.labels)[units[:, 0]]
+    received = base.require_received(plan, state.memory.labels)[units[:, 0]]
     keep, c = plan.made.keep, plan.facts.sizes.num_classes
     size = math.log(keep * (c - 1) / (1 - keep)) if keep < 1 else 1.0
     found = size * ((received == units[:, 2]).astype(float) - (received == units[:, 1]))

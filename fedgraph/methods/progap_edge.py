@@ -53,7 +53,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop, priced."""
-    return noisy_hops.plan_noisy_hops("progap_edge", params, facts, budget)
+    return noisy_hops.plan_for("progap_edge", params, facts, budget)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -64,7 +64,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the noisy hop, and train the next stage on it."""
     memory = state.memory
-    return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.receive_noisy_hops(plan, inbox))))
+    return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.receive(plan, inbox))))
 
 
 def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:

@@ -17,7 +17,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
-from fedgraph.learning.propagation.aggregation import require_simple_aggregation
+from fedgraph.learning.propagation import aggregation
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import PureDP, RandomizedResponse
@@ -102,7 +102,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """int32 [m, 2], the client's edges, u < v: in its own numbering, or in global ids where cut edges are shared."""
-    require_simple_aggregation(subgraph.graph.adjacency)
+    aggregation.require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
     if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
@@ -143,7 +143,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the noisy graph; ``graph`` is not read."""
-    return base.require_plan_received(plan, state.memory.scores)
+    return base.require_received(plan, state.memory.scores)
 
 
 OFFERS: base.Offers[Params, Graph, np.ndarray, Memory] = base.Offers(

@@ -98,7 +98,7 @@ def _id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
     return np.frombuffer(found, dtype="<u8")
 
 
-def read_answer_pairs(path: Path, people: AnswerRoster) -> list[tuple[str, str]]:
+def read_pairs(path: Path, people: AnswerRoster) -> list[tuple[str, str]]:
     """The pairs of a CSV table of two columns of ids, with or without a header. ``DataError`` for any other file."""
     try:
         lines = csv_tables.read_csv_lines(path.read_bytes(), str(path), least=2, needed="two ids a line, as in source,target")
@@ -109,18 +109,18 @@ def read_answer_pairs(path: Path, people: AnswerRoster) -> list[tuple[str, str]]
     return [(cells[0], cells[1]) for _, cells in csv_tables.skip_csv_header(lines, known, columns=2)]
 
 
-def answer_scores(model: AnswerSource, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
+def scores_of(model: AnswerSource, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
     """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced.
 
     shown: ``public`` or ``own``, who is asked about and reads the answers; ``DataError`` for another word.
     """
     if shown not in (None, "public", "own"):
         raise DataError(f"people is {shown!r}; allowed: public, own")
-    if method_kinds.load_method(model.method).OFFERS.kind == "linker":
+    if method_kinds.load(model.method).OFFERS.kind == "linker":
         raise DataError(f"{model.row}: scores pairs, and names no class; ask it about a table of pairs (source,target)")
     reads = _reads(model)
     places = model.people.places(graph.ids)
-    graph = match_answer_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
+    graph = match_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
     graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
     if not _unprotected(model, nothing_protected):
         _require_priced(model, reads, shown, graph, places)
@@ -130,18 +130,16 @@ def answer_scores(model: AnswerSource, graph: Graph, shown: str | None, nothing_
         asked, places = _among_trained(model, reads, graph, places)
     else:
         places = np.arange(graph.num_nodes)
-    return _numbers(
-        model, lambda: method_kinds.load_classifier_method(model.method).predict(model.plan, model.state, asked)[places]
-    )
+    return _numbers(model, lambda: method_kinds.load_classifier(model.method).predict(model.plan, model.state, asked)[places])
 
 
-def answer_pair_scores(model: AnswerSource, pairs: Sequence[tuple[str, str]], nothing_protected: bool) -> np.ndarray:
+def pair_scores(model: AnswerSource, pairs: Sequence[tuple[str, str]], nothing_protected: bool) -> np.ndarray:
     """float64 [m], of pairs of people who trained, by their ids: the larger, the likelier is a tie; the order is what counts.
 
     Such a score is computed from what was released and from public features, so any pair may be asked. ``DataError`` for
     somebody who did not train, or a pair of one person; ``PrivacyError`` where nothing is protected and nobody said so.
     """
-    if method_kinds.load_method(model.method).OFFERS.kind != "linker":
+    if method_kinds.load(model.method).OFFERS.kind != "linker":
         raise DataError(f"{model.row}: gives nodes a class, and scores no pairs; ask it about the people of a graph")
     if _reads(model) is not MethodReads.NOTHING:
         raise PrivacyError(f"an answer of {model.method} reads {_reads(model).value}, which nobody priced")
@@ -156,7 +154,7 @@ def answer_pair_scores(model: AnswerSource, pairs: Sequence[tuple[str, str]], no
     asked = np.sort(places.reshape(-1, 2), axis=1)
     if (same := np.flatnonzero(asked[:, 0] == asked[:, 1])).size:
         raise DataError(f"{pairs[same[0]][0]!r} is asked with itself; allowed: pairs of two people")
-    return _numbers(model, lambda: method_kinds.load_linker_method(model.method).scores(model.plan, model.state, asked))
+    return _numbers(model, lambda: method_kinds.load_linker(model.method).scores(model.plan, model.state, asked))
 
 
 def _unprotected(model: AnswerSource, nothing_protected: bool) -> bool:
@@ -182,7 +180,7 @@ def _numbers(model: AnswerSource, answers: Callable[[], np.ndarray]) -> np.ndarr
 
 
 def _reads(model: AnswerSource) -> MethodReads:
-    reads = method_kinds.load_method(model.method).OFFERS.reads
+    reads = method_kinds.load(model.method).OFFERS.reads
     found = None if reads is None else reads(model.plan)
     if found is None:
         raise PrivacyError(f"nobody has said what an answer of {model.method} reads under these settings, so it gives none")
@@ -191,7 +189,7 @@ def _reads(model: AnswerSource) -> MethodReads:
 
 def _require_priced(model: AnswerSource, reads: MethodReads, shown: str | None, graph: Graph, places: np.ndarray) -> None:
     """``PrivacyError`` that says what would be released, and the way out."""
-    alone = ", ".join(method_kinds.list_method_names(lambda offers: offers.private_test_nodes))
+    alone = ", ".join(method_kinds.list_names(lambda offers: offers.private_test_nodes))
     node_level = model.plan.guarantee.protection.unit is Unit.NODE
     trained = int((places >= 0).sum()) if node_level else 0
     same = node_level and not graph.names.ids and graph.num_nodes == model.unnamed
@@ -249,7 +247,7 @@ def _among_trained(model: AnswerSource, reads: MethodReads, graph: Graph, places
 _MOST_UNKNOWN = 8  # columns that one message names
 
 
-def match_answer_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
+def match_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
     """``graph`` with its features in the order of ``columns``. ``DataError`` names a column that is missing or too many.
 
     A column of a text or of empty cells that no row here has is 0.

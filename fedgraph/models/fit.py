@@ -19,14 +19,15 @@ from fedgraph.cells.entry import EntryRowKey
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import MethodReads, Plan, method_kinds
-from fedgraph.models.answers import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster, match_answer_columns
-from fedgraph.models.model import Model, read_model_people, strip_model_rows
+from fedgraph.models import answers, model
+from fedgraph.models.answers import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster
+from fedgraph.models.model import Model
 from fedgraph.privacy import budget_book
-from fedgraph.privacy.budget_book import BudgetBookCandidate, fits_budget_book
+from fedgraph.privacy.budget_book import Candidate
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Unit
+from fedgraph.runtime import process
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.process import own_process_versions
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario.read import ScenarioDataset, ScenarioTask
@@ -60,9 +61,7 @@ class FitOptions:
     select: TaskRowSelect | None = None
 
 
-def fit_row(
-    folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, others: Sequence[BudgetBookCandidate] = ()
-) -> Model:
+def fit_row(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, others: Sequence[Candidate] = ()) -> Model:
     """Train the row ``row`` of the run in ``folder`` once, on ``people``; charge the budget first, if one is named.
 
     Args:
@@ -78,7 +77,7 @@ def fit_row(
             who train are given as public.
         DataError: the data cannot be read.
     """
-    wanted = replace(wanted, budget=wanted.budget or scenarios.read_scenario_file(folder / "scenario.yaml").scenario.budget)
+    wanted = replace(wanted, budget=wanted.budget or scenarios.from_file(folder / "scenario.yaml").scenario.budget)
     ready = _prepared(folder, row, people, wanted)
     with runtime.start("serial") as engine:
         setting = ready.models.everybody(ready.params, ready.graph, ready.public)
@@ -93,7 +92,7 @@ def fit_row(
                 f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT_ANSWERS_UNPROTECTED}, or fit another row"
             )
         if wanted.budget is not None:
-            planned = BudgetBookCandidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
+            planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
             # owners of edges are no nodes, and the data do not say which of a budget's people are here: all of them pay
             owners = guarantee.protection.unit is Unit.ENTITY
             _charge_training(wanted.budget, planned, None if owners else ready.graph.names.ids or None, others)
@@ -104,10 +103,10 @@ def fit_row(
     ledger = Ledger([settled.account(name, fitted.guarantee)], releases)
     trained = fitted.world.setting.held.ids
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
-    plan, state = strip_model_rows(fitted.plan, fitted.outcome.state)
+    plan, state = model.strip_rows(fitted.plan, fitted.outcome.state)
     named = bool(ready.graph.names.ids) or _answer_reads(plan) in (MethodReads.NOTHING, MethodReads.OWN_EDGES)
     (account,) = ledger.accounts
-    made_with = own_process_versions()
+    made_with = process.own_versions()
     return Model(
         row=ready.name,
         method=ready.row.method,
@@ -154,14 +153,14 @@ class _Prepared:
 def _prepared(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions) -> _Prepared:
     """Reads the run's scenario and the data; the arguments are those of ``fit_row``."""
     task, settings = _asked(folder, row)
-    models = tasks.load_task(task.kind).TASK.models
+    models = tasks.load(task.kind).TASK.models
     if models is None:
         raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows that classify nodes, or score links")
     reading = wanted.columns if wanted.columns is not None else settings.parameters
-    graph = read_model_people(people, reading) if people is not None else _own(settings)
-    public = None if wanted.public is None else read_model_people(wanted.public, reading, labelled=False)
+    graph = model.read_people(people, reading) if people is not None else _own(settings)
+    public = None if wanted.public is None else model.read_people(wanted.public, reading, labelled=False)
     if public is not None:
-        public = match_answer_columns(public, graph.names.columns, graph.num_features)
+        public = answers.match_columns(public, graph.names.columns, graph.num_features)
     context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
     params, cell = _cell(models, task, row, context, wanted)
     return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
@@ -209,7 +208,7 @@ def _context_of(ready: _Prepared, setting: protocols.ProtocolSetting, engine: Ru
 
 def _answer_reads(made: Plan) -> MethodReads:
     """What an answer reads. ``ScenarioError`` where nobody has said it."""
-    offered = method_kinds.load_method(made.method).OFFERS.reads
+    offered = method_kinds.load(made.method).OFFERS.reads
     reads = None if offered is None else offered(made)
     if reads is None:
         raise ScenarioError(f"nobody has said what an answer of {made.method} reads under these settings; it is no model")
@@ -236,7 +235,7 @@ def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ..
 
 def _asked(folder: Path, row: EntryRowKey) -> tuple[ScenarioTask, ScenarioDataset]:
     """The row's task and data set, as the run's scenario says."""
-    ready = scenarios.read_scenario_file(folder / "scenario.yaml")
+    ready = scenarios.from_file(folder / "scenario.yaml")
     task = next((t for t in ready.tasks if t.label == row.task), None)
     settings = next((d for d in ready.scenario.datasets if (d.label or d.name) == row.dataset), None)
     if task is None or settings is None:
@@ -268,7 +267,7 @@ def _cell(
         written = dict(task.params).get("delta")
         quiet["delta"] = min(delta, written) if isinstance(written, float) else delta
     params = task.params.model_copy(update=quiet)
-    module = tasks.load_task(task.kind)
+    module = tasks.load(task.kind)
     if wanted.select is not None and "select" not in (module.TASK.row_keys or TaskRowKeys).model_fields:
         raise ScenarioError(f"rows of {task.kind} choose no settings (select); write the settings into the row")
     for cell in module.cells(params, context):
@@ -298,7 +297,7 @@ def _chosen(params: Settings, cell: Cell, select: TaskRowSelect) -> Settings:
         raise ScenarioError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
 
 
-def read_fit_select(path: Path) -> TaskRowSelect:
+def read_select(path: Path) -> TaskRowSelect:
     """What a YAML file says of a choice: the mapping ``over, among, by, shape``, or one under ``select``.
 
     Args:
@@ -314,11 +313,9 @@ def read_fit_select(path: Path) -> TaskRowSelect:
         raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
 
 
-def _charge_training(
-    book: Path, row: BudgetBookCandidate, ids: tuple[str, ...] | None, others: Sequence[BudgetBookCandidate]
-) -> None:
+def _charge_training(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
     try:
-        budget_book.charge_budget_book(book, row.name, [row], ids)
+        budget_book.charge(book, row.name, [row], ids)
     except PrivacyError as error:
-        raise PrivacyError(f"{error}. {fits_budget_book(budget_book.read(book), others, ids)}") from error
+        raise PrivacyError(f"{error}. {budget_book.fits(budget_book.read(book), others, ids)}") from error

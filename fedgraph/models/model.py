@@ -23,8 +23,8 @@ from fedgraph.data.own.columns import OwnTableRules
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.models import answers, model_file
+from fedgraph.privacy import settle
 from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
-from fedgraph.privacy.settle import settle_account
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Model(answers.AnswerSource):
             DataError: the columns are not those of the model.
         """
         graph = data if isinstance(data, Graph) else self.graph_of(data)
-        found = answers.answer_scores(self, graph, people, nothing_protected)
+        found = answers.scores_of(self, graph, people, nothing_protected)
         if (found < 0).any() or not np.allclose(found.sum(axis=1), 1.0):  # scores of other methods are logits
             found = np.exp(found - found.max(axis=1, keepdims=True))
         return np.asarray(found / found.sum(axis=1, keepdims=True), dtype=np.float64)
@@ -106,7 +106,7 @@ class Model(answers.AnswerSource):
         for pair in asked:
             if isinstance(pair, str) or len(pair) != 2:
                 raise DataError(f"{pair!r} is no pair; allowed: two ids of people who trained")
-        return answers.answer_pair_scores(self, [(str(one), str(two)) for one, two in asked], nothing_protected)
+        return answers.pair_scores(self, [(str(one), str(two)) for one, two in asked], nothing_protected)
 
     def answer_file(self, path: str, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
         """What ``fedgraph predict`` writes: ``answers`` of the graph in a file, or (of a model of links) a table's pairs with
@@ -117,20 +117,20 @@ class Model(answers.AnswerSource):
             people: as in ``predict_proba``.
             nothing_protected: as in ``predict_proba``.
         """
-        if method_kinds.load_method(self.method).OFFERS.kind != "linker":
+        if method_kinds.load(self.method).OFFERS.kind != "linker":
             return self.answers(self.graph_of(path), people, nothing_protected)
         import pandas
 
-        pairs = answers.read_answer_pairs(Path(path), self.people)
+        pairs = answers.read_pairs(Path(path), self.people)
         return pandas.DataFrame(pairs, columns=["source", "target"]).assign(score=self.score_pairs(pairs, nothing_protected))
 
     def graph_of(self, data: object) -> Graph:
         """``data`` read as the training data were, without labels."""
-        return read_model_people(data, self.reading, labelled=False)
+        return read_people(data, self.reading, labelled=False)
 
     def to_bytes(self) -> bytes:
         """The model's file."""
-        return model_file.model_file_bytes(self)
+        return model_file.to_bytes(self)
 
     def save(self, path: str | Path) -> None:
         """Write the model's file.
@@ -162,13 +162,13 @@ def load(path: str | Path) -> Model:
     Raises:
         DataError: another file, a damaged or an edited one; one whose ledger does not cost what it states.
     """
-    found = model_file.read_model_file(Path(path))
+    found = model_file.read(Path(path))
     if not isinstance(found, Model) or found.plan.method != found.method:
         raise DataError(f"{path}: holds no model; allowed: a file that 'fedgraph fit' wrote")
     try:
         said, *lines = (json.loads(line) for line in found.ledger)
         account = LedgerAccount.from_dict(said)
-        cost = settle_account(account, [LedgerLine.from_dict(line) for line in lines]).epsilon
+        cost = settle.of_account(account, [LedgerLine.from_dict(line) for line in lines]).epsilon
     except (ValueError, KeyError, TypeError, PrivacyError) as error:
         raise DataError(f"{path}: its ledger cannot be read ({' '.join(str(error).split())[:200]})") from error
     if not math.isclose(cost, found.epsilon, rel_tol=1e-6):
@@ -178,7 +178,7 @@ def load(path: str | Path) -> Model:
     return found
 
 
-def read_model_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> Graph:
+def read_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> Graph:
     """A folder, a file, the name of a data set, or a graph in memory. labelled: whether labels are read.
 
     Raises:
@@ -199,6 +199,6 @@ def read_model_people(data: object, reading: Mapping[str, object], labelled: boo
     return objects.graph_from_object(data, "people", str(reading.get("label") or "") or None, rules, labelled)
 
 
-def strip_model_rows(plan: Plan, state: State) -> tuple[Plan, State]:
+def strip_rows(plan: Plan, state: State) -> tuple[Plan, State]:
     """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
     return replace(plan, facts=replace(plan.facts, public=replace(plan.facts.public, graph=None))), replace(state, seen=())

@@ -40,7 +40,7 @@ _DTYPES = {
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
-def model_file_bytes(value: object) -> bytes:
+def to_bytes(value: object) -> bytes:
     """The file of a tree of frozen records (``ModelFileWriter``).
 
     Args:
@@ -66,27 +66,27 @@ def model_file_bytes(value: object) -> bytes:
     return len(head).to_bytes(8, "little") + head + b"".join(parts)
 
 
-def read_model_file(path: Path) -> object:
-    """Inverse of ``model_file_bytes``. ``DataError`` in one line for any other file."""
+def read(path: Path) -> object:
+    """Inverse of ``to_bytes``. ``DataError`` in one line for any other file."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from error
     try:
-        return parse_model_file(content)
+        return parse(content)
     except Exception as error:
         why = f"{' '.join(str(error).split())[:200]}" if isinstance(error, DataError) else type(error).__name__
         raise DataError(f"{path}: no model that 'fedgraph fit' wrote, or damaged, or edited ({why})") from error
 
 
-def parse_model_file(content: bytes) -> object:
-    """Inverse of ``model_file_bytes``.
+def parse(content: bytes) -> object:
+    """Inverse of ``to_bytes``.
 
     Args:
         content: the file's bytes.
 
     Raises:
-        Exception: of any kind, for other bytes; ``DataError`` where the fault was foreseen. ``read_model_file`` makes one error
+        Exception: of any kind, for other bytes; ``DataError`` where the fault was foreseen. ``read`` makes one error
             of them.
     """
     size = int.from_bytes(content[:8], "little")

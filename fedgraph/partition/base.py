@@ -52,7 +52,7 @@ class _PartitionModule(Protocol):
     Params: type[Settings]
 
 
-def chosen_partition(spec: SettingsSpec) -> tuple[PartitionOffers[Any], Settings]:
+def chosen(spec: SettingsSpec) -> tuple[PartitionOffers[Any], Settings]:
     """A partition and its settings.
 
     Args:
@@ -69,7 +69,7 @@ def chosen_partition(spec: SettingsSpec) -> tuple[PartitionOffers[Any], Settings
     return module.PARTITION, module.Params(**{key: value for key, value in spec.items() if key != "partition"})
 
 
-def require_partition_clients(clients: int, available: int, what: str = "nodes") -> None:
+def require_clients(clients: int, available: int, what: str = "nodes") -> None:
     """``DataError`` when there are more clients than there is to deal out."""
     if clients > available:
         raise DataError(
@@ -77,9 +77,7 @@ def require_partition_clients(clients: int, available: int, what: str = "nodes")
         )
 
 
-def disjoint_partition(
-    graph: Graph, groups: Sequence[np.ndarray], description: str, *, from_edges: bool, from_labels: bool
-) -> Partition:
+def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, from_edges: bool, from_labels: bool) -> Partition:
     """A partition whose clients share no node.
 
     Args:
@@ -105,7 +103,7 @@ def disjoint_partition(
     return Partition(subgraphs, True, graph.num_edges - held, description, from_edges, from_labels)
 
 
-def partition_with_cut_edges(graph: Graph, partition: Partition) -> Partition:
+def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
     """The same disjoint clients, each told the edges between its nodes and those of others (``Subgraph.cut``).
 
     Args:
@@ -129,7 +127,7 @@ def partition_with_cut_edges(graph: Graph, partition: Partition) -> Partition:
     return replace(partition, subgraphs=tuple(told))
 
 
-def overlapping_partition(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
+def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
     """A partition whose clients, found by following edges, may share nodes.
 
     groups: sorted node ids per client. centers: global id of each centre.
@@ -143,7 +141,7 @@ def overlapping_partition(graph: Graph, groups: Sequence[np.ndarray], centers: S
     return Partition(subgraphs, False, graph.num_edges - held, description, from_edges=True, from_labels=False)
 
 
-def partition_shares(
+def shares(
     collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool
 ) -> PartitionShares:
     """owner: int [graphs], the client of each graph."""

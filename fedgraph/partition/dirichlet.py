@@ -29,14 +29,14 @@ def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) 
         DataError: there are fewer graphs than clients.
     """
     owner = _owners(collection.labels, params, rng, "graphs")
-    return base.partition_shares(collection, owner, params.clients, _describe(params, "graphs"), from_labels=True)
+    return base.shares(collection, owner, params.clients, _describe(params, "graphs"), from_labels=True)
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """Deal the nodes of one graph by their labels (unknown labels count as one more class); disjoint."""
     owner = _owners(graph.labels, params, rng, "nodes")
     groups = [np.flatnonzero(owner == client) for client in range(params.clients)]
-    return base.disjoint_partition(graph, groups, _describe(params, "nodes"), from_edges=False, from_labels=True)
+    return base.disjoint(graph, groups, _describe(params, "nodes"), from_edges=False, from_labels=True)
 
 
 def _describe(params: Params, what: str) -> str:
@@ -45,7 +45,7 @@ def _describe(params: Params, what: str) -> str:
 
 def _owners(labels: np.ndarray, params: Params, rng: np.random.Generator, what: str) -> np.ndarray:
     """int64 [items]: the client of each item."""
-    base.require_partition_clients(params.clients, labels.size, what)
+    base.require_clients(params.clients, labels.size, what)
     owner = np.empty(labels.size, dtype=np.int64)
     for label in np.unique(labels):
         items = rng.permutation(np.flatnonzero(labels == label))

@@ -56,7 +56,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
             f"{max(wanted, 1)} ego-networks asked for, but only {len(centers)} nodes {where}have an ego-network of at least "
             f"{params.min_nodes} node(s) within {params.hops} hop(s); ask for fewer clients or a smaller min_nodes"
         )
-    return base.overlapping_partition(graph, groups, centers, f"{wanted} ego-networks of {params.hops} hop(s)")
+    return base.overlapping(graph, groups, centers, f"{wanted} ego-networks of {params.hops} hop(s)")
 
 
 def ego_nodes(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:

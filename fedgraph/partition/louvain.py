@@ -34,7 +34,7 @@ class Params(Settings):
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """Disjoint clients made of whole communities where possible. Raises ``DataError``: more clients than nodes."""
-    base.require_partition_clients(params.clients, graph.num_nodes)
+    base.require_clients(params.clients, graph.num_nodes)
     found = _communities(graph, rng, params.algorithm)
     pieces = _at_least(found, params.clients, graph)
     # Deal groups, largest first, to the client with fewest nodes.
@@ -45,7 +45,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
         dealt[client].append(group)
         heapq.heappush(load, (size + group.size, client))
     groups = [np.concatenate(parts) for parts in dealt]
-    return base.disjoint_partition(
+    return base.disjoint(
         graph,
         groups,
         f"{params.clients} clients from {len(found)} {params.algorithm.capitalize()} communities",

@@ -29,9 +29,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     present = np.unique(graph.owner)
     order = np.argsort(graph.owner, kind="stable")
     groups = np.split(order, np.searchsorted(graph.owner[order], present[1:]))
-    return base.disjoint_partition(
-        graph, groups, f"{present.size} clients, each a graph of its own", from_edges=False, from_labels=False
-    )
+    return base.disjoint(graph, groups, f"{present.size} clients, each a graph of its own", from_edges=False, from_labels=False)
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
@@ -43,7 +41,7 @@ def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) 
         )
     numbers = np.unique(collection.owner, return_inverse=True)[1]
     clients = int(numbers.max()) + 1
-    return base.partition_shares(collection, numbers, clients, f"{clients} owners of graphs", from_labels=False)
+    return base.shares(collection, numbers, clients, f"{clients} owners of graphs", from_labels=False)
 
 
 PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal, keeps_owners=True)

@@ -16,14 +16,14 @@ class Params(Settings):
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """Random disjoint parts whose sizes differ by at most one node. Raises ``DataError``: more clients than nodes."""
-    base.require_partition_clients(params.clients, graph.num_nodes)
+    base.require_clients(params.clients, graph.num_nodes)
     groups = np.array_split(rng.permutation(graph.num_nodes), params.clients)
-    return base.disjoint_partition(graph, groups, f"{params.clients} equal random parts", from_edges=False, from_labels=False)
+    return base.disjoint(graph, groups, f"{params.clients} equal random parts", from_edges=False, from_labels=False)
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
     """Random shares whose numbers of graphs differ by at most one. Raises ``DataError``: more clients than graphs."""
-    base.require_partition_clients(params.clients, len(collection.graphs), "graphs")
+    base.require_clients(params.clients, len(collection.graphs), "graphs")
     parts = np.array_split(rng.permutation(len(collection.graphs)), params.clients)
     return base.PartitionShares(
         tuple(np.sort(p).astype(np.int64) for p in parts),

@@ -13,7 +13,7 @@ class Params(Settings):
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """The whole graph as client 0; no edge is cut, ``rng`` is not used."""
-    return base.disjoint_partition(
+    return base.disjoint(
         graph, [np.arange(graph.num_nodes)], "one client with the whole graph", from_edges=False, from_labels=False
     )
 

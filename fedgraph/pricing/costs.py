@@ -18,14 +18,13 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import calibrate, losses, mixture
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
+from fedgraph.privacy.accounting import calibrate, gaussian, losses, mixture
+from fedgraph.privacy.accounting.accountant import Epsilon, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
-from fedgraph.privacy.accounting.gaussian import gaussian_deltas
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.fields import ArrayField
 
-CostOfRounds = Callable[[int, float], AccountantEpsilon]  # (number of rounds, δ) → what they cost together
+CostOfRounds = Callable[[int, float], Epsilon]  # (number of rounds, δ) → what they cost together
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class _CostOfEvent:
 
     event: Event
 
-    def __call__(self, rounds: int, delta: float) -> AccountantEpsilon:
+    def __call__(self, rounds: int, delta: float) -> Epsilon:
         return price(Composed((Repeated(self.event, rounds),)), delta)
 
 
@@ -90,7 +89,7 @@ def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, reco
             return cost_of_gaussian(multiplier, replaced, records)
         return cost_of_events(PoissonGaussian(multiplier, rate, records, replaced))
 
-    def cost(rounds: int, delta: float) -> AccountantEpsilon:
+    def cost(rounds: int, delta: float) -> Epsilon:
         if rounds == 0:
             return price(Composed(()), delta)
         if delta < losses.SMALLEST_DELTA_OF_LOSSES:  # Rényi, with coins revealed and the others changed: looser, and valid
@@ -99,13 +98,13 @@ def cost_of_poisson(multiplier: float, rate: float, replaced: bool = False, reco
         weights = binom.pmf(hits, records, rate)
         keep = weights > 0
         pair = mixture.MixturePair(weights[keep], hits[keep], np.ones(1), np.zeros(1), multiplier)
-        there, back = mixture.mixture_curves(pair, losses.infinite_loss_mass(delta, rounds))
-        epsilon = losses.compose_losses([losses.LossPart(there, back, rounds)], delta)
+        there, back = mixture.curves(pair, losses.infinite_loss_mass(delta, rounds))
+        epsilon = losses.compose([losses.LossPart(there, back, rounds)], delta)
         bound = price(Repeated(Gaussian(multiplier / records), rounds), delta)  # no amplification: always valid
         if bound.epsilon <= epsilon:
             return bound
         words = f"all {records} rows vanish: one-sided mixture pair, composed (Zhu, Dong & Wang 2022, Theorem 10)"
-        return AccountantEpsilon(epsilon, delta, "loss distribution", words)
+        return Epsilon(epsilon, delta, "loss distribution", words)
 
     return cost
 
@@ -117,7 +116,7 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
     if rate == 0:
         return cost_of_events(Gaussian(math.inf))
 
-    def cost(rounds: int, delta: float) -> AccountantEpsilon:
+    def cost(rounds: int, delta: float) -> Epsilon:
         if rounds == 0:
             return price(Composed(()), delta)
         if delta < losses.SMALLEST_DELTA_OF_LOSSES:  # Rényi with the batch revealed
@@ -130,13 +129,13 @@ def cost_of_fixed_size(multiplier: float, rate: float, replaced: bool) -> CostOf
         words = f"sampling without replacement at rate {rate:.6g}, Δ = 2·clip (Balle, Barthe & Gaboardi 2018; Zhu, Dong & Wang "
         words += "2022, Theorem 11), composed on a pessimistic grid"
         found = [
-            AccountantEpsilon(losses.compose_losses([part], delta), delta, "loss distribution", words),
+            Epsilon(losses.compose([part], delta), delta, "loss distribution", words),
             price(Repeated(Gaussian(multiplier / (2 if replaced else 1)), rounds), delta),
         ]
         if not replaced:
-            revealed = losses.compose_losses([losses.LossPart(_revealed(multiplier, rate, tail), None, rounds)], delta)
+            revealed = losses.compose([losses.LossPart(_revealed(multiplier, rate, tail), None, rounds)], delta)
             words = f"the batch revealed: with probability {rate:.6g} a Gaussian with Δ = clip, composed on a pessimistic grid"
-            found.append(AccountantEpsilon(revealed, delta, "loss distribution", words))
+            found.append(Epsilon(revealed, delta, "loss distribution", words))
         return min(found, key=lambda p: p.epsilon)
 
     return cost
@@ -157,13 +156,13 @@ def cost_of_several(parts: Sequence[tuple[CostOfRounds, int]]) -> CostOfRounds:
     known = [(cost.event, times) for cost, times in parts if isinstance(cost, _CostOfEvent)]
     others = [(cost, times) for cost, times in parts if not isinstance(cost, _CostOfEvent)]
 
-    def cost(rounds: int, delta: float) -> AccountantEpsilon:
+    def cost(rounds: int, delta: float) -> Epsilon:
         share = delta / (len(others) + bool(known))
         found = [each(times * rounds, share) for each, times in others]
         if known:
             found.append(price(Composed(tuple(Repeated(event, times * rounds) for event, times in known)), share))
         words = found[-1].theorem if len(found) == 1 else f"basic composition of {len(found)} parts: {found[0].theorem}"
-        return AccountantEpsilon(sum(p.epsilon for p in found), delta, found[-1].accountant, words)
+        return Epsilon(sum(p.epsilon for p in found), delta, found[-1].accountant, words)
 
     return cost
 
@@ -181,7 +180,7 @@ def _joint_convexity(multiplier: float, rate: float, tail: float) -> losses.Loss
 
     def above(e: ArrayField) -> ArrayField:  # q·δ_Gauss(ln(1 + (e^e − 1)/q)), e ≥ 0
         inner = np.where(e < 1e-12, e / rate, np.logaddexp(0.0, _log_expm1(np.maximum(e, 1e-300)) - math.log(rate)))
-        return np.asarray(rate * gaussian_deltas(inner, 1 / sigma))
+        return np.asarray(rate * gaussian.deltas(inner, 1 / sigma))
 
     def deltas(e: ArrayField) -> ArrayField:
         size = np.abs(e)
@@ -198,7 +197,7 @@ def _revealed(multiplier: float, rate: float, tail: float) -> losses.LossCurve:
     high = mu * mu / 2 - mu * float(ndtri(min(0.5, tail / rate)))
 
     def deltas(e: ArrayField) -> ArrayField:
-        return np.asarray(rate * gaussian_deltas(e, mu) + (1 - rate) * -np.expm1(np.minimum(e, 0.0)))
+        return np.asarray(rate * gaussian.deltas(e, mu) + (1 - rate) * -np.expm1(np.minimum(e, 0.0)))
 
     return losses.LossCurve(deltas, -high, high, math.sqrt(rate) * mu)
 
@@ -210,7 +209,7 @@ def _log_expm1(e: ArrayField) -> ArrayField:
 @lru_cache(maxsize=256)
 def noise_at_cost(epsilon: float, delta: float, rate: float, steps: int) -> float:
     """The noise multiplier at which so many Poisson-sampled sums cost (epsilon, delta), zero-out; never below it."""
-    return calibrate.calibrate_noise(lambda m: Repeated(PoissonGaussian(m, rate, 1, replaced=False), steps), epsilon, delta)
+    return calibrate.noise_multiplier_of(lambda m: Repeated(PoissonGaussian(m, rate, 1, replaced=False), steps), epsilon, delta)
 
 
 def classic_gaussian_std(sensitivity: float, epsilon: float, delta: float) -> float:

@@ -26,8 +26,8 @@ from typing import NoReturn
 import yaml
 
 from fedgraph import plugins
+from fedgraph.documents import sources
 from fedgraph.documents.sources import SourceLocation, YamlSource
-from fedgraph.documents.sources import read_source_text as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing.facts import QUESTIONS, Facts, Options, Table, Tree, scalar, table
 
@@ -161,7 +161,7 @@ def read(path: Path) -> Document:
 def text(path: Path) -> str:
     """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
     try:
-        return ordinary_text(path, f"a configuration ({', '.join(KINDS)})")
+        return sources.read_text(path, f"a configuration ({', '.join(KINDS)})")
     except ScenarioError as error:
         raise PricingError(str(error)) from None
 

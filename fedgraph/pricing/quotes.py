@@ -15,7 +15,7 @@ from pathlib import Path
 from fedgraph.pricing.documents import System
 from fedgraph.pricing.facts import OpenFact, Tree
 from fedgraph.pricing.readings import Claim, Reading, Row
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon
+from fedgraph.privacy.accounting.accountant import Epsilon
 
 WIDTH = 110
 _TITLE = 13  # columns of what stands before a sentence
@@ -41,8 +41,8 @@ class PricedRow:
     """
 
     row: Row
-    per_round: AccountantEpsilon
-    total: AccountantEpsilon | None
+    per_round: Epsilon
+    total: Epsilon | None
 
     @property
     def counted(self) -> str:
@@ -50,7 +50,7 @@ class PricedRow:
         rounds = f"{self.row.rounds:,} round{'' if self.row.rounds == 1 else 's'}"
         return f"one of {rounds}" if self.total is None and self.row.rounds > 1 else rounds
 
-    def to_dict(self, price: AccountantEpsilon | None) -> dict[str, Tree]:
+    def to_dict(self, price: Epsilon | None) -> dict[str, Tree]:
         """One of its prices as JSON."""
         theorem = f"{price.accountant}: {price.theorem}" if price else "a missing fact leaves the total open: see questions"
         epsilon, delta = (_number(price.epsilon), price.delta) if price else (None, self.row.delta)

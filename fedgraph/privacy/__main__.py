@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     path = options.ledger / "ledger.jsonl" if options.ledger.is_dir() else options.ledger
     try:
-        print(explain.explain_ledger(explain.read(path), options.cell))
+        print(explain.in_words(explain.read(path), options.cell))
     except FedgraphError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2

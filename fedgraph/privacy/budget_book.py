@@ -1,7 +1,7 @@
 """A budget that lasts: a file that remembers, for named people, everything that runs and models have spent on them.
 
 The file is JSON lines. The first line states the budget and its people, every further line one *charge*: what a run or a model
-will release, written and synchronised to the disk before anything that it pays for is released (``charge_budget_book``). Each
+will release, written and synchronised to the disk before anything that it pays for is released (``charge``). Each
 line holds the SHA-256 of the line before.
 
     {"kind": "budget", "unit": …, "epsilon": …, "delta": …, "people": […]}
@@ -38,17 +38,12 @@ from pathlib import Path
 import numpy as np
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
+from fedgraph.privacy import events, settle
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected, event_from_dict, event_to_dict
+from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
-from fedgraph.privacy.settle import (
-    Guarantee,
-    dearest_settled_account,
-    dearest_settled_events,
-    dearest_settled_together,
-    settle_jointly,
-)
+from fedgraph.privacy.settle import Guarantee, dearest_settled_account, dearest_settled_events, dearest_settled_together
 from fedgraph.privacy.units import Protection, Unit
 
 _FORMAT = 1
@@ -148,7 +143,7 @@ class BudgetBook:
         if not isinstance(protection, dict):
             raise PrivacyError("protection is no mapping")
         people_ = _unpacked(str(said["people"]), len(self.row))
-        dearest = tuple(event_from_dict(event) for event in said["dearest"])
+        dearest = tuple(events.from_dict(event) for event in said["dearest"])
         what, written, mark = (str(said.get(key, "")) for key in ("what", "written", "mark"))
         self.charges.append(_Charge(what, Protection.from_dict(protection), dearest, people_, written, mark))
 
@@ -163,7 +158,7 @@ class BudgetBook:
         found = []
         for kind, count in zip(kinds, counts, strict=True):
             held = tuple(int(place) for place in np.flatnonzero(kind))
-            found.append(_SpentGroup(int(count), held, settle_jointly([self.charges[k].dearest for k in held], self.delta)))
+            found.append(_SpentGroup(int(count), held, settle.jointly([self.charges[k].dearest for k in held], self.delta)))
         return tuple(sorted(found, key=lambda group: -group.epsilon))
 
     def epsilon_with(self, dearest: tuple[Event, ...], people: np.ndarray) -> float:
@@ -178,7 +173,7 @@ class BudgetBook:
         """
         kinds = np.unique(self._table()[:, people].T, axis=0)
         held = [[self.charges[k].dearest for k in np.flatnonzero(kind)] for kind in kinds]
-        return max((settle_jointly([*own, dearest], self.delta) for own in held), default=0.0)
+        return max((settle.jointly([*own, dearest], self.delta) for own in held), default=0.0)
 
     def _table(self) -> np.ndarray:
         """bool [charges, people]: whom each charge was charged to."""
@@ -196,7 +191,7 @@ class BudgetBook:
         low, high = 0.0, self.epsilon
         for _ in range(30):
             middle = (low + high) / 2
-            release = (Gaussian(calibrate_gaussian(1, middle, self.delta)),)
+            release = (Gaussian(calibrate.gaussian_multiplier(1, middle, self.delta)),)
             low, high = (middle, high) if self.epsilon_with(release, people) <= self.epsilon else (low, middle)
         return low
 
@@ -263,7 +258,7 @@ def _unpacked(text: str, num_people: int) -> np.ndarray:
     return found
 
 
-def create_budget_book(path: Path, unit: Unit, epsilon: float, delta: float, people: Sequence[str]) -> BudgetBook:
+def create(path: Path, unit: Unit, epsilon: float, delta: float, people: Sequence[str]) -> BudgetBook:
     """A new budget file.
 
     Args:
@@ -293,7 +288,7 @@ def create_budget_book(path: Path, unit: Unit, epsilon: float, delta: float, peo
 
 
 @dataclass(frozen=True)
-class BudgetBookCandidate:
+class Candidate:
     """A row that may be charged.
 
     Attributes:
@@ -307,9 +302,7 @@ class BudgetBookCandidate:
     dearest: tuple[Event, ...]
 
     @classmethod
-    def planned(
-        cls, name: str, guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]
-    ) -> BudgetBookCandidate:
+    def planned(cls, name: str, guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Candidate:
         """What a plan declares.
 
         Raises:
@@ -318,15 +311,13 @@ class BudgetBookCandidate:
         return cls(name, guarantee.protection, dearest_settled_events(guarantee, releases))
 
     @classmethod
-    def released(cls, name: str, account: LedgerAccount, lines: Sequence[LedgerLine]) -> BudgetBookCandidate:
+    def released(cls, name: str, account: LedgerAccount, lines: Sequence[LedgerLine]) -> Candidate:
         """What a run has released, from its ledger."""
         broken = (Unprotected(account.broken),) if account.broken is not None else None
         return cls(name, account.protection, broken or dearest_settled_account(account, lines))
 
 
-def charge_budget_book(
-    path: Path, what: str, rows: Sequence[BudgetBookCandidate], ids: Sequence[str] | None, mark: str = ""
-) -> BudgetBook:
+def charge(path: Path, what: str, rows: Sequence[Candidate], ids: Sequence[str] | None, mark: str = "") -> BudgetBook:
     """Write down what will be released, before it is; everything before counts.
 
     Args:
@@ -353,7 +344,7 @@ def charge_budget_book(
             _require_same_relation(book, row.protection, [(one.name, one.protection) for one in rows[:number]])
         paid = book.epsilon_with(dearest, people)
         if paid > book.epsilon:
-            free = next((row.name for row in rows if math.isinf(settle_jointly([row.dearest], book.delta))), None)
+            free = next((row.name for row in rows if math.isinf(settle.jointly([row.dearest], book.delta))), None)
             why = f"; {free} releases something without noise" if free is not None else ""
             raise PrivacyError(
                 f"{path}: with {what} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g} "
@@ -363,7 +354,7 @@ def charge_budget_book(
             "kind": "charge",
             "what": what,
             "protection": rows[0].protection.to_dict(),
-            "dearest": [event_to_dict(event) for event in dearest],
+            "dearest": [events.to_dict(event) for event in dearest],
             "people": _ALL if people.all() else _packed(people),
             "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "mark": mark,
@@ -372,7 +363,7 @@ def charge_budget_book(
     return read(path)
 
 
-def fits_budget_book(book: BudgetBook, rows: Sequence[BudgetBookCandidate], ids: Sequence[str] | None) -> str:
+def fits(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None) -> str:
     """One sentence that names the first candidate that a budget would still carry.
 
     Args:

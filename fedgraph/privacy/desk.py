@@ -18,9 +18,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from fedgraph.errors import BudgetExceededError, PrivacyError
+from fedgraph.privacy import ledger
 from fedgraph.privacy.accounting import selection
 from fedgraph.privacy.events import Composed, EpochGaussian, Event, PartOf, Repeated, Selected
-from fedgraph.privacy.ledger import LedgerLine, LedgerRelease, count_ledger_spans, ledger_spans
+from fedgraph.privacy.ledger import LedgerLine, LedgerRelease
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.sensitivity import SensitivityBound
 
@@ -55,7 +56,7 @@ class PlannedRelease:
         return len(self.rounds) * self.per_round
 
 
-def declared_at_desk(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
+def declared(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
     """Everything that one client will have released, composed.
 
     Args:
@@ -72,7 +73,7 @@ def declared_at_desk(releases: Sequence[PlannedRelease], client: int, path: str 
     return Composed(tuple(Repeated(r.event, r.count) for r in made))
 
 
-def alternatives_at_desk(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
+def alternatives(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
     """Which alternative of each choice a client has released something of.
 
     Args:
@@ -101,12 +102,12 @@ class Released:
     @property
     def num_clients(self) -> int:
         """For how many clients it stands."""
-        return count_ledger_spans(self.entry.clients) if isinstance(self.entry, LedgerLine) else 1
+        return ledger.count_spans(self.entry.clients) if isinstance(self.entry, LedgerLine) else 1
 
 
 @dataclass(frozen=True, eq=False)
 class DeskSum:
-    """A sum of released values: post-processing, which is free. Only ``add_desk_values`` makes these.
+    """A sum of released values: post-processing, which is free. Only ``add_values`` makes these.
 
     Attributes:
         value: the sum.
@@ -117,7 +118,7 @@ class DeskSum:
     num_clients: int
 
 
-def add_desk_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSum:
+def add_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSum:
     """Adds a value to a sum: ``before + value``, in the precision of ``before``.
 
     Args:
@@ -352,7 +353,7 @@ class Desk:
         if not isinstance(plan.event, Selected) or self.together:
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a choice needs Selected, by one party alone")
         best: tuple[TriedAtDesk, np.ndarray] | None = None
-        for number in range(selection.draw_selection_trials(plan.event.shape, plan.event.stop, self.rng)):
+        for number in range(selection.draw_trials(plan.event.shape, plan.event.stop, self.rng)):
             tried, score = trial(number)
             noised = self._noised(plan, plan.bound.enforce(score), self.round)
             if best is None or noised.item() > best[1].item():
@@ -376,7 +377,7 @@ class Desk:
         )
         if self.together:
             now = ((self.round, self.round),)
-            entry = LedgerLine(self.cell, plan.path, ledger_spans(self.together), now, 1, plan.mechanism.words, plan.event)
+            entry = LedgerLine(self.cell, plan.path, ledger.spans(self.together), now, 1, plan.mechanism.words, plan.event)
         self.entries.append(entry)
         return Released(value, entry)
 

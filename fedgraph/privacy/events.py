@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from fedgraph.errors import PrivacyError, UnknownEventError
+from fedgraph.privacy import fields
 from fedgraph.privacy.fields import (
     CheckedFields,
     ChoicesField,
@@ -32,7 +33,6 @@ from fedgraph.privacy.fields import (
     NumberField,
     RateField,
     ReasonField,
-    field_checks,
 )
 
 
@@ -47,7 +47,7 @@ class Event(CheckedFields):
     """
 
     def __post_init__(self) -> None:
-        unsaid = [field.name for field in dataclasses.fields(self) if field.name not in field_checks(type(self))]
+        unsaid = [field.name for field in dataclasses.fields(self) if field.name not in fields.checks_of(type(self))]
         if unsaid:
             named = f"{type(self).__name__}.{unsaid[0]}"
             raise PrivacyError(
@@ -374,12 +374,12 @@ class Unprotected(Event):
     reason: ReasonField
 
 
-def all_event_types(base: type[Event] = Event) -> dict[str, type[Event]]:
+def all_types(base: type[Event] = Event) -> dict[str, type[Event]]:
     """Name → class of every event that is defined, at any depth."""
-    return {name: kind for c in base.__subclasses__() for name, kind in ({c.__name__: c} | all_event_types(c)).items()}
+    return {name: kind for c in base.__subclasses__() for name, kind in ({c.__name__: c} | all_types(c)).items()}
 
 
-def flatten_event(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
+def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
     """The leaves of an event, with how often each happens.
 
     Args:
@@ -391,15 +391,15 @@ def flatten_event(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
     """
     if isinstance(event, Composed):
         for inner in event.events:
-            yield from flatten_event(inner, count)
+            yield from flatten(inner, count)
     elif isinstance(event, Repeated):
         if event.count:
-            yield from flatten_event(event.event, count * event.count)
+            yield from flatten(event.event, count * event.count)
     else:
         yield event, count
 
 
-def event_to_dict(event: Event) -> dict[str, object]:
+def to_dict(event: Event) -> dict[str, object]:
     """A JSON-ready description of an event.
 
     Args:
@@ -408,33 +408,33 @@ def event_to_dict(event: Event) -> dict[str, object]:
     Returns:
         ``type``, the name of its class, and its fields; infinities become the string ``"inf"``.
     """
-    values = {f.name: plain_event(getattr(event, f.name)) for f in dataclasses.fields(event)}
+    values = {f.name: plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
     return {"type": type(event).__name__, **values}
 
 
-def plain_event(value: object) -> object:
+def plain(value: object) -> object:
     """JSON-ready: events become mappings, tuples lists, and infinities the string ``"inf"``."""
     if isinstance(value, Event):
-        return event_to_dict(value)
+        return to_dict(value)
     if isinstance(value, Mapping):
-        return {key: plain_event(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
-        return [plain_event(v) for v in value]
+        return [plain(v) for v in value]
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def event_from_dict(data: Mapping[str, object]) -> Event:
-    """Inverse of ``event_to_dict``.
+def from_dict(data: Mapping[str, object]) -> Event:
+    """Inverse of ``to_dict``.
 
     Args:
-        data: a mapping that ``event_to_dict`` made.
+        data: a mapping that ``to_dict`` made.
 
     Raises:
         UnknownEventError: a type that is not defined here.
         KeyError: a field is missing.
         PrivacyError: a field holds what it may not.
     """
-    kinds, kind = all_event_types(), data.get("type")
+    kinds, kind = all_types(), data.get("type")
     if kind not in kinds:
         raise UnknownEventError(f"unknown event type {kind!r}; allowed: {', '.join(sorted(kinds))}")
     known = kinds[str(kind)]
@@ -443,7 +443,7 @@ def event_from_dict(data: Mapping[str, object]) -> Event:
 
 def _read(value: object) -> object:
     if isinstance(value, Mapping):
-        return event_from_dict(value)
+        return from_dict(value)
     if isinstance(value, list):
         return tuple(_read(v) for v in value)
     return math.inf if value == "inf" else value

@@ -17,11 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import events
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon
+from fedgraph.privacy import events, ledger, settle
+from fedgraph.privacy.accounting.accountant import Epsilon
 from fedgraph.privacy.events import Event
-from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine, LedgerSpans, ledger_spans
-from fedgraph.privacy.settle import settle_account
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine, LedgerSpans
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
@@ -64,7 +63,7 @@ def read(path: Path) -> Ledger:
         raise PrivacyError(f"{path}: not a ledger: not UTF-8 text") from error
 
 
-def explain_ledger(ledger: Ledger, cell: str | None = None) -> str:
+def in_words(ledger: Ledger, cell: str | None = None) -> str:
     """First one line per cell with its total, then every cell in words; with ``cell`` only those whose name contains it.
 
     Raises ``PrivacyError`` where no cell's name contains ``cell``.
@@ -86,7 +85,7 @@ def _releases(count: int) -> str:
 
 
 def _in_words(cell: str) -> str:
-    """The name of a cell as people write its parts, which the ledger keeps apart by ``%2F`` (``ledger.ledger_account_name``).
+    """The name of a cell as people write its parts, which the ledger keeps apart by ``%2F`` (``ledger.account_name``).
 
     >>> _in_words("mine/own%2Fcsv/features")
     'mine · own/csv · features'
@@ -100,7 +99,7 @@ def _spans(numbers: Iterable[int]) -> str:
     >>> _spans([0, 1, 2, 5, 7, 8])
     '0–2, 5, 7–8'
     """
-    return _ranges(ledger_spans(numbers))
+    return _ranges(ledger.spans(numbers))
 
 
 def _ranges(found: LedgerSpans) -> str:
@@ -115,7 +114,7 @@ def _summary(ledger: Ledger, accounts: Sequence[LedgerAccount]) -> Iterator[str]
         lines = ledger.of(account.cell)
         total = sum(line.count for line in lines)
         unit, trust = account.protection.unit.value, Trust.against(account.protection.viewer).value
-        paid = _epsilon(settle_account(account, lines))
+        paid = _epsilon(settle.of_account(account, lines))
         yield f"  {_in_words(account.cell)}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {_releases(total)}"
 
 
@@ -125,17 +124,17 @@ def _cell(account: LedgerAccount, lines: Sequence[LedgerLine]) -> Iterator[str]:
     yield "  Releases:" if lines else "  Releases: none."
     for number, line in enumerate(lines, 1):
         so_far = lines[:number]
-        own = _epsilon(settle_account(account, so_far, line.path))
+        own = _epsilon(settle.of_account(account, so_far, line.path))
         count = _releases(line.count)
         who = f"rounds {_ranges(line.rounds)}, clients {_ranges(line.clients)}"
         yield f"    {line.path}: {who}: {line.mechanism}, {count}"
-        yield f"      one costs: {explain_event(line.event)}"
+        yield f"      one costs: {event_words(line.event)}"
         if len(lines) <= _MOST_RUNNING:
-            yield f"      so far: {line.path} {own}; everything {_epsilon(settle_account(account, so_far))}"
+            yield f"      so far: {line.path} {own}; everything {_epsilon(settle.of_account(account, so_far))}"
     for path in dict.fromkeys(line.path for line in lines):
-        paid = settle_account(account, lines, path)
+        paid = settle.of_account(account, lines, path)
         yield f"  Path {path}: {_epsilon(paid)} — {paid.theorem}"
-    paid = settle_account(account, lines)
+    paid = settle.of_account(account, lines)
     yield f"  Total: {_epsilon(paid)} at δ = {account.delta:g}, by {paid.accountant}: {paid.theorem}"
 
 
@@ -159,11 +158,11 @@ def _guarantee(account: LedgerAccount) -> Iterator[str]:
         yield f"  All of it ran on a secret sample, drawn once with rate {account.sampled_once:g}, which amplifies the total."
 
 
-def _epsilon(paid: AccountantEpsilon) -> str:
+def _epsilon(paid: Epsilon) -> str:
     return "ε = ∞" if math.isinf(paid.epsilon) else f"ε = {paid.epsilon:.6g}"
 
 
-def explain_event(event: Event) -> str:
+def event_words(event: Event) -> str:
     """An event as a person reads it: what is done, and the numbers that its price is made from."""
     inside: tuple[Event, ...] = ()
     if isinstance(event, events.Composed):
@@ -174,6 +173,6 @@ def explain_event(event: Event) -> str:
         inside = event.candidates
     elif isinstance(event, events.SampledOnce | events.Repeated | events.PartOf):
         inside = (event.event,)
-    parts = [explain_event(one) for one in dict.fromkeys(inside)]
+    parts = [event_words(one) for one in dict.fromkeys(inside)]
     shown = parts if len(parts) <= _MOST_PARTS else [*parts[:_MOST_PARTS], f"and {len(parts) - _MOST_PARTS} more"]
     return _EVENT_WORDS.get(type(event), type(event).__name__).format(**vars(event) | {"parts": "; ".join(shown)})

@@ -63,7 +63,7 @@ class CheckedFields:
     """
 
     def __post_init__(self) -> None:
-        for name, check in field_checks(type(self)).items():
+        for name, check in checks_of(type(self)).items():
             value = getattr(self, name)
             if not check.accepts(value):
                 raise PrivacyError(f"{type(self).__name__}.{name} must be {check.words}, found {value!r}")
@@ -72,7 +72,7 @@ class CheckedFields:
 _CHECKS: dict[type[CheckedFields], dict[str, FieldCheck]] = {}  # remembered: types are read once
 
 
-def field_checks(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
+def checks_of(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
     """What each field of a class may hold; a class is read once.
 
     Args:

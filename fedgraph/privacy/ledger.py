@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import Composed, Event, Repeated, event_from_dict, event_to_dict
+from fedgraph.privacy import events
+from fedgraph.privacy.events import Composed, Event, Repeated
 from fedgraph.privacy.units import Protection
 
 LedgerSpans = tuple[tuple[int, int], ...]  # whole numbers as ranges, ascending, both ends inside
@@ -75,12 +76,12 @@ class LedgerLine:
     @property
     def count(self) -> int:
         """How many releases the line stands for."""
-        return self.times * count_ledger_spans(self.clients) * count_ledger_spans(self.rounds)
+        return self.times * count_spans(self.clients) * count_spans(self.rounds)
 
     @property
     def of_one_client(self) -> int:
         """How many of them are each client's."""
-        return self.times * count_ledger_spans(self.rounds)
+        return self.times * count_spans(self.rounds)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: one line of a ledger file."""
@@ -93,7 +94,7 @@ class LedgerLine:
             "times": self.times,
             "count": self.count,
             "mechanism": self.mechanism,
-            "event": event_to_dict(self.event),
+            "event": events.to_dict(self.event),
         }
 
     @classmethod
@@ -104,7 +105,7 @@ class LedgerLine:
             PrivacyError: ranges that are not in ascending order, or a count that is not that of clients, rounds and times.
             KeyError: a key is missing.
         """
-        event = event_from_dict(data["event"])
+        event = events.from_dict(data["event"])
         clients, rounds = _spans_from(data["clients"]), _spans_from(data["rounds"])
         line = cls(data["cell"], data["path"], clients, rounds, int(data["times"]), data["mechanism"], event)
         if line.times < 1 or line.count != data["count"]:
@@ -112,7 +113,7 @@ class LedgerLine:
         return line
 
 
-def ledger_spans(numbers: Iterable[int]) -> LedgerSpans:
+def spans(numbers: Iterable[int]) -> LedgerSpans:
     """Whole numbers as ranges.
 
     >>> ledger_spans([0, 1, 2, 5, 7, 8])
@@ -133,12 +134,12 @@ def _members_of_spans(spans: LedgerSpans) -> Iterator[int]:
         yield from range(first, last + 1)
 
 
-def count_ledger_spans(spans: LedgerSpans) -> int:
+def count_spans(spans: LedgerSpans) -> int:
     """How many numbers are in ``spans``."""
     return sum(last - first + 1 for first, last in spans)
 
 
-def merge_ledger_lines(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[LedgerLine, ...]:
+def merged(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[LedgerLine, ...]:
     """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
 
     First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. Which
@@ -160,7 +161,7 @@ def merge_ledger_lines(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[
             counted.setdefault(key, Counter())[release.client] += 1
     for (cell, path, mechanism, event, round_), clients in counted.items():
         for times in sorted(set(clients.values())):
-            who = ledger_spans(c for c, n in clients.items() if n == times)
+            who = spans(c for c, n in clients.items() if n == times)
             lines.append(LedgerLine(cell, path, who, ((round_, round_),), times, mechanism, event))
     return tuple(sorted(_merged(_merged(lines, "clients"), "rounds"), key=lambda line: line.rounds[0][0]))
 
@@ -201,12 +202,12 @@ def _union(one: LedgerSpans, two: LedgerSpans) -> LedgerSpans:
 
 def _spans_from(given: Any) -> LedgerSpans:
     found = tuple((int(first), int(last)) for first, last in given)
-    if not found or any(last < first for first, last in found) or ledger_spans(_members_of_spans(found)) != found:
+    if not found or any(last < first for first, last in found) or spans(_members_of_spans(found)) != found:
         raise PrivacyError(f"not ranges of whole numbers in ascending order: {given}")
     return found
 
 
-def ledger_account_name(path: Sequence[str | int | float]) -> str:
+def account_name(path: Sequence[str | int | float]) -> str:
     """The parts of a path as one text.
 
     ``/`` stands between the parts. Inside a part, ``/`` and ``%`` are written ``%2F`` and ``%25``.
@@ -302,7 +303,7 @@ class Ledger:
                 raise PrivacyError(f"a release for cell {release.cell!r}, whose account was never opened")
             by_cell.setdefault(release.cell, []).append(release)
         for cell, added in by_cell.items():
-            self._lines[cell] = merge_ledger_lines((*self._lines.get(cell, ()), *added))
+            self._lines[cell] = merged((*self._lines.get(cell, ()), *added))
 
     def merge(self, other: Ledger) -> None:
         """Add everything of ``other``."""
@@ -329,7 +330,7 @@ class Ledger:
 
     def spent(self, cell: str, path: str | None = None) -> dict[int, Event]:
         """Per client, everything it released in ``cell`` (on ``path`` only, if given), composed."""
-        return spent_in_ledger(self.of(cell), path)
+        return spent_by_client(self.of(cell), path)
 
     def lines(self) -> Iterator[str]:
         """The file, line by line, without newlines."""
@@ -395,7 +396,7 @@ class Ledger:
         return []
 
 
-def spent_in_ledger(lines: Iterable[LedgerLine], path: str | None = None) -> dict[int, Event]:
+def spent_by_client(lines: Iterable[LedgerLine], path: str | None = None) -> dict[int, Event]:
     """Per client, everything that it released, composed.
 
     Clients that released the same share one event, so that ten thousand equal clients cost no more than one.

@@ -13,7 +13,7 @@ Row u of a sum is R_u = Σ_v W_uv x_v with ‖x_v‖ ≤ 1.
 
     Σ_{u≠z} ‖ΔR_u‖² ≤ m(h(m) + s)² + s²·min(m, n − 1 − m),          Σ_{u≠z} ‖ΔR_u‖ ≤ m(h(m) + s) + s·min(m, n − 1 − m).
 
-``sensitivity_l2`` and ``sensitivity_l1`` are the largest values over m; from 100 nodes on the first is s·√(n − 1) to four
+``l2`` and ``sensitivity_l1`` are the largest values over m; from 100 nodes on the first is s·√(n − 1) to four
 digits. Where row z is released too it adds (m·h(m))². Where a platform enforces degrees of at most M, only m ≤ M counts, and
 m₀ = M. Replacing a node is two removals (take it out of either world): twice the value. Self-loops of constant weight would
 be free; graphs here have none.
@@ -23,7 +23,7 @@ Proofs, also of what rounding adds: ``docs/proofs.md``.
 **Edge cases.** Fewer than two nodes: nothing can change, and the value for two is used. Where the log cap costs more than
 plain sums (Δ₂ = √(n − 1), or √M), as on tiny graphs, ``priced_log_cap`` returns plain sums. D < 1, M < 1 → ``PrivacyError``.
 
-**Plain sums** (``neighbour_sum_sensitivity``).
+**Plain sums** (``sensitivity``).
 
 The value is M = A·H, [n, h], where row v is Σ_{u ∈ N(v)} H_u and every ‖H_u‖₂ ≤ 1 (fixed before the graph is
 read, or already released: adaptive composition allows both). Largest ‖M − M'‖_F over neighbours:
@@ -46,7 +46,7 @@ Node level holds under ``promised-degree`` D only: a sampler that cuts larger ne
 Reference: Sajadmanesh et al., GAP (USENIX Security 2023), Lemmas 1 and 2, with Δ = 1 and √D; the edge-undirected
 line is ours: their Δ = 1 counts one of the two rows that an undirected edge changes.
 
-**Gradients** (``neighbour_gradient_sensitivity``): a sum of clipped gradients whose rows hold sums over neighbours, without any
+**Gradients** (``gradient_sensitivity``): a sum of clipped gradients whose rows hold sums over neighbours, without any
 promise.
 
 Row u of a multinomial logistic regression is w_u = [x_u; a_u; 1]: its own features, ‖x_u‖ ≤ 1, and
@@ -265,7 +265,7 @@ class NeighbourCounts(SensitivityBound):
         raise PrivacyError(f"degrees are bounded for edges, found {relation.value}: a node changes those of all its neighbours")
 
 
-def neighbour_sum_sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:
+def sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:
     """Δ₂ of one aggregation, by the table above.
 
     Args:
@@ -305,7 +305,7 @@ def _lipschitz(bound: float) -> float:
     return math.sqrt(2) + math.sqrt(3) / 2 * bound
 
 
-def neighbour_gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) -> float:
+def gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) -> float:
     """The c at which all other rows together cost as much as a node's own: L·Δ₁/C.
 
     Args:
@@ -320,9 +320,7 @@ def neighbour_gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) ->
     return _lipschitz(bound) * cap.sensitivity_l1() / clip
 
 
-def neighbour_gradient_sensitivity(
-    cap: PricedDegreeCap, clip: float, bound: float, scale: float, replaces: bool = False
-) -> float:
+def gradient_sensitivity(cap: PricedDegreeCap, clip: float, bound: float, scale: float, replaces: bool = False) -> float:
     """Δ of one sum of clipped gradients, in data units: C + min(L·Δ₁/c, 2C·(n − 1)), twice that where a node is replaced.
 
     Args:

@@ -1,7 +1,7 @@
 """Whether the noise that a plan will add is the noise that its events price: one rule for every mechanism and event.
 
 A plan names its mechanism and its event apart from each other, so one of them could say less noise than the other.
-``require_priced_noise`` is asked of every planned release before any data are read. It looks up the rule of (mechanism, kind of
+``require`` is asked of every planned release before any data are read. It looks up the rule of (mechanism, kind of
 event) in ``PRICED_NOISE_RULES``; a pair without a rule is an error, so a new mechanism or a new event cannot be planned before
 somebody says what stands behind it.
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import events, neighbour_sums, private_counts
+from fedgraph.privacy import events, neighbour_sums, private_counts, sensitivity
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, local_bits, noise
@@ -24,7 +24,7 @@ from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.owned_rows import OwnedRows
-from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, L2Ball, Rows, SensitivityBound, SimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, L2Ball, Rows, SensitivityBound, SimplexRows
 from fedgraph.privacy.units import Protection, Relation, Unit
 
 _ROUNDING = 1e-9  # of a standard deviation or an ε
@@ -50,7 +50,7 @@ class NoisePlace:
 _Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether the noise is there
 
 
-def require_priced_noise(release: PlannedRelease, place: NoisePlace) -> None:
+def require(release: PlannedRelease, place: NoisePlace) -> None:
     """Refuses a release that is priced for noise that its mechanism does not add.
 
     Args:
@@ -70,7 +70,7 @@ def require_priced_noise(release: PlannedRelease, place: NoisePlace) -> None:
             f"release {release.path!r} is priced as a sum of clipped rows, and names no kernel that clips them: give "
             "ClippedSum its kernel, or let the desk clip with Rows"
         )
-    leaves = [leaf.event if isinstance(leaf, events.PartOf) else leaf for leaf, _ in events.flatten_event(release.event)]
+    leaves = [leaf.event if isinstance(leaf, events.PartOf) else leaf for leaf, _ in events.flatten(release.event)]
     missed = [leaf for leaf in leaves if isinstance(leaf, events.ApproxDP) and not leaf.epsilon]  # δ beside the noise
     noised = [leaf for leaf in leaves if leaf not in missed]
     if not noised:
@@ -115,7 +115,7 @@ def _least_change(place: NoisePlace, relation: Relation) -> float:
             return neighbour_sums.NEIGHBOUR_SUM_END
         if bound.cap is not None:
             return bound.cap.sensitivity_l2(relation.replaces)
-        return neighbour_sums.neighbour_sum_sensitivity(relation, promised, rows_released=False)
+        return neighbour_sums.sensitivity(relation, promised, rows_released=False)
     if isinstance(bound, EdgeRows) and place.per_end:
         return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
     if isinstance(bound, OwnedRows):
@@ -123,10 +123,10 @@ def _least_change(place: NoisePlace, relation: Relation) -> float:
     if isinstance(bound, private_counts.MeetingCounts):
         return bound.change(relation)
     if isinstance(bound, private_counts.ColumnCounts):
-        return private_counts.column_count_sensitivity(bound, relation)
+        return private_counts.column_sensitivity(bound, relation)
     if isinstance(bound, Box):
         return _side(bound)
-    return sensitivity_l2(bound, relation)
+    return sensitivity.l2(bound, relation)
 
 
 def _normal(mechanism: noise.GaussianNoise, event: events.Gaussian, place: NoisePlace) -> bool:

@@ -95,7 +95,7 @@ class ColumnCounts(SensitivityBound):
         return counts.sum(axis=0, keepdims=True) / self.num_columns if self.pooled else counts
 
 
-def column_count_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
+def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
     """Δ₂ of all counts together, by the table above.
 
     Args:
@@ -110,7 +110,7 @@ def column_count_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
     return math.sqrt((1 if bound.pooled else bound.num_columns) * (2 if relation.replaces else 1))
 
 
-def private_count_line(values: np.ndarray) -> np.ndarray:
+def number_line(values: np.ndarray) -> np.ndarray:
     """u of each number: sign(x)·log₂(1 + |x|), cut to ±``_WIDEST``.
 
     Args:
@@ -123,18 +123,18 @@ def private_count_line(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip(np.sign(exact) * np.log2(1 + np.abs(exact)), -_WIDEST, _WIDEST))
 
 
-def widest_count_brackets(num_columns: int) -> np.ndarray:
+def widest_brackets(num_columns: int) -> np.ndarray:
     """The bracket of every column before anything is known, float64 [num_columns, 2]."""
     return np.tile([-_WIDEST, _WIDEST], (num_columns, 1))
 
 
-def count_bin_edges(brackets: np.ndarray) -> np.ndarray:
+def bin_edges(brackets: np.ndarray) -> np.ndarray:
     """float64 [d, BINS + 1]: where the bins of each bracket begin and end."""
     low, high = brackets[:, :1], brackets[:, 1:]
     return np.asarray(low + (high - low) * np.arange(COUNT_BINS + 1) / COUNT_BINS)
 
 
-def count_positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
+def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
     """In which bin each person counts, in each column.
 
     Args:
@@ -162,7 +162,7 @@ def count_positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(line), -1, place).astype(np.int64)
 
 
-def narrowed_count_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
+def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
     """The brackets of the next round: the bins between those where people begin and end.
 
     People begin where more than ``_TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
@@ -178,7 +178,7 @@ def narrowed_count_brackets(brackets: np.ndarray, counts: np.ndarray, std: float
     """
     found = brackets.copy()
     for column, own in enumerate(counts):
-        edges = count_bin_edges(brackets)[column]
+        edges = bin_edges(brackets)[column]
         few = _TRIMMED * max(own.sum(), 0.0)
         least = few + 2 * std * np.sqrt(np.arange(COUNT_BINS) + 2)
         surely = own[1:-1] > max(few, _SURE * std)
@@ -189,7 +189,7 @@ def narrowed_count_brackets(brackets: np.ndarray, counts: np.ndarray, std: float
     return found
 
 
-def count_shares_below(counts: np.ndarray) -> np.ndarray:
+def shares_below(counts: np.ndarray) -> np.ndarray:
     """Share of the people below each edge of the bins, never falling.
 
     Args:
@@ -266,7 +266,7 @@ class MeetingCounts(SensitivityBound):
         )
 
 
-def least_private_count_change(length: int, relation: Relation) -> float:
+def least_change(length: int, relation: Relation) -> float:
     """The least Δ₂ of meetings that are a certain number of numbers.
 
     Args:

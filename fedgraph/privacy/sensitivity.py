@@ -1,7 +1,7 @@
 """Bounds that are enforced on a value before noise, and the sensitivity that follows from each.
 
 ``bound.enforce(value)`` makes the bound true (or raises: non-finite input never passes);
-``sensitivity_l2(bound, relation)`` / ``sensitivity_l1`` say how far two neighbouring values can then be
+``l2(bound, relation)`` / ``sensitivity_l1`` say how far two neighbouring values can then be
 apart, each with its proof in one line.
 
 Edge cases, for every bound: NaN or ±inf anywhere in the value → ``UnboundedValueError``; a clip or
@@ -79,7 +79,7 @@ class ClippedSum(SensitivityBound):
         clip: largest L2 norm of a row, in data units, finite and > 0.
         num_rows: rows in the sum, at most.
         kernel: the certificate, the full name of the function that clips, e.g.
-            ``fedgraph.learning.clipping.per_sample.clip_per_sample`` (``sensitivity_kernel_name``); empty: none.
+            ``fedgraph.learning.clipping.per_sample.clipped_sum`` (``kernel_name``); empty: none.
     """
 
     additive: ClassVar[bool] = True
@@ -246,7 +246,7 @@ class Unbounded(SensitivityBound):
         return value
 
 
-def sensitivity_kernel_name(kernel: Callable[..., object]) -> str:
+def kernel_name(kernel: Callable[..., object]) -> str:
     """The certificate that names ``kernel``: module and function."""
     return f"{kernel.__module__}.{kernel.__qualname__}"
 
@@ -262,7 +262,7 @@ def _l2_norm(value: np.ndarray) -> float:
     return largest * float(np.linalg.norm(flat / largest))
 
 
-def sensitivity_l2(bound: SensitivityBound, relation: Relation) -> float:
+def l2(bound: SensitivityBound, relation: Relation) -> float:
     """Largest ‖value − value'‖₂ over neighbouring values, where the unit touches this one value or row.
 
     * ``ClippedSum``, ``Rows``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).

@@ -13,7 +13,7 @@ the worst one pays:
 ``Protection``, and for one run. **Edge cases.** No release → ε = 0. A promise that is kept changes nothing. A one-time
 sample together with clients that share nodes, or with prices per end, is refused where the guarantee is made.
 
-``dearest_*`` and ``settle_jointly`` say what several runs cost one person together, where people of different clients pay
+``dearest_*`` and ``jointly`` say what several runs cost one person together, where people of different clients pay
 differently.
 """
 
@@ -25,12 +25,13 @@ from dataclasses import dataclass, replace
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
+from fedgraph.privacy import desk, ledger
 from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
-from fedgraph.privacy.accounting.composition import WorstUnitOfComposition
-from fedgraph.privacy.desk import PlannedRelease, declared_at_desk
+from fedgraph.privacy.accounting.accountant import Epsilon, price
+from fedgraph.privacy.accounting.composition import WorstUnit
+from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, SampledOnce
-from fedgraph.privacy.ledger import LedgerAccount, LedgerLine, spent_in_ledger
+from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
 from fedgraph.privacy.units import Assumption, Protection
 
 
@@ -105,8 +106,8 @@ class Settlement:
         broken: the promises that the data break; where there is one, ``epsilon`` and every path are ∞.
     """
 
-    total: WorstUnitOfComposition
-    paths: Mapping[str, WorstUnitOfComposition]
+    total: WorstUnit
+    paths: Mapping[str, WorstUnit]
     broken: tuple[Promise, ...] = ()
 
     @property
@@ -143,7 +144,7 @@ class Settlement:
         )
 
 
-def settle(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Settlement:
+def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Settlement:
     """The price of what was released, or of what a plan will release.
 
     Args:
@@ -159,7 +160,7 @@ def settle(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[Plann
     return Settlement(total, by_path, tuple(p for p in guarantee.promises if not p.kept))
 
 
-def settle_per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, float]:
+def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, float]:
     """Per client, the ε of the dearest unit that it holds: of a node, or of an edge with at least one end there.
 
     The largest is that of ``settle``.
@@ -176,7 +177,7 @@ def settle_per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Seq
     """
     if guarantee.holdings is not None:
         raise PrivacyError("clients that share nodes have no price of their own: ask for the worst node's")
-    given = amplify_before_settling(guarantee, _spent(guarantee, releases, None))
+    given = amplified(guarantee, _spent(guarantee, releases, None))
     if any(not p.kept for p in guarantee.promises):
         return dict.fromkeys(given, math.inf)
     known: dict[Event, float] = {}
@@ -192,7 +193,7 @@ def settle_per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Seq
     return {client: max(of(Composed((event, other))) for other in every) for client, event in given.items()}
 
 
-def settle_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> AccountantEpsilon:
+def of_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> Epsilon:
     """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at.
 
     Args:
@@ -203,7 +204,7 @@ def settle_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: 
     return _settled(guarantee, _spent(guarantee, releases, path)).price
 
 
-def settle_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> AccountantEpsilon:
+def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> Epsilon:
     """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows.
 
     Args:
@@ -214,7 +215,7 @@ def settle_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: st
     Returns:
         The price; its ε is ∞ where a promise is broken.
     """
-    events = spent_in_ledger(lines, path)
+    events = ledger.spent_by_client(lines, path)
     holders = dict(account.path_holders).get(path or "", account.holders)
     guarantee = Guarantee(account.protection, account.delta, None, False, account.sampled_once)
     if holders is None:
@@ -225,12 +226,12 @@ def settle_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: st
     return found if account.broken is None else replace(found, epsilon=math.inf)
 
 
-def settled_client_events(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, Event]:
+def client_events(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, Event]:
     """Per client, everything that it releases, composed, and inside the secret one-time sample where there is one."""
-    return amplify_before_settling(guarantee, _spent(guarantee, releases, None))
+    return amplified(guarantee, _spent(guarantee, releases, None))
 
 
-def amplify_before_settling(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
+def amplified(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
     """Per client, what its releases count for: inside the secret one-time sample where there is one."""
     return {client: _amplified(event, guarantee.sampled_once) for client, event in events.items()}
 
@@ -244,19 +245,19 @@ def _spent(
 ) -> dict[int, Event]:
     planned = [r for r in releases if isinstance(r, PlannedRelease)]
     if not planned:
-        return spent_in_ledger((r for r in releases if isinstance(r, LedgerLine)), path)
+        return ledger.spent_by_client((r for r in releases if isinstance(r, LedgerLine)), path)
     named = {r.client for r in planned if r.client is not None}
     most = guarantee.holdings.shape[0] if guarantee.holdings is not None else 1 + max(named, default=0)
-    return {client: declared_at_desk(planned, client, path) for client in range(most)}
+    return {client: desk.declared(planned, client, path) for client in range(most)}
 
 
-def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnitOfComposition:
+def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnit:
     if guarantee.holdings is not None:
         return composition.compose_overlapping(events, guarantee.holdings, guarantee.delta)
-    given = amplify_before_settling(guarantee, events)
+    given = amplified(guarantee, events)
     if guarantee.per_end and given:
-        return WorstUnitOfComposition(*composition.compose_ends(given, guarantee.delta))
-    return WorstUnitOfComposition(composition.compose_disjoint(given, guarantee.delta))
+        return WorstUnit(*composition.compose_ends(given, guarantee.delta))
+    return WorstUnit(composition.compose_disjoint(given, guarantee.delta))
 
 
 def _words(promise: Promise, epsilon: float) -> str:
@@ -291,7 +292,7 @@ def dearest_settled_events(
     broken = [promise for promise in guarantee.promises if not promise.kept]
     if broken:
         raise PrivacyError(f"the guarantee assumes {broken[0].assumption.value}, and the data break it: ε is ∞")
-    events = settled_client_events(guarantee, releases)
+    events = client_events(guarantee, releases)
     kinds = tuple(dict.fromkeys(events.values()))
     if guarantee.holdings is None:
         pairs = itertools.combinations_with_replacement(kinds, 2)
@@ -331,7 +332,7 @@ def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine])
     Returns:
         At least one event. A broken promise is not looked at.
     """
-    events = spent_in_ledger(lines)
+    events = ledger.spent_by_client(lines)
     if account.holders is not None:
         events = {0: Composed(tuple(events[client] for client in account.holders if client in events))}
     if account.sampled_once is not None:
@@ -339,7 +340,7 @@ def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine])
     return tuple(dict.fromkeys(events.values())) or (Composed(()),)
 
 
-def settle_jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
+def jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
     """ε of one person's charges, where each charge is one of several events: the dearest choice.
 
     Args:

@@ -88,7 +88,7 @@ _STREAM_WORDS = {
 }
 
 
-def trust_called(word: str) -> Trust:
+def called(word: str) -> Trust:
     """The level of trust that a word names.
 
     Args:

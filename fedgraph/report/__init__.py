@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from fedgraph.cells.entry import make_entry_portable
+from fedgraph.cells import store
+from fedgraph.cells.entry import portable
 from fedgraph.cells.environment import Environment
-from fedgraph.cells.store import StoredFailure, store_atomically
+from fedgraph.cells.store import StoredFailure
 from fedgraph.report import page, result_files
 from fedgraph.report.phrases import fill_phrase, phrase_count
 from fedgraph.report.report_rows import group_report_rows
@@ -66,7 +67,7 @@ def write_report(
     tables = {"rows": result_files.nest_result_metrics(lines), "notes": noted}
     _text(out / "results.json", result_files.format_result_json(head, tables))
     notes = tuple(dict.fromkeys(str(line["note"]) for line in noted))
-    whole = make_entry_portable({**opening, **dataclasses.asdict(environment)})
+    whole = portable({**opening, **dataclasses.asdict(environment)})
     _text(out / "environment.json", json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     ledger = [json.dumps({"kind": "notice", "text": notice})] if notice else []
@@ -87,7 +88,7 @@ def write_report(
     made = _made(out, resolved, records, environment)
     content = dataclasses.replace(content, secret=environment.seed == "secret", short=short, made=made)
     for figure in content.figures:
-        store_atomically(out / f"{figure.name}.png", figure.png)
+        store.write_atomically(out / f"{figure.name}.png", figure.png)
         _text(out / f"{figure.name}.svg", figure.svg)
     _text(out / "report.html", page.render_report_page(content))
     for file, letter in page.render_letter_pages(content).items():
@@ -179,4 +180,4 @@ def _whole(content: page.PageContent, notes: Sequence[str]) -> str:
 
 def _text(path: Path, text: str) -> None:
     """The whole file or the one that was there: a full disk leaves nothing half-written."""
-    store_atomically(path, text.encode())
+    store.write_atomically(path, text.encode())

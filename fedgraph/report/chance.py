@@ -10,12 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedgraph.cells.task_facts import (
-    GraphClassificationCellFacts,
-    GraphClusteringCellFacts,
-    LinkPredictionCellFacts,
-    unpack_cell_answers,
-)
+from fedgraph.cells import task_facts
+from fedgraph.cells.task_facts import GraphClassificationCellFacts, GraphClusteringCellFacts, LinkPredictionCellFacts
 from fedgraph.report.phrases import phrase_number
 from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.scores import Score
@@ -76,7 +72,7 @@ def paired_chance_variance(one: str, other: str, tested: int) -> float | None:
     """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
     if not tested or not one or len(one) != len(other):
         return None
-    differences = unpack_cell_answers(one, tested).astype(float) - unpack_cell_answers(other, tested)
+    differences = task_facts.unpack_answers(one, tested).astype(float) - task_facts.unpack_answers(other, tested)
     return float(np.var(differences) / tested)
 
 

@@ -120,7 +120,7 @@ class ClientChoices:
         called: What a node is called, and several.
         short: Whether the run was made with ``--quick``.
         answers: As ``values``, by seed: (which of the client's tested nodes were answered rightly, or how well each hidden tie
-            was (``cells.task_facts.pack_cell_answers``); how many there were).
+            was (``cells.task_facts.pack_answers``); how many there were).
     """
 
     metric: str

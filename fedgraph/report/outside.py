@@ -28,9 +28,9 @@ from typing import Any
 
 import yaml
 
+from fedgraph.cells import store
 from fedgraph.cells.entry import CellEntry, EntryRowKey
 from fedgraph.cells.environment import Environment, EnvironmentMaking
-from fedgraph.cells.store import store_atomically
 from fedgraph.cells.task_facts import NodeClassificationCellFacts, TaskFacts
 from fedgraph.errors import DataError
 from fedgraph.privacy.units import Assumption
@@ -150,7 +150,7 @@ def write_outside(run: SavedRun, resolved: str, plans: Mapping[EntryRowKey, Mapp
         "README.txt": _readme(seen),
     }
     for name, text in files.items():
-        store_atomically(out / name, text.encode())
+        store.write_atomically(out / name, text.encode())
     for row in seen.rows:
         if row.head.protection is not None and row.paths and math.isfinite(row.provable):
             privacy_sheet.write_privacy_sheet(privacy_sheet.make_privacy_sheet(seen, row), out / "sheets", force=True)

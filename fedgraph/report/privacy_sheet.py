@@ -20,12 +20,11 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from fedgraph.cells import store
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.store import store_atomically
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.privacy.explain import explain_event
+from fedgraph.privacy import explain, settle
 from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
-from fedgraph.privacy.settle import settle_account
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Viewer
 from fedgraph.report import answer, attack_bounds, page
@@ -102,7 +101,7 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     try:
         out.mkdir(parents=True, exist_ok=True)
         for file, content in files.items():
-            store_atomically(file, content.encode())
+            store.write_atomically(file, content.encode())
     except OSError as error:
         raise DataError(f"{out}: cannot be written: {error.strerror or error}") from error
     return list(files)
@@ -170,7 +169,7 @@ def _require_price(run: SavedRun, row: ReportRow) -> None:
         name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
             account, lines = _ledger_of(entry)
-            costs = {path: settle_account(account, lines, path or None).epsilon for path in ("", *entry.paths)}
+            costs = {path: settle.of_account(account, lines, path or None).epsilon for path in ("", *entry.paths)}
         except (ValueError, KeyError, TypeError, PrivacyError) as error:
             raise DataError(f"{name} holds no ledger that can be priced ({' '.join(str(error).split())[:200]})") from error
         paths = {line.path for line in lines}
@@ -196,7 +195,7 @@ def _shares(row: ReportRow, protection: Protection) -> Iterator[tuple[str, str]]
         found = _STD.search(line.mechanism)
         multiplier = vars(line.event).get("noise_multiplier")
         if found is None or not isinstance(multiplier, float) or not multiplier:
-            yield f"Sensitivity on the path {line.path}", f"in the price: {explain_event(line.event)}"
+            yield f"Sensitivity on the path {line.path}", f"in the price: {explain.event_words(line.event)}"
             continue
         share, clients = float(found[1]), row.head.facts.clients or 1
         hiding = clients - colluders if secure else 1

@@ -18,8 +18,8 @@ from fedgraph.privacy.units import Protection
 def bound_report_row(
     counts: tuple[one_run.OneRunCount, ...], delta: float, by: str = "counting", alpha: float = one_run.ONE_RUN_ALPHA
 ) -> float:
-    """``curve.curve_or_counting_bound``, computed once: every table asks for the same bounds."""
-    return curve.curve_or_counting_bound(list(counts), delta, by, alpha)
+    """``curve.best_bound``, computed once: every table asks for the same bounds."""
+    return curve.best_bound(list(counts), delta, by, alpha)
 
 
 @dataclass(frozen=True)

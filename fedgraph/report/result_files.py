@@ -8,7 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fedgraph.cells.entry import CellEntry, make_entry_portable
+from fedgraph import cells
+from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.store import StoredFailure
 from fedgraph.cells.task_facts import NodeClassificationCellFacts, TaskFacts
 from fedgraph.report.report_rows import ReportRow
@@ -94,7 +95,7 @@ def format_result_json(head: Mapping[str, object], tables: Mapping[str, Sequence
     """
 
     def line(value: object) -> str:
-        return json.dumps(make_entry_portable(value), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(cells.entry.portable(value), ensure_ascii=False, separators=(",", ":"))
 
     parts = [f' "{key}": {line(value)}' for key, value in head.items()]
     for key, entries in tables.items():

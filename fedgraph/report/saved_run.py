@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from fedgraph.cells.entry import CellEntry, entry_from_json, make_entry_portable, read_entry_file
+from fedgraph.cells.entry import CellEntry, from_json, portable, read_file
 from fedgraph.cells.environment import Environment
 from fedgraph.cells.task_facts import ParticipationCellFacts
 from fedgraph.errors import DataError
@@ -120,7 +120,7 @@ def load_saved_run(folder: Path) -> SavedRun:
 
 def _read_cell(file: Path) -> CellEntry:
     try:
-        return entry_from_json(read_entry_file(file))
+        return from_json(read_file(file))
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
         why = " ".join(str(error).split())[:200]
         raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error
@@ -136,7 +136,7 @@ def _require_rows(
         near = own if own in order else min(free, key=lambda row: sum(map(str.__ne__, own, row)), default=None)
         there = None if near is None else rows[order[near]]["epsilon_provable"]
         per_client = isinstance(entry.facts, ParticipationCellFacts)
-        stated = (*own, str(there if per_client else make_entry_portable(entry.epsilon_provable)))
+        stated = (*own, str(there if per_client else portable(entry.epsilon_provable)))
         both = zip(names, stated, (*(near or own), str(there)), strict=True)
         differ = [f"{name} is {a}, in results.json {b}" for name, a, b in both if a != b]
         if entry.metrics and (near is None or differ):

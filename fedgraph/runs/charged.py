@@ -17,7 +17,7 @@ from pathlib import Path
 from fedgraph.cells.cell import Cell
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import budget_book
-from fedgraph.privacy.budget_book import BudgetBookCandidate
+from fedgraph.privacy.budget_book import Candidate
 from fedgraph.privacy.units import Unit
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.tasks import base as tasks
@@ -61,20 +61,20 @@ class ChargedRun:
             return
         rows = []
         for stage, cell in due:
-            models, label = tasks.load_task(stage.task.kind).TASK.models, stage.task.label
+            models, label = tasks.load(stage.task.kind).TASK.models, stage.task.label
             if models is None:
                 raise ScenarioError(
                     f"a budget is charged for rows that classify nodes or score links; {label} is {stage.task.kind}"
                 )
             made, guarantee = models.spends(stage.task.params, cell, stage.context)
-            rows.append(BudgetBookCandidate.planned(cell.words, guarantee, made.schedule.releases))
+            rows.append(Candidate.planned(cell.words, guarantee, made.schedule.releases))
         owners = any(row.protection.unit is Unit.ENTITY for row in rows)
         ids = None if owners else self.ids  # the data do not say which owners of edges they are of: all of the book pay
         what = f"run {self.notes.parent.parent.name}, {len(due):,} cells"
         try:
-            budget_book.charge_budget_book(self.book, what, rows, ids, f"{self._mark}:{paid}")
+            budget_book.charge(self.book, what, rows, ids, f"{self._mark}:{paid}")
         except PrivacyError as error:
-            hint = budget_book.fits_budget_book(budget_book.read(self.book), rows, ids)
+            hint = budget_book.fits(budget_book.read(self.book), rows, ids)
             raise PrivacyError(f"{error}. {hint}") from error
         self._saved -= {cell.key for _, cell in due}
         lines = [json.dumps({"run": self._run}), *(json.dumps({"saved": key}) for key in sorted(self._saved))]

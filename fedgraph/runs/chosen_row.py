@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedgraph.privacy.budget_book import BudgetBookCandidate
+from fedgraph.privacy.budget_book import Candidate
 from fedgraph.report.scores import Score
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ChosenRow(Score):
     """
 
     folder: Path
-    others: Callable[[], list[BudgetBookCandidate]] = field(compare=False, repr=False)
+    others: Callable[[], list[Candidate]] = field(compare=False, repr=False)
 
     def fit(
         self,
@@ -65,7 +65,7 @@ class ChosenRow(Score):
         from fedgraph.models import fit as fits
         from fedgraph.tasks.base.task_offers import TaskRowSelect
 
-        asked = TaskRowSelect(**dict(select)) if isinstance(select, Mapping) else select and fits.read_fit_select(Path(select))
+        asked = TaskRowSelect(**dict(select)) if isinstance(select, Mapping) else select and fits.read_select(Path(select))
         place = None if budget is None else Path(budget)
         wanted = fits.FitOptions(epsilon, delta, place, public, nothing_protected, columns, asked or None)
         return fits.fit_row(self.folder, self.row.head.row_key, data, wanted, self.others())

@@ -88,7 +88,7 @@ class Console:
         left, working = self._left(), [cell.words for cell in self._running]
         written = self._teller is not None and self._teller.tell(*self._cells, working, left)
         if written and self._view is not None:
-            self._view.update(live.view_live_state(live.read_live_state(self._folder), self._folder), refresh=True)
+            self._view.update(live.view(live.read(self._folder), self._folder), refresh=True)
 
     def close(self) -> None:
         """Take the view away; safe to call twice."""
@@ -117,7 +117,7 @@ class Console:
 
     def _left(self) -> str:
         left = self._pace.left()
-        words = "" if left is None else f", about {format_console_span(left + _SECONDS_OF_REPORT)} left"
+        words = "" if left is None else f", about {format_span(left + _SECONDS_OF_REPORT)} left"
         return words + (f", best so far {self._best[0]:.2f} ({self._best[1]})" if self._best else "")
 
     def progress(self, stage: str, done: int, total: int) -> None:
@@ -132,7 +132,7 @@ class Console:
         self._tell()
         cell, began = next(iter(self._running.items()))
         others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
-        self._line(cell, f"running for {format_console_span(time.monotonic() - began)}{others}")
+        self._line(cell, f"running for {format_span(time.monotonic() - began)}{others}")
 
     def _line(self, cell: Cell, text: str) -> None:
         now = time.monotonic()
@@ -141,7 +141,7 @@ class Console:
             return
         self._last = now
         done, total = self._cells
-        self.say(f"[{format_console_span(now - self._begun)}] cell {done + 1}/{total}{self._left()}: {cell.words}: {text}")
+        self.say(f"[{format_span(now - self._begun)}] cell {done + 1}/{total}{self._left()}: {cell.words}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
         """Print a table.
@@ -169,7 +169,7 @@ class Console:
         self._out.print(text, highlight=False)
 
 
-def format_console_span(seconds: float) -> str:
+def format_span(seconds: float) -> str:
     """In words: seconds, or minutes from 90 seconds on."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 

@@ -33,7 +33,7 @@ from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, describe_graph
 
 
-def run_experiment(
+def run(
     ready: ReadyScenario,
     out: Path,
     data_root: Path | None,
@@ -60,7 +60,7 @@ def run_experiment(
         PrivacyError: The budget does not allow it.
         RuntimeFailure: Cells failed; the others are in the folder.
     """
-    store.require_store_folder(out, resume)  # before data are read and Ray starts
+    store.require_folder(out, resume)  # before data are read and Ray starts
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     known = given or {}
@@ -70,18 +70,18 @@ def run_experiment(
         settings.engine, settings.workers, settings.gpus_per_worker, settings.silence
     ) as beginning:
         graphs = [
-            known.get(d.label) or load_experiment_data(d, data_root, seeds.public_seed(ready.scenario.seed))
+            known.get(d.label) or load_data(d, data_root, seeds.public_seed(ready.scenario.seed))
             for d in ready.scenario.datasets
         ]
-        store.claim_store_folder(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
+        store.claim_folder(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
         with (
-            store.lock_store_folder(out),
-            public_cache.open_public_cache() if settings.engine == "ray" else contextlib.nullcontext(),
+            store.lock_folder(out),
+            public_cache.opened() if settings.engine == "ray" else contextlib.nullcontext(),
         ):
             try:
                 return _computed(ready, graphs, out, text, console, beginning)
             except (ScenarioError, DataError, PrivacyError):
-                store.disclaim_store_folder(out)
+                store.disclaim_folder(out)
                 raise
 
 
@@ -100,7 +100,7 @@ def _computed(
     for graph in graphs:
         console.say(describe_graph(graph))
     here = beginning.ready() if asked.engine == "serial" else runtime.start("serial")  # plans need no Ray
-    stages = tuple(stage_experiment(ready, graphs, here, console, store.CellPairStore(out)))
+    stages = tuple(stages_of(ready, graphs, here, console, store.CellPairStore(out)))
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
@@ -111,7 +111,7 @@ def _computed(
     # The dearest first. Then trainings of few rounds, which the server computes, so that clients are busy with the others.
     todo.sort(key=lambda one: (not _is_ceiling(one[1]), rounds_of.get(one[0], 0.0)))
     total = sum(len(stage.cells) for stage in stages)
-    rounds: dict[str, object] = {"federations": schedule.describe_scheduled_rounds(asked.engine, asked.spread)}
+    rounds: dict[str, object] = {"federations": schedule.describe_rounds(asked.engine, asked.spread)}
     reporting = Reporting(ready, graphs, out, text, stages, kept, rounds | {"runtime": asked.engine}, began)
     reporting.plans = declared
     reporting.write_environment()
@@ -125,7 +125,7 @@ def _computed(
         nonlocal engine
         engine = beginning.ready()
         engine.tell(data.set_data_search_root, data.data_search_root())
-        engine.tell(public_cache.set_public_cache_folder, public_cache.public_cache_folder())
+        engine.tell(public_cache.set_folder, public_cache.folder())
         root = stages[0].context.root if stages else 0
         if isinstance(root, seeds.SecretSeed):  # beside this one, the only copies of the key: in the memory of the workers
             engine.tell(seeds.hold_secret_seed, root.key)
@@ -136,7 +136,7 @@ def _computed(
 
     with reporting.told_how_to_go_on():
         try:
-            for done in schedule.compute_scheduled_cells(todo, begun, console, asked.spread, beginning.is_up):
+            for done in schedule.compute_cells(todo, begun, console, asked.spread, beginning.is_up):
                 _save(done, kept, charged, console)
                 if engine is not None and not isinstance(done.outcome, str):
                     engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
@@ -171,7 +171,7 @@ def _save(done: schedule.ScheduledResult, kept: store.CellStore, charged: Charge
 
 def _is_ceiling(cell: Cell) -> bool:
     """Whether its method protects nothing: such cells train longest. A task's own rows have no method."""
-    return cell.method in plugins.names("methods") and method_kinds.load_method(cell.method).OFFERS.never_private
+    return cell.method in plugins.names("methods") and method_kinds.load(cell.method).OFFERS.never_private
 
 
 def _require_plans(
@@ -187,14 +187,14 @@ def _require_plans(
     found: dict[ScheduledStage, list[int]] = {}
     declared: dict[EntryRowKey, Mapping[str, object]] = {}
     for stage, cell in first:
-        made = plan_experiment_cell(ready, stage, cell)
+        made = plan_cell(ready, stage, cell)
         found.setdefault(stage, []).append(0 if made is None else made.schedule.rounds)
         if made is not None:
             declared[EntryRowKey.of_cell(cell)] = made.to_dict()
     return {stage: statistics.fmean(rounds) for stage, rounds in found.items()}, declared
 
 
-def plan_experiment_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell) -> Plan | None:
+def plan_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell) -> Plan | None:
     """The plan of one cell, which releases nothing.
 
     Args:
@@ -210,15 +210,15 @@ def plan_experiment_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell
         ScenarioError: With file and line, where the scenario asks for what cannot be.
     """
     try:
-        made = tasks.load_task(stage.task.kind).plan(stage.task.params, cell, stage.context)
+        made = tasks.load(stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
         raise DataError(f"{ready.place(stage.task, cell.entry)}: {error}") from error
     except Exception as error:
-        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.describe_schedule_error(error)}") from error
+        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.describe_error(error)}") from error
     return made
 
 
-def stage_experiment(
+def stages_of(
     ready: ReadyScenario,
     graphs: list[Graph | GraphCollection],
     engine: Runtime,
@@ -243,7 +243,7 @@ def stage_experiment(
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:
         for task in ready.tasks:
-            module = tasks.load_task(task.kind)
+            module = tasks.load(task.kind)
             chosen = not task.datasets or graph is None or name in task.datasets
             if module.TASK.needs_data != (graph is not None) or not chosen:
                 continue
@@ -256,9 +256,7 @@ def stage_experiment(
             yield ScheduledStage(task, context, asked)
 
 
-def load_experiment_data(
-    settings: ScenarioDataset, data_root: Path | None, seed: int, stand_in: bool = False
-) -> Graph | GraphCollection:
+def load_data(settings: ScenarioDataset, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
     """Read one data set.
 
     It is looked for in ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA`` and the cache, and then downloaded.
@@ -280,16 +278,13 @@ def load_experiment_data(
     )
 
 
-def dry_run_experiment(ready: ReadyScenario, console: Console) -> None:
+def dry_run(ready: ReadyScenario, console: Console) -> None:
     """Cells, clients, releases and their ε, from published counts on a generated stand-in: no data set is read."""
     from fedgraph.runs import preview
 
     with runtime.start("serial") as engine:
-        graphs = [
-            load_experiment_data(d, None, seeds.public_seed(ready.scenario.seed), stand_in=True)
-            for d in ready.scenario.datasets
-        ]
+        graphs = [load_data(d, None, seeds.public_seed(ready.scenario.seed), stand_in=True) for d in ready.scenario.datasets]
         for graph in graphs:
             console.say(f"planned on: {describe_graph(graph)}")
-        plan = functools.partial(plan_experiment_cell, ready)
-        preview.show_preview(tuple(stage_experiment(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)
+        plan = functools.partial(plan_cell, ready)
+        preview.show(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)

@@ -14,8 +14,7 @@ from pydantic import TypeAdapter
 from rich.console import Group
 from rich.table import Table
 
-from fedgraph.cells import store
-from fedgraph.cells.entry import make_entry_portable, read_entry_file
+from fedgraph.cells import entry, store
 from fedgraph.cells.environment import Environment
 from fedgraph.errors import DataError
 from fedgraph.runtime.base import Runtime
@@ -80,11 +79,11 @@ class LiveWriter:
         self._at, self._messages = now, messages
         state = LiveState("running", now - self._began, done, total, tuple(working), left, rates, runtime)
         with contextlib.suppress(OSError):
-            store.store_atomically(self._file, json.dumps(make_entry_portable(asdict(state))).encode())
+            store.write_atomically(self._file, json.dumps(entry.portable(asdict(state))).encode())
         return True
 
 
-def read_live_state(folder: Path) -> LiveState:
+def read(folder: Path) -> LiveState:
     """The state of the run in a folder.
 
     Args:
@@ -95,7 +94,7 @@ def read_live_state(folder: Path) -> LiveState:
     """
     if not (folder / "cells" / store.STORE_MARK).is_file():
         raise DataError(f"{folder}: no run was begun here; allowed: the folder of a run (--out), running or ended")
-    running = store.is_store_locked(folder)
+    running = store.is_locked(folder)
     live = _read(folder / LIVE_FILE, LiveState)
     made = _read(folder / "environment.json", Environment)
     if live is not None and running:
@@ -108,7 +107,7 @@ def read_live_state(folder: Path) -> LiveState:
     return LiveState("finished", made.made.seconds or 0.0, done, done, runtime=made.runtime)
 
 
-def view_live_state(state: LiveState, folder: Path) -> Group:
+def view(state: LiveState, folder: Path) -> Group:
     """What ``fedgraph watch`` shows: actors, cells at work, and a line for each task.
 
     Args:
@@ -151,7 +150,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
 @functools.cache
 def _price(file: Path) -> tuple[str, float]:
     """(task, provable ε) of a finished cell; its file never changes."""
-    stored = read_entry_file(file)
+    stored = entry.read_file(file)
     return str(stored["task"]), float(str(stored["epsilon_provable"]))
 
 

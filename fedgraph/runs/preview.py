@@ -64,7 +64,7 @@ class _Row:
 _Planner = Callable[[ScheduledStage, Cell], Plan | None]
 
 
-def show_preview(stages: Sequence[ScheduledStage], seeds: int, plan: _Planner, console: Console) -> None:
+def show(stages: Sequence[ScheduledStage], seeds: int, plan: _Planner, console: Console) -> None:
     """One table for each task and data set. plan: of one cell; None where nothing is released."""
     tables = [_rows(stage) for stage in stages]
     _plan_in_turn(stages, tables, plan)

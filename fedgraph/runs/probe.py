@@ -18,8 +18,8 @@ from pathlib import Path
 from fedgraph import data, runtime, seeds
 from fedgraph.cells.cell import Cell, CellKind
 from fedgraph.errors import FedgraphError
-from fedgraph.runs import experiment, schedule
-from fedgraph.runs.console import Console, ConsoleReports, format_console_span
+from fedgraph.runs import console, experiment, schedule
+from fedgraph.runs.console import Console, ConsoleReports
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.runtime.base import Runtime
 from fedgraph.scenario import draft, read
@@ -101,7 +101,7 @@ def _tried(stage: ScheduledStage, cell: Cell, most: float, clock: Callable[[], f
             raise _Enough(rest)
 
     try:
-        schedule.run_scheduled_cell(stage.task, cell, replace(stage.context, progress=progress))
+        schedule.run_cell(stage.task, cell, replace(stage.context, progress=progress))
     except _Enough as enough:
         return _Tried(clock() - began + enough.left, whole=False)
     except FedgraphError as error:  # a cell that fails is a row with its reason when the scenario runs
@@ -126,16 +126,16 @@ def probe_scenario(ready: ReadyScenario, data_root: Path | None, seconds: float)
     """
     data.set_data_search_root(data_root)
     seed = seeds.public_seed(ready.scenario.seed)
-    graphs = [experiment.load_experiment_data(d, data_root, seed, stand_in=seconds == 0) for d in ready.scenario.datasets]
+    graphs = [experiment.load_data(d, data_root, seed, stand_in=seconds == 0) for d in ready.scenario.datasets]
     with runtime.start("serial") as engine:
-        stages = tuple(experiment.stage_experiment(ready, graphs, engine, Console(quiet=True)))
+        stages = tuple(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))
         counts = tuple(f"{s.task.label} on {s.context.dataset}: {len(s.cells)} cells" for s in stages)
         every = [cell for stage in stages for cell in stage.cells]
         if not seconds:
             return ProbeFindings(counts, f"{len(every)} cells in all, {_ONE}; nothing was tried.")
         tried = probe_kinds(stages, seconds, time.process_time)
     sizes = Counter(cell.kind[:4] for cell in every)
-    total = format_console_span(_seconds_of_cells(every, tried))
+    total = console.format_span(_seconds_of_cells(every, tried))
     said = [f"{len(every)} cells in all, {_ONE}: about {total} of one core, by the cheapest cell of each method:"]
     for kind, one in tried.items():
         stopped = "" if one.whole else ", by its first rounds"
@@ -168,25 +168,21 @@ def probe_draft_size(wanted: Wanted, fixed_trust: bool, began: float) -> Wanted:
     with runtime.start("serial") as engine, tempfile.TemporaryDirectory() as folder:
         probed = _stages(replace(wanted, size=WantedSize(seeds=1, cheaper=_LEAST)), Path(folder), engine)
         tried = probe_kinds(probed, _DRAFT_PROBE, time.process_time)
-        costs = {(name, str(d.settings.get("label"))): [c for c, _ in d.cheaper] for name, d in draft.draft_rows(wanted)}
+        costs = {(name, str(d.settings.get("label"))): [c for c, _ in d.cheaper] for name, d in draft.rows_for(wanted)}
         fits = min(_FITS, _WITH_DRAFT - (time.process_time() - began))
         for size in _sizes(len(wanted.trust), fixed_trust, wanted.data.federation and not wanted.links):
             asked = replace(wanted, size=size)
             now = {}
             for kind, one in tried.items():  # so many times dearer than in the cheapest draft
                 steps = costs.get((kind[2], kind[3]), [1.0])
-                pairs = (
-                    draft.draft_cost_of_pairs(size.cheaper, wanted.data.people)
-                    if kind[0] in draft.PAIRWISE_DRAFT_TASKS
-                    else None
-                )
+                pairs = draft.cost_of_pairs(size.cheaper, wanted.data.people) if kind[0] in draft.PAIRWISE_DRAFT_TASKS else None
                 now[kind] = replace(one, seconds=one.seconds * (pairs or steps[min(size.cheaper, len(steps) - 1)]))
             cells = [cell for stage in _stages(asked, Path(folder), engine) for cell in stage.cells]
             work = _seconds_of_cells(cells, now)
             if work <= fits:
                 break
     few = "" if work <= fits else "; nothing smaller is left to write: fewer budgets or levels of trust are quicker"
-    words = f"{len(cells)} cells: about {format_console_span(work)} of one core, by one cell of each method{few}"
+    words = f"{len(cells)} cells: about {console.format_span(work)} of one core, by one cell of each method{few}"
     return replace(asked, fits=words)
 
 
@@ -208,6 +204,6 @@ def _sizes(num_trust: int, fixed_trust: bool, owners: bool) -> Iterator[WantedSi
 
 def _stages(wanted: Wanted, folder: Path, engine: Runtime) -> tuple[ScheduledStage, ...]:
     path = folder / "draft.yaml"
-    path.write_text(draft.draft_yaml(wanted, folder), encoding="utf-8")
+    path.write_text(draft.as_yaml(wanted, folder), encoding="utf-8")
     given = [one for one in (wanted.data.graph, wanted.data.collection) if one is not None]
-    return tuple(experiment.stage_experiment(read.read_scenario_file(path), given, engine, Console(quiet=True)))
+    return tuple(experiment.stages_of(read.from_file(path), given, engine, Console(quiet=True)))

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph import plugins
-from fedgraph.cells import store
-from fedgraph.cells.entry import EntryRowKey, make_entry_portable
-from fedgraph.cells.environment import Environment, EnvironmentMaking, EnvironmentSource, write_environment_notice
+from fedgraph.cells import environment, store
+from fedgraph.cells.entry import EntryRowKey, portable
+from fedgraph.cells.environment import Environment, EnvironmentMaking, EnvironmentSource
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
-from fedgraph.scenario.read import ReadyScenario, scenario_file_name
+from fedgraph.scenario import read
+from fedgraph.scenario.read import ReadyScenario
 from fedgraph.types import Graph, GraphCollection
 
 if TYPE_CHECKING:
@@ -94,14 +95,14 @@ class Reporting:
 
     def write_environment(self) -> None:
         """Before the first cell, so that the folder can be read at any time."""
-        text = json.dumps(make_entry_portable(asdict(self.environment())), indent=1, ensure_ascii=False) + "\n"
-        store.store_atomically(self.out / "environment.json", text.encode())
+        text = json.dumps(portable(asdict(self.environment())), indent=1, ensure_ascii=False) + "\n"
+        store.write_atomically(self.out / "environment.json", text.encode())
 
     def write_first_page(self) -> None:
         """Before the first cell: who opens ``report.html`` of a run that is killed reads how to go on."""
         if not (self.out / "report.html").exists():
             asked = self.ready.scenario
-            store.store_atomically(self.out / "report.html", _first_page(asked.title or asked.name, self.out).encode())
+            store.write_atomically(self.out / "report.html", _first_page(asked.title or asked.name, self.out).encode())
 
     def report(self, console: Console, ended: bool = True) -> list[store.StoredFailure]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
@@ -179,7 +180,7 @@ def _records_of(stage: ScheduledStage, kept: store.CellStore) -> SectionRecords:
     from fedgraph.report.sections.base import SectionRecords
 
     found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
-    name = scenario_file_name(f"{stage.task.label}-{stage.context.dataset}")
+    name = read.file_name(f"{stage.task.label}-{stage.context.dataset}")
     entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
     task, dataset = stage.task, stage.context.dataset
     return SectionRecords(name, task.kind, task.label, dataset, task.params.model_dump(), entries, artefacts)
@@ -212,7 +213,7 @@ def _describe_process(
         data=tuple(EnvironmentSource(g.name, g.provenance.source, g.provenance.outward.checksums) for g in graphs),
         made=EnvironmentMaking(_version("fedgraph-privacy"), _commit(), command, finished, round(time.time() - began, 1)),
         cells=cells,
-        notice=write_environment_notice(graphs),
+        notice=environment.notice(graphs),
     )
 
 

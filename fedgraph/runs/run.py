@@ -19,10 +19,10 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedgraph import privacy
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.budget_book import BudgetBookCandidate
+from fedgraph.privacy.budget_book import Candidate
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.trust import trust_called
 from fedgraph.report import answer, report_rows
 from fedgraph.report import saved_run as stored
 from fedgraph.report.scores import Score, name_score_anchor
@@ -115,7 +115,7 @@ class Run:
         Example:
             >>> run.best(unit="node", trust="sums", epsilon=1)
         """
-        trusted = trust_called(trust)
+        trusted = privacy.trust.called(trust)
         if unit not in answer.ANSWER_SENTENCE_UNITS:
             raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.ANSWER_SENTENCE_UNITS)}")
         if not isinstance(epsilon, Real) or not epsilon > 0:
@@ -209,15 +209,13 @@ class Run:
         """The run that ``row`` is of."""
         return next(folder for folder, own in self._owned if own is row)
 
-    def candidates(self) -> list[BudgetBookCandidate]:
+    def candidates(self) -> list[Candidate]:
         """Rows that a budget might still carry, those of the best mean first."""
         scores = sorted((s for s in self.answered.scores if s.private and s.usable), key=lambda s: -s.mean)
         found = []
         for score in scores:
             ledger = Ledger.of_lines(score.row.head.ledger)
-            found += [
-                BudgetBookCandidate.released(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts
-            ]
+            found += [Candidate.released(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts]
         return found
 
     def _chosen(self, score: Score) -> ChosenRow:

@@ -135,7 +135,7 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 _orders = itertools.count()  # makes the groups of every call their own
 
 
-def compute_scheduled_cells(
+def compute_cells(
     todo: Sequence[tuple[ScheduledStage, Cell]],
     begun: Callable[[], Runtime],
     console: Console,
@@ -209,14 +209,14 @@ def _in_driver(
 
 
 def _computed_into(found: queue.SimpleQueue[Any], order: _Order, data: Graph | GraphCollection | None) -> None:
-    process.use_one_process_thread()
+    process.use_one_thread()
     try:
         found.put(_compute(SerialRuntime, order, data))
     except BaseException as error:  # of the machine: it ends the run
         found.put(error)
 
 
-def describe_scheduled_rounds(engine: str, spread: _Spread) -> str:
+def describe_rounds(engine: str, spread: _Spread) -> str:
     """In words, for ``environment.json`` and the page."""
     if engine == "serial":
         return "clients, server and curator are simulated in one process"
@@ -227,7 +227,7 @@ def describe_scheduled_rounds(engine: str, spread: _Spread) -> str:
 
 def _is_scheduled_alone(stage: ScheduledStage, cell: Cell) -> bool:
     """Whether the task says that one party does the whole cell; a cell of a task that says nothing is a federation."""
-    alone = tasks.load_task(stage.task.kind).TASK.alone
+    alone = tasks.load(stage.task.kind).TASK.alone
     return alone is not None and alone(stage.task.params, cell)
 
 
@@ -278,20 +278,20 @@ def _attempted(task: ScenarioTask, cell: Cell, context: CellContext) -> tuple[Ce
     began = time.perf_counter()
     found: CellOutcome | str
     try:
-        found = run_scheduled_cell(task, cell, context)
+        found = run_cell(task, cell, context)
         wrong = [name for name, value in found.metrics.items() if math.isnan(value)]
         if wrong and found.account is not None:
             found = f"{', '.join(wrong)} cannot be computed (not a number)"
     except OSError:
         raise
     except Exception as error:
-        found = describe_schedule_error(error)
+        found = describe_error(error)
     process.give_back_process_memory()
     told = isinstance(found, str) or found.timed
     return found, time.perf_counter() - began if told else 0.0
 
 
-def describe_schedule_error(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """One line that says what went wrong, also for an error that nobody foresaw."""
     text = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError):
@@ -299,6 +299,6 @@ def describe_schedule_error(error: Exception) -> str:
     return " ".join(text.split())[:_MOST_CHARACTERS]
 
 
-def run_scheduled_cell(task: ScenarioTask, cell: Cell, context: CellContext) -> CellOutcome:
+def run_cell(task: ScenarioTask, cell: Cell, context: CellContext) -> CellOutcome:
     """What the task finds of one cell, in this process."""
-    return tasks.load_task(task.kind).run(task.params, cell, context)
+    return tasks.load(task.kind).run(task.params, cell, context)

@@ -20,19 +20,18 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.audit import worlds
 from fedgraph.audit.worlds import Change, Difference, FirstWorld, PricedFor, SecondWorld, first_difference
+from fedgraph.cells import entry
 from fedgraph.cells.cell import Cell, CellContext, CellKind
-from fedgraph.cells.entry import make_entry
 from fedgraph.errors import FedgraphError, UnboundedValueError
-from fedgraph.federation import rounds
-from fedgraph.federation.client import forget_round_client
+from fedgraph.federation import client, rounds
 from fedgraph.federation.messages import ClientJob
 from fedgraph.methods.base import Plan, method_kinds
+from fedgraph.privacy import ledger
 from fedgraph.privacy.desk import DeskWitness, witness_desks
-from fedgraph.privacy.ledger import ledger_account_name
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.report.outside import reduce_to_outside
+from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
-from fedgraph.runs.experiment import stage_experiment
 from fedgraph.runtime.base import OnRuntimeRound, RuntimeFunction
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
@@ -85,7 +84,7 @@ class _WatchedClients(SerialClients):
             change = self.hostile
             args = tuple({k: _of_floats(change, v) for k, v in a.items()} if isinstance(a, dict) else a for a in args)
         answers = super().ask(function, num_items, *args)
-        if function is not forget_round_client:
+        if function is not client.forget:
             round_ = next((a for a in args if isinstance(a, int)), 0)
             self.left.items.append((f"broadcast of round {round_}", [a for a in args if isinstance(a, dict)]))
             self.left.items.append((f"messages of round {round_} ({function.__name__})", answers))
@@ -135,7 +134,7 @@ class WatchedRuntime(SerialRuntime):
         on_round: OnRuntimeRound = lambda done, total: None,
     ) -> Any:
         for job in (a for a in args if isinstance(a, ClientJob)):
-            self.left.jobs[ledger_account_name(job.stream)] = (job.plan, self._dealt_last)
+            self.left.jobs[ledger.account_name(job.stream)] = (job.plan, self._dealt_last)
             self.left.items.append(("plan of a training", (job.plan.fingerprint_text, job.plan)))
         found = super().federate(function, *args, path=path, on_round=on_round)
         self.left.items.append(("state after the last round", found))
@@ -284,7 +283,7 @@ def compare_rounds(
     def work(engine: WatchedRuntime, change: Change | None) -> Mapping[str, object]:
         shared = engine.share("partition", partition)
         stream = ("two worlds", plan.method)
-        done = rounds.run_rounds(engine, shared, plan, root, stream, stream, rounds.RoundPrefixes())
+        done = rounds.run(engine, shared, plan, root, stream, stream, rounds.RoundPrefixes())
         return {"ledger": done.releases, "notes": done.notes, "kept states": done.kept}
 
     return _tell_apart(row or plan.method, work, plan, changes, True, HOSTILE[hostile] if hostile else None)
@@ -303,7 +302,7 @@ def compare_cell(
         most: neighbours.
         hostile: what a dishonest server broadcasts, a key of ``HOSTILE``; empty: what the method says.
     """
-    module = tasks.load_task(task.kind)
+    module = tasks.load(task.kind)
     params = task.params.model_copy(update={k: v for k, v in _QUIET.items() if k in type(task.params).model_fields})
     row = f"{cell.task} / {cell.words}" + (f", server sends {hostile}" if hostile else "")
     given = _named(data)
@@ -332,7 +331,7 @@ def compare_cell(
         context = context_on(engine, graph)
         made = module.plan(params, cell, context)
         outcome = module.run(params, cell, context)
-        handed_out = reduce_to_outside(make_entry(cell, outcome, 0.0))
+        handed_out = reduce_to_outside(entry.make(cell, outcome, 0.0))
         return {"plan": made, "account": outcome.account, "ledger": outcome.releases, "cell as it is handed out": handed_out}
 
     return _tell_apart(row, work, plan, found[:most], held, HOSTILE[hostile] if hostile else None)
@@ -357,7 +356,7 @@ def _changes_of(
     held = (
         isinstance(data, GraphCollection)
         or bool(_DERIVED & set(protection.assumptions))
-        or method_kinds.load_method(plan.method).OFFERS.kind == "embedder"
+        or method_kinds.load(plan.method).OFFERS.kind == "embedder"
     )
     if protection.relation is Relation.GRAPH_REPLACE or isinstance(data, GraphCollection):
         partition = _dealt(plan, params, cell, context)
@@ -428,7 +427,7 @@ def audit_scenario(
     """
     root = seeds.public_seed(ready.scenario.seed)
     with SerialRuntime() as engine:
-        for stage in stage_experiment(ready, graphs, engine, console):
+        for stage in experiment.stages_of(ready, graphs, engine, console):
             if stage.context.data is None:
                 continue
             kinds: dict[CellKind, Cell] = {}

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime import process
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.process import keep_process_memory, use_one_process_thread
 
 _ENGINES = ("ray", "serial")
 
@@ -27,8 +27,8 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
     Raises:
         RuntimeFailure: The engine is unknown, Ray cannot be imported, or it cannot start as asked.
     """
-    use_one_process_thread()
-    keep_process_memory()
+    process.use_one_thread()
+    process.keep_memory()
     if engine == "serial":
         from fedgraph.runtime.serial import SerialRuntime
 
@@ -75,7 +75,7 @@ def start_runtime_beside(
         found.open("curator", most=1)
         return found
 
-    use_one_process_thread()
+    process.use_one_thread()
     with _started_beside(begun, alone=engine == "ray" and not os.environ.get("RAY_ADDRESS")) as beginning:
         yield beginning
 

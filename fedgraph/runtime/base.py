@@ -266,7 +266,7 @@ def require_same_shared_value(key: Hashable, known: object, value: object) -> No
         raise RuntimeFailure(f"the key {key!r} was shared for another object already; give each object its own key")
 
 
-def split_into_runtime_blocks(num_items: int, num_workers: int) -> list[range]:
+def split_into_blocks(num_items: int, num_workers: int) -> list[range]:
     """0 … num_items−1 in at most ``num_workers`` contiguous ranges of nearly equal length."""
     count = max(1, min(num_workers, num_items))
     edges = [num_items * i // count for i in range(count + 1)]

@@ -31,7 +31,7 @@ _VARIABLES = {"MALLOC_MMAP_THRESHOLD_": _LARGEST, "MALLOC_TRIM_THRESHOLD_": _KEP
 _COMPUTING = ("torch", "numpy", "scipy", "POT", "numba")  # another version of these may give other numbers
 
 
-def use_one_process_thread() -> None:
+def use_one_thread() -> None:
     """Limit torch and the BLAS of this process to one thread. A torch that is imported later reads the variable itself."""
     os.environ["OMP_NUM_THREADS"] = "1"
     if "torch" in sys.modules:
@@ -48,7 +48,7 @@ class _State(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in _names]
 
 
-def keep_process_memory() -> None:
+def keep_memory() -> None:
     """For this process, from now on; nothing happens where the C library is not glibc, or where its variables say otherwise."""
     if not any(name in os.environ for name in _VARIABLES):
         with contextlib.suppress(AttributeError, OSError, TypeError):
@@ -68,7 +68,7 @@ def give_back_process_memory() -> None:
 
 
 @contextlib.contextmanager
-def keep_child_process_memory() -> Iterator[None]:
+def keep_child_memory() -> Iterator[None]:
     """For the processes that are started inside the ``with``; one heap for all threads, since further ones have small parts."""
     own = {} if any(name in os.environ for name in _VARIABLES) else {name: str(value) for name, value in _VARIABLES.items()}
     os.environ.update(own)
@@ -94,7 +94,7 @@ class ProcessVersions:
     source: str
 
 
-def own_process_versions() -> ProcessVersions:
+def own_versions() -> ProcessVersions:
     """Of this process."""
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256()
@@ -111,7 +111,7 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def require_equal_process_versions(here: ProcessVersions, others: Sequence[tuple[str, ProcessVersions]]) -> None:
+def require_equal_versions(here: ProcessVersions, others: Sequence[tuple[str, ProcessVersions]]) -> None:
     """``RuntimeFailure`` that names the first machine whose versions differ, and every difference."""
     for where, there in others:
         named = (("python", here.python), *here.packages, ("fedgraph's source", here.source))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fedgraph.runtime import base
 from fedgraph.runtime.base import (
     OnRuntimeRound,
     Runtime,
@@ -23,7 +24,6 @@ from fedgraph.runtime.base import (
     RuntimeKind,
     RuntimeValue,
     require_same_shared_value,
-    split_into_runtime_blocks,
 )
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath, RuntimeCountTally
 
@@ -64,7 +64,7 @@ class SerialClients(RuntimeClients):
     def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         given = [a.value if isinstance(a, _Held) else _frozen_copy(a) for a in args]
         began = time.perf_counter()
-        answers = [function(items, *given) for items in split_into_runtime_blocks(num_items, self._actors)]
+        answers = [function(items, *given) for items in base.split_into_blocks(num_items, self._actors)]
         busy = time.perf_counter() - began
         self._tally.add(self._path, RuntimeCount(calls=len(answers), clients_busy=busy, server_busy=-busy))
         return [_frozen_copy(answer) for answer in answers]

@@ -22,17 +22,17 @@ _GOODBYE = b"."
 _MARK = "FEDGRAPH_DRIVER"  # in the environment of whatever a driver begins, also of what its parents left alone
 
 
-def start_watchdog() -> subprocess.Popen[bytes] | None:
-    """A watchdog for this process; None on a system without ``/proc``. End it with ``dismiss_watchdog``."""
+def start() -> subprocess.Popen[bytes] | None:
+    """A watchdog for this process; None on a system without ``/proc``. End it with ``dismiss``."""
     if not os.path.isdir("/proc/self"):
         return None
-    others = [f"{pid}:{when}" for pid, when in watchdog_family(os.getpid())]
+    others = [f"{pid}:{when}" for pid, when in family(os.getpid())]
     os.environ[_MARK] = f"{os.getpid()}.{time.monotonic_ns()}"
     command = [sys.executable, "-S", "-E", os.path.abspath(__file__), str(os.getpid()), *others]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
-def dismiss_watchdog(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
+def dismiss(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
     """The watchdog ends: where the driver has ``ended`` its runtime itself it kills nothing."""
     os.environ.pop(_MARK, None)
     if dog.stdin is not None:
@@ -58,7 +58,7 @@ def _began(pid: int) -> int | None:
     return None if found is None else found[1]
 
 
-def watchdog_family(*ancestors: int) -> set[tuple[int, int]]:
+def family(*ancestors: int) -> set[tuple[int, int]]:
     """(process, when it began) of every living descendant, but for this process."""
     living = ((int(name), _parent_and_begin(int(name))) for name in os.listdir("/proc") if name.isdigit())
     known = {pid: found for pid, found in living if found is not None}
@@ -91,11 +91,11 @@ def _kill(those: set[tuple[int, int]]) -> None:
 def watched_ray_processes(driver: int, where: str) -> set[tuple[int, int]]:
     """(process, when it began) of what Ray runs below ``driver``: what names Ray's folder ``where``, and what that started."""
     servers = []
-    for pid, _ in watchdog_family(driver):
+    for pid, _ in family(driver):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
             if where.encode() in file.read():
                 servers.append(pid)
-    return {(pid, when) for pid, when in watchdog_family(driver) if pid in servers} | watchdog_family(*servers)
+    return {(pid, when) for pid, when in family(driver) if pid in servers} | family(*servers)
 
 
 def end_watched_processes(those: set[tuple[int, int]]) -> None:
@@ -111,16 +111,16 @@ def _watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
     seen: set[tuple[int, int]] = set()
     ready = False
     while not ready:
-        others |= watchdog_family(*(pid for pid, _ in _alive(others)))
-        seen |= watchdog_family(driver) - others
+        others |= family(*(pid for pid, _ in _alive(others)))
+        seen |= family(driver) - others
         ready = bool(select.select([sys.stdin], [], [], _SECONDS_BETWEEN_LOOKS)[0])
     if os.read(sys.stdin.fileno(), 1) == _GOODBYE:
         return
-    seen |= (watchdog_family(*(pid for pid, _ in _alive(seen))) | _marked()) - others  # also what was begun since the last look
+    seen |= (family(*(pid for pid, _ in _alive(seen))) | _marked()) - others  # also what was begun since the last look
     time.sleep(_SECONDS_TO_END_ALONE)
     for _ in range(_MOST_PASSES):  # what is killed may have begun something in its last moment
         left = _alive(seen)
-        seen |= watchdog_family(*(pid for pid, _ in left))
+        seen |= family(*(pid for pid, _ in left))
         _kill(left)
         if not left:
             break

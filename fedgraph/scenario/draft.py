@@ -15,10 +15,10 @@ from typing import Any
 import jinja2
 import yaml
 
-from fedgraph import plugins
+from fedgraph import plugins, scenario
 from fedgraph.methods.base import MethodDraft, method_kinds
 from fedgraph.privacy.trust import Trust
-from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted, wanted_delta
+from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted
 
 SCHEMA = "fedgraph.schema.json"
 _COMMENT_AT = 52  # column at which a short row's comment begins
@@ -34,7 +34,7 @@ _SHORT = "; what the data give without privacy is left out, for it takes most of
 Rows = Sequence[tuple[str, MethodDraft]]  # method, row
 
 
-def draft_yaml(wanted: Wanted, folder: Path) -> str:
+def as_yaml(wanted: Wanted, folder: Path) -> str:
     """A commented scenario. Of own data it has a secret seed, and says no count of ties.
 
     Args:
@@ -57,7 +57,7 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
     told = _federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)
     told["path"] = data.path and os.path.relpath(data.path.resolve(), folder.resolve())
     told["finder"] = ", algorithm: leiden" if data.people >= MANY_WANTED_PEOPLE else ""
-    told["delta"] = f"delta: {wanted_delta(people):.0e}                 # {why}"
+    told["delta"] = f"delta: {scenario.wanted.delta_of(people):.0e}                 # {why}"
     return template.render(told, wanted=wanted, data=data, schema=SCHEMA, datasets=datasets, own=own)
 
 
@@ -69,7 +69,7 @@ def _protected(wanted: Wanted) -> int:
     return max(people, graph.num_edges if wanted.unit == "edge" else max(int(owners.max()) for owners in graph.edge_owners))
 
 
-def draft_rows(wanted: Wanted) -> Rows:
+def rows_for(wanted: Wanted) -> Rows:
     """Every row of a method that fits (``Offers.drafts``), methods by name, comparisons last.
 
     Where edges join clients, rows that cannot use them are left out; of many small graphs, rows that read edges, since a graph
@@ -82,7 +82,7 @@ def draft_rows(wanted: Wanted) -> Rows:
         Pairs of a method's name and its row.
     """
     data = wanted.data
-    every = [(name, method_kinds.load_method(name).OFFERS) for name in plugins.usable("methods")]
+    every = [(name, method_kinds.load(name).OFFERS) for name in plugins.usable("methods")]
     kind = "links" if wanted.links else "federation" if data.federation else "graph"
     fitting = [
         (name, draft)
@@ -95,7 +95,7 @@ def draft_rows(wanted: Wanted) -> Rows:
     return sorted(fitting, key=lambda row: row[1].compared)
 
 
-def draft_cost_of_pairs(cheaper: int, people: int) -> float:
+def cost_of_pairs(cheaper: int, people: int) -> float:
     """What comparing all pairs of graphs costs, against the cheapest draft.
 
     Args:
@@ -111,7 +111,7 @@ def draft_cost_of_pairs(cheaper: int, people: int) -> float:
 def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     data, size, trust = wanted.data, wanted.size, [t.value for t in wanted.trust[: wanted.size.trust]]
     many = data.collection is not None
-    rows = [(n, d) for n, d in draft_rows(wanted) if many or size.spare or not d.spare]
+    rows = [(n, d) for n, d in rows_for(wanted) if many or size.spare or not d.spare]
     short = not many and not wanted.links and data.people > _QUICK_CEILING
     brief = [(n, d) for n, d in rows if many or not (d.spare or (short and d.compared))]
     quick = [(_entry(n, d, trust[0], len(d.cheaper), data.federation) | dict(d.quick), d.comment) for n, d in brief]
@@ -145,7 +145,7 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
     choices += ["personalised"] if joined else []
     enough = data.clients > (2 if Trust.SUMS in joined else 1)  # a sum hides nobody where one client is left
     choices += ["left-out"] if joined and not edge and enough else []
-    trusted, rows = [t.value for t in joined] or [Trust.SUMS.value], draft_rows(wanted)
+    trusted, rows = [t.value for t in joined] or [Trust.SUMS.value], rows_for(wanted)
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
     without = not edge or len(finite) < len(wanted.epsilons)
     return {
@@ -167,7 +167,7 @@ def _entry(method: str, draft: MethodDraft, trust: str, cheaper: int, owned: boo
     are compared (``owned``) it is what they have alone, and runs as often as the others.
     """
     once: dict[str, object] = {"trust": [trust]} if draft.compared else {}
-    if once and method_kinds.load_method(method).OFFERS.never_private and not owned:
+    if once and method_kinds.load(method).OFFERS.never_private and not owned:
         once["seeds"] = 1
     return {"method": method, **draft.settings, **draft.cheaper[min(cheaper, len(draft.cheaper) - 1)][1], **once}
 

@@ -29,7 +29,7 @@ class FirstLook:
     parameters: dict[str, object] = field(default_factory=dict)
 
 
-def first_look_at_data(folder: Path) -> FirstLook:
+def at_data(folder: Path) -> FirstLook:
     """A first look, before a person decided anything.
 
     Args:
@@ -66,7 +66,7 @@ def first_look_at_data(folder: Path) -> FirstLook:
     return replace(seen, parameters=first | seen.parameters)
 
 
-def first_look_at_federation(folder: Path) -> FirstLook:
+def at_federation(folder: Path) -> FirstLook:
     """A first look at the tables of a federation.
 
     Args:

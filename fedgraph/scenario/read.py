@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from fedgraph import plugins
+from fedgraph import documents, plugins
 from fedgraph.data import base as families
-from fedgraph.documents.settings import Settings, validate_settings
-from fedgraph.documents.sources import SourceLocation, YamlSource, assign_source_key, shorten_source_value
+from fedgraph.documents import sources
+from fedgraph.documents.settings import Settings
+from fedgraph.documents.sources import SourceLocation, YamlSource
 from fedgraph.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class ReadyScenario:
         return self.source.place((*task.at, *(() if entry is None else ("methods", entry))))
 
 
-def read_scenario_file(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> ReadyScenario:
+def from_file(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> ReadyScenario:
     """Read, change and validate a scenario file.
 
     Changes are made in this order: ``--quick``, ``--seeds``, then each ``--set``. What ``--quick`` would change is validated in
@@ -146,7 +147,7 @@ def read_scenario_file(path: Path, changes: Sequence[str] = (), quick: bool = Fa
         raise ScenarioError(f"{path}:1: a scenario is a mapping of keys, found {type(source.data).__name__}")
     data = copy.deepcopy(source.data)
     if not isinstance(data.get("quick", {}), dict):
-        found = shorten_source_value(data["quick"])
+        found = sources.shorten(data["quick"])
         raise source.error(("quick",), f"quick: a mapping of dotted keys was expected, found {found}")
     if data.get("quick") and not quick:
         _changed(source, data, changes, True, seeds)
@@ -162,23 +163,23 @@ def _changed(
     if quick:
         asked = data.get("quick")
         for key, value in (asked if isinstance(asked, dict) and asked else {"seeds": 1}).items():
-            at = assign_source_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))
+            at = sources.assign_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))
             source.changes[at] = f"{source.name}:{source.line(('quick', key))}"
     if seeds is not None:
         data["seeds"] = seeds
         source.changes["seeds",] = f"--seeds {seeds}"
     for change in changes:
         key, equals, value = change.partition("=")
-        what = f"--set {shorten_source_value(change)[1:-1]}"
+        what = f"--set {sources.shorten(change)[1:-1]}"
         if not equals:
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         new = YamlSource(what, value, lined=False)
-        source.changes[assign_source_key(data, key, new.data, functools.partial(new.error, ()))] = what
+        source.changes[sources.assign_key(data, key, new.data, functools.partial(new.error, ()))] = what
     return replace(_validated(source, data), quick=quick)
 
 
 def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
-    scenario = validate_settings(Scenario, data, source, ())
+    scenario = documents.settings.validate(Scenario, data, source, ())
     for index, dataset in enumerate(scenario.datasets):
         _dataset(source, index, dataset)
         if dataset.label:
@@ -205,7 +206,7 @@ def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
     return ReadyScenario(scenario, tasks, resolved, source)
 
 
-def scenario_file_name(label: str) -> str:
+def file_name(label: str) -> str:
     """A label as a part of a file's name.
 
     Args:
@@ -220,8 +221,8 @@ def scenario_file_name(label: str) -> str:
 def _require_apart(source: YamlSource, key: str, words: str, labels: Sequence[str]) -> None:
     """``ScenarioError`` where two labels are equal, or would be as parts of file names."""
     for index, label in enumerate(labels):
-        name = scenario_file_name(label)
-        other = next((o for o in labels[:index] if scenario_file_name(o).casefold() == name.casefold()), None)
+        name = file_name(label)
+        other = next((o for o in labels[:index] if file_name(o).casefold() == name.casefold()), None)
         if other == label:
             raise source.error((key, index), f"two {words} {label!r}; give each its own 'label'")
         if other is not None:
@@ -244,7 +245,7 @@ def _dataset(source: YamlSource, index: int, dataset: ScenarioDataset) -> None:
     except ScenarioError as error:
         raise source.error((*at, "name"), str(error)) from None
     if (model := families.data_settings(family, name)) is not None:
-        validate_settings(model, dataset.parameters, source, (*at, "parameters"))
+        documents.settings.validate(model, dataset.parameters, source, (*at, "parameters"))
     elif dataset.parameters:
         raise source.error((*at, "parameters"), f"data set {dataset.name!r} takes neither parameters nor a path")
     if dataset.name == "own/object":  # a graph in memory, given by the library
@@ -265,9 +266,9 @@ def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequen
     label = _label(source, (*at, "label"), settings.pop("label", kind))
     only = settings.pop("datasets", [])
     if not isinstance(only, list) or not all(name in names for name in only) or len(set(only)) < len(only):
-        allowed = f"found {shorten_source_value(only)}; allowed: {list(names)}"
+        allowed = f"found {sources.shorten(only)}; allowed: {list(names)}"
         raise source.error((*at, "datasets"), f"a list of the scenario's data sets, each once, was expected, {allowed}")
-    params = validate_settings(module.Params, settings, source, at)
+    params = documents.settings.validate(module.Params, settings, source, at)
     task_offers: TaskOffers[Any] = module.TASK
     if task_offers.needs_data and not names:
         raise source.error((*at, "task"), f"task {kind!r} needs data: add (or enable) a data set under the key 'datasets'")
@@ -283,7 +284,7 @@ def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequen
             raise source.error((*at, *where, key), problem)
         if package == "methods" and "label" in spec:
             _label(source, (*at, *where, "label"), spec.pop("label"))
-        validate_settings(inner.Params, spec, source, (*at, *where))
+        documents.settings.validate(inner.Params, spec, source, (*at, *where))
     return ScenarioTask(label, str(kind), params, tuple(map(str, only)), at)
 
 
@@ -291,7 +292,7 @@ def _label(source: YamlSource, at: SourceLocation, label: object, slashes: bool 
     """A name for tables and files; ``ScenarioError`` for anything else. slashes: it may hold ``/``."""
     without = "" if slashes else " without '/'"
     allowed = f"allowed: 1 to {_MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
-    found = f"label: found {shorten_source_value(label)}"
+    found = f"label: found {sources.shorten(label)}"
     if not isinstance(label, str):
         raise source.error(at, f"{found}, which is not text (write it in quotes); {allowed}")
     if not (0 < len(label) <= _MOST_LABEL and label.isprintable() and label.strip() == label and (slashes or "/" not in label)):
@@ -305,7 +306,7 @@ def _require_known_data(source: YamlSource, at: SourceLocation, params: Settings
     """``ScenarioError`` where a setting given per data set names one that the scenario does not have."""
     named = [(field, list(held)) for field, held in params if isinstance(held, dict) and type(params).says(field).per_dataset]
     for field, name in [(field, name) for field, names in named for name in names if name not in every]:
-        unknown = f"unknown data set {shorten_source_value(name)}{plugins.suggest_plugin_name(name, list(every))}"
+        unknown = f"unknown data set {sources.shorten(name)}{plugins.suggest_plugin_name(name, list(every))}"
         raise source.error((*at, field, name), f"{field}: {unknown}; allowed: {', '.join(every)}")
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from fedgraph import plugins
 from fedgraph.scenario.read import Scenario
-from fedgraph.tasks.base import load_task
+from fedgraph.tasks.base import load
 
 _Schema: TypeAlias = dict[str, Any]  # JSON: nested as deep as the models are
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -18,7 +18,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NESTED = {"methods": ("methods", "method"), "method": ("methods", "method"), "partition": ("partition", "partition")}
 
 
-def scenario_schema() -> _Schema:
+def whole() -> _Schema:
     """The whole schema.
 
     Returns:
@@ -31,7 +31,7 @@ def scenario_schema() -> _Schema:
 
 
 def _task(name: str, definitions: _Schema) -> _Schema:
-    module = load_task(name)
+    module = load(name)
     own = _model(module.Params, definitions)
     properties, row_keys = own["properties"], module.TASK.row_keys
     of_task = {} if row_keys is None else _model(row_keys, definitions)["properties"]

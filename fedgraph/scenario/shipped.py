@@ -17,12 +17,12 @@ def _shipped_folder() -> Path:
     raise ScenarioError("this installation holds no scenarios; install fedgraph-privacy again")
 
 
-def shipped_names() -> list[str]:
+def names() -> list[str]:
     """Every shipped scenario, sorted."""
     return sorted(path.stem for path in _shipped_folder().glob("*.yaml"))
 
 
-def find_shipped(given: str | Path) -> Path:
+def find(given: str | Path) -> Path:
     """The file that a user names.
 
     Args:
@@ -37,18 +37,18 @@ def find_shipped(given: str | Path) -> Path:
     path = Path(given)
     if path.exists() or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return path
-    known = shipped_names()
+    known = names()
     if str(given) in known:
         return _shipped_folder() / f"{given}.yaml"
     hint = plugins.suggest_plugin_name(str(given), known)
     raise ScenarioError(f"{given}: neither a file nor a shipped scenario{hint}; shipped: {', '.join(known)}")
 
 
-def shipped_title(name: str) -> str:
+def title(name: str) -> str:
     """The title of a shipped scenario.
 
     Args:
-        name: One of ``shipped_names()``.
+        name: One of ``names()``.
 
     Returns:
         One line; empty where the scenario has no title.

@@ -27,7 +27,7 @@ WANTED_WHOLE = "-whole"  # the end of the label of the data set whose graphs are
 WANTED_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
-def wanted_delta(people: int) -> float:
+def delta_of(people: int) -> float:
     """δ of a draft.
 
     The guarantee fails for anybody among the people with a chance of one in ten at most, and δ ≤ 10⁻⁴. One over the people, as
@@ -168,7 +168,7 @@ class Wanted:
         return "transductive" if self.unit == "edge" else "asking" if self.asked == "private" else "inductive"
 
 
-def wanted_budgets(given: Sequence[object]) -> tuple[float, ...]:
+def budgets(given: Sequence[object]) -> tuple[float, ...]:
     """Budgets as numbers.
 
     Args:
@@ -194,9 +194,7 @@ def wanted_budgets(given: Sequence[object]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def find_wanted_data(
-    graph: str | None, federation: Path | None, parameters: Mapping[str, object], task: str = "nodes"
-) -> WantedData:
+def find_data(graph: str | None, federation: Path | None, parameters: Mapping[str, object], task: str = "nodes") -> WantedData:
     """The data that ``--graph`` or ``--federation`` names, looked at once so that faults show now.
 
     Args:

@@ -172,11 +172,11 @@ def deal_federation(
         )
     order = np.argsort(owner, kind="stable")
     groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))
-    found = base.disjoint_partition(
+    found = base.disjoint(
         setting.held, groups, source.description, from_edges=source.from_edges, from_labels=source.from_labels
     )
     if cut != "dropped":
-        found = base.partition_with_cut_edges(setting.held, found)
+        found = base.with_cut_edges(setting.held, found)
     return DealtFederation(names, setting, found)
 
 

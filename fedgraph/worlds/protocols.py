@@ -96,11 +96,11 @@ class ProtocolSetting:
             return self
         if rows_private:
             said = (_WITHOUT_RANGE.format(names=columns.called),) if columns.names else ()
-            return replace(self.scaled(column_ranks.fixed_column_ranks(columns)), said=said)
+            return replace(self.scaled(column_ranks.fixed(columns)), said=said)
         public = self.public_attributes if self.public_attributes is not None else self.public_graph
         if public is None or not columns.names:
             return self
-        ranks = column_ranks.public_column_ranks(public, columns)
+        ranks = column_ranks.of_public(public, columns)
         return replace(self.scaled(ranks), said=(_AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
 
     @property
@@ -137,7 +137,7 @@ class ProtocolSizes:
 _PITFALLS = ProtocolSizes()
 
 
-def make_protocol_setting(
+def make_setting(
     graph: Graph, protocol: WorldProtocol, train_fraction: float, rng: np.random.Generator, by: ProtocolSplit = "random",
     public: public_set.PublicSetChoice = "test-graph", sizes: ProtocolSizes = _PITFALLS,
 ) -> ProtocolSetting:  # fmt: skip
@@ -180,13 +180,13 @@ def _divided(
     if by == "random":
         return graph, *splits.random_split(graph.num_nodes, train_fraction, rng)
     if by == "parts":
-        return graph, *splits.split_by_parts(graph, rng)
+        return graph, *splits.by_parts(graph, rng)
     if by == "public":
         if not graph.masks:
             raise DataError(f"{graph.name} came without a split; allowed for it: split: random, parts or per-class")
         masks = graph.masks[sizes.number % len(graph.masks)]
     else:
-        masks = splits.split_per_class(graph, sizes.train_per_class, sizes.validation_per_class, rng)
+        masks = splits.per_class(graph, sizes.train_per_class, sizes.validation_per_class, rng)
     named = np.concatenate([masks.train, masks.test])
     labels = np.full_like(graph.labels, -1)
     labels[named] = graph.labels[named]
@@ -196,7 +196,7 @@ def _divided(
     return known, np.setdiff1d(np.arange(graph.num_nodes), masks.test), masks.test
 
 
-def keep_world_component(graph: Graph) -> Graph:
+def largest_component(graph: Graph) -> Graph:
     """The subgraph on the largest connected component (the first of equals), with the published splits on its nodes."""
     nodes = graph.largest_component()
     place = np.full(graph.num_nodes, -1)
@@ -217,12 +217,12 @@ def _with_private_test_nodes(
     train, test = sides
     known = None
     if isinstance(public, public_set.PublicSet):
-        apart = public_set.public_set_ids(public, graph.num_nodes, train, rng)
-        known = graph_without_labels(graph.induced(apart)) if apart.size else public_set.public_set_graph(public, graph)
+        apart = public_set.ids(public, graph.num_nodes, train, rng)
+        known = graph_without_labels(graph.induced(apart)) if apart.size else public_set.graph_of(public, graph)
         train, test = np.setdiff1d(train, apart), np.setdiff1d(test, apart)
         if not (train.size and test.size):
             raise DataError(f"{graph.name}: public nodes leave {train.size} to train and {test.size} to test; both need one")
-    name = public_set.public_set_name("nothing" if known is None else public)
+    name = public_set.name_of("nothing" if known is None else public)
     if protocol == "inductive":
         asked = graph.induced(test)
         return ProtocolSetting(graph.induced(train), asked, asked.labels, train.size, known, None, name, split=by)
@@ -237,7 +237,7 @@ def _with_private_test_nodes(
     return ProtocolSetting(masked, masked, truth, train.size, known, None, name, asking, split=by)
 
 
-def protocol_question(setting: ProtocolSetting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
+def question(setting: ProtocolSetting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
     """The graph that ``predict`` receives.
 
     Its edges are shown where they are public (inductive), where the guarantee lets a node use its own

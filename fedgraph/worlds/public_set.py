@@ -50,12 +50,12 @@ class PublicSet(Settings):
 PublicSetChoice = Literal["test-graph", "nothing"] | PublicSet
 
 
-def public_set_name(public: PublicSetChoice) -> str:
+def name_of(public: PublicSetChoice) -> str:
     """What the column ``public`` of the results says."""
     return public.called if isinstance(public, PublicSet) else public
 
 
-def public_set_ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Node ids of a set inside the graph itself, int64, sorted; empty for another data set.
 
     train: ids that would train, among which a share (of all nodes) is drawn.
@@ -84,7 +84,7 @@ def public_set_ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np
     return np.unique(found).astype(np.int64)
 
 
-def public_set_graph(public: PublicSet, like: Graph) -> Graph:
+def graph_of(public: PublicSet, like: Graph) -> Graph:
     """The public data set, without labels. Raises ``DataError`` where its feature columns are not those of ``like``."""
     stand_in = like.provenance.source == "synthetic"
     found = data.load(str(public.dataset), root=public.root, stand_in=stand_in)

@@ -55,8 +55,8 @@ def outcome(model: dict[str, Any], where: CellContext, **changes: Any) -> CellOu
 def drawn(model: dict[str, Any], where: CellContext) -> tuple[Any, Partition, attack.CanaryGraphs]:
     given = params(model)
     made = graph_clustering.plan(given, cell_of(given, where), where)
-    partition = graph_clustering.held_graphs.deal_held_graphs(given, 0, where)
-    found = attack.draw_canary_graphs(made, partition, np.random.default_rng(0))
+    partition = graph_clustering.held_graphs.deal(given, 0, where)
+    found = attack.draw(made, partition, np.random.default_rng(0))
     assert made is not None
     assert found is not None
     return made, partition, found
@@ -117,7 +117,7 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: CellContext)
         found.zero, subgraphs=tuple(found.one.subgraphs[p] if p == 5 else s for p, s in enumerate(found.zero.subgraphs))
     )
     units = tuple(np.minimum(own, 0) for own in units)
-    state = whole_run.train_whole_run(made, one, cell, where)
+    state = whole_run.train_again(made, one, cell, where)
     (score,) = local_dp.local_dp_graph_evidence(made, state, found.zero, one, units)
     by_hand = 0.0
     for release, name in ((made.schedule.releases[0], "model"), (made.made.sent[5], "embedding")):
@@ -128,9 +128,9 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: CellContext)
             for version in (one, found.zero):
                 work = local_dp.prepare(made, version.subgraphs[5])
                 raw = (
-                    local_dp.local_training.local_training_update(made.params, work, sent["parameters"])
+                    local_dp.local_training.update_of(made.params, work, sent["parameters"])
                     if name == "model"
-                    else local_dp.local_training.local_training_embedding(made, work, sent["parameters"])
+                    else local_dp.local_training.embedding_of(made, work, sent["parameters"])
                 )
                 values.append(release.bound.enforce(raw))
             message, std = inbox.each[name][5].astype(np.float64), release.mechanism.std
@@ -159,13 +159,13 @@ def several(clients: int) -> tuple[Any, CellContext, Partition]:
 def test_graphs_that_are_clipped_as_one_are_told_apart_where_noise_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     made, here, partition = several(15)
     assert {len(own) for own in made.made.sizes} == {2}
-    found = attack.draw_canary_graphs(made, partition, np.random.default_rng(0))
+    found = attack.draw(made, partition, np.random.default_rng(0))
     cell = Cell("t", "tu/mutag", "local_dp", "x", world_of_trust(Trust.OWN_CLIENT), 8.0, "provable", 0)
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
-    state = whole_run.train_whole_run(made, found.dealt(made.made.sizes), cell, here)
+    state = whole_run.train_again(made, found.dealt(made.made.sizes), cell, here)
     scores = local_dp.local_dp_graph_evidence(made, state, found.zero, found.one, found.units)
-    told = whole_run.bound_whole_run_scores(scores, found.coins, [0.5], made.guarantee.delta, "", centred=True)
+    told = whole_run.bound_scores(scores, found.coins, [0.5], made.guarantee.delta, "", centred=True)
     assert told.metrics["attack_auc"] > 0.95
 
 
@@ -182,7 +182,7 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
     one = replace(
         found.zero, subgraphs=tuple(found.one.subgraphs[p] if p == 5 else s for p, s in enumerate(found.zero.subgraphs))
     )
-    state = whole_run.train_whole_run(made, one, cell_of(params(model), where), where)
+    state = whole_run.train_again(made, one, cell_of(params(model), where), where)
     (score,) = local_dp.local_dp_graph_evidence(made, state, found.zero, one, units)
     by_hand = 0.0
     for sent, inbox in state.seen:
@@ -193,7 +193,7 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
         for version in (one, found.zero):
             total = np.zeros(left.size)
             for s in version.subgraphs[:last]:
-                raw = local_dp.local_training.local_training_update(made.params, local_dp.prepare(made, s), sent["parameters"])
+                raw = local_dp.local_training.update_of(made.params, local_dp.prepare(made, s), sent["parameters"])
                 total += made.schedule.releases[0].bound.enforce(raw)
             values.append(total)
         std = made.schedule.releases[0].mechanism.std
@@ -243,13 +243,11 @@ def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: CellCon
     """The null: one run is read, and its coins are tossed anew two hundred times."""
     model = {"training": "dp_sgd", "release": "labels", "compare": ["histogram"]}
     made, _, found = drawn(model, where)
-    state = whole_run.train_whole_run(made, found.dealt(made.made.sizes), cell_of(params(model), where), where)
+    state = whole_run.train_again(made, found.dealt(made.made.sizes), cell_of(params(model), where), where)
     scores = local_dp.local_dp_graph_evidence(made, state, found.zero, found.one, found.units)
     rng, accused = np.random.default_rng(0), 0
     for _ in range(200):
-        told = whole_run.bound_whole_run_scores(
-            scores, rng.random(scores.size) < 0.5, [0.2], 1e-3, "", centred=True, estimator="curve"
-        )
+        told = whole_run.bound_scores(scores, rng.random(scores.size) < 0.5, [0.2], 1e-3, "", centred=True, estimator="curve")
         accused += told.epsilon > 0
     assert accused <= 17, "at most one in twenty, and what chance adds to 200 tries (99 %)"
 

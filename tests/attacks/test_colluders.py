@@ -15,7 +15,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.federation import messages
 from fedgraph.library import run
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State, plan_gradient_std, seen
+from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State, gradient_std, seen
 from fedgraph.privacy.units import Assumption, Viewer
 from tests.mutants import bench
 from tests.mutants import methods as mutants
@@ -31,14 +31,14 @@ def facts(clients: int, colluders: int, viewer: Viewer = SECURE) -> PublicFacts:
 
 @pytest.mark.parametrize("colluders", [1, 2, 7])
 def test_what_the_colluders_do_not_know_hides_everything(colluders: int) -> None:
-    std, least = plan_gradient_std(2.0, 3.0, facts(8, colluders))
+    std, least = gradient_std(2.0, 3.0, facts(8, colluders))
     assert std * math.sqrt(8 - colluders) == pytest.approx(6.0)
     assert least == 8
 
 
 def test_as_many_colluders_as_clients_are_refused() -> None:
     with pytest.raises(PrivacyError, match="more than 4 others, found 4 clients"):
-        plan_gradient_std(1.0, 1.0, facts(4, 4))
+        gradient_std(1.0, 1.0, facts(4, 4))
 
 
 @pytest.mark.parametrize("colluders", [1, 3])
@@ -55,31 +55,31 @@ def test_the_statement_names_their_number(colluders: int) -> None:
 def test_sums_are_read_without_what_colluders_sent() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(4, 2), Budget(4.0, 1e-3))
     inbox = PlanInbox(0, {"gradient": np.full(3, 10.0)}, {}, 4, {"gradient": np.full(3, 4.0)})
-    ((_, _, message),) = seen.seen_messages(made, State({}, None, (({}, inbox),)), 0, "gradient")
+    ((_, _, message),) = seen.messages_of(made, State({}, None, (({}, inbox),)), 0, "gradient")
     assert message.tolist() == [6.0] * 3
-    assert list(seen.seen_colluders(made)) == [2, 3]
-    assert seen.seen_groups(made)[0].tolist() == list(range(20)), "nodes of colluders are no secret"
+    assert list(seen.colluders_of(made)) == [2, 3]
+    assert seen.groups_of(made)[0].tolist() == list(range(20)), "nodes of colluders are no secret"
 
 
 def test_messages_of_many_clients_travel_alone_where_an_attack_has_what_colluders_sent() -> None:
     made = features.plan(
         features.Params(projection="none", steps=1), facts(messages.FEW_SEEN_CLIENTS + 1, 2), Budget(4.0, 1e-3)
     )
-    assert list(seen.seen_colluders(made)) == [messages.FEW_SEEN_CLIENTS - 1, messages.FEW_SEEN_CLIENTS]
-    assert messages.adds_up_messages(made)
-    assert not messages.adds_up_messages(replace(made, watch=replace(made.watch, keeps_rounds=True)))
+    assert list(seen.colluders_of(made)) == [messages.FEW_SEEN_CLIENTS - 1, messages.FEW_SEEN_CLIENTS]
+    assert messages.are_summed(made)
+    assert not messages.are_summed(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 
 def test_beyond_very_many_clients_the_whole_sum_is_read() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(seen._SINGLE + 1, 2), Budget(4.0, 1e-3))
-    assert not seen.seen_colluders(made)
-    assert seen.seen_groups(made)[0].size == made.facts.sizes.num_nodes
-    assert messages.adds_up_messages(replace(made, watch=replace(made.watch, keeps_rounds=True)))
+    assert not seen.colluders_of(made)
+    assert seen.groups_of(made)[0].size == made.facts.sizes.num_nodes
+    assert messages.are_summed(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 
 def test_a_server_that_sees_each_message_needs_no_colluder() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(4, 1, Viewer.SERVER), Budget(4.0, 1e-3))
-    assert not seen.seen_colluders(made)
+    assert not seen.colluders_of(made)
 
 
 def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> None:

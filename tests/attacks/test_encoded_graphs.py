@@ -36,8 +36,8 @@ def measured(where: CellContext, encoder: str, epsilon: Any, **changes: Any) -> 
     cell = next(c for c in task.cells(params, where) if c.method == "local_dp")
     made, dealt, _ = task._planned(params, cell, where)
     shared = where.runtime.share("partition", dealt.partition)
-    state = rounds.run_rounds(where.runtime, shared, made, 0, cell.path, ("common", str(changes)), where.prefixes).state
-    return cell, made, attack.measure_canary_graphs(params.attack, made, cell, where, dealt.partition, state)
+    state = rounds.run(where.runtime, shared, made, 0, cell.path, ("common", str(changes)), where.prefixes).state
+    return cell, made, attack.measure(params.attack, made, cell, where, dealt.partition, state)
 
 
 def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
@@ -52,24 +52,22 @@ def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
     for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         sent = np.array([signs], dtype=float)
         wanted = math.log(probability(sent, one) / probability(sent, zero))
-        assert likelihood_ratios.likelihood_ratio(encoder, sent, one, zero) == pytest.approx(wanted)
+        assert likelihood_ratios.of_release(encoder, sent, one, zero) == pytest.approx(wanted)
 
 
 def test_other_ratios() -> None:
     one, zero = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
     sent = np.array([[0.4, 0.1]])
-    assert likelihood_ratios.likelihood_ratio(GaussianNoise(0.5), sent, one, zero) == pytest.approx(
-        (0.16 + 0.81 - 0.36 - 0.01) / 0.5
-    )
+    assert likelihood_ratios.of_release(GaussianNoise(0.5), sent, one, zero) == pytest.approx((0.16 + 0.81 - 0.36 - 0.01) / 0.5)
     assert (
-        likelihood_ratios.likelihood_ratio(Disclose("in clear"), one, one, zero)
+        likelihood_ratios.of_release(Disclose("in clear"), one, one, zero)
         > 0
-        > likelihood_ratios.likelihood_ratio(Disclose("in clear"), zero, one, zero)
+        > likelihood_ratios.of_release(Disclose("in clear"), zero, one, zero)
     )
-    assert likelihood_ratios.likelihood_ratio(MultiBitEncoder(200.0, 1), np.array([[1.0, 0.0]]), one, zero) > 30
+    assert likelihood_ratios.of_release(MultiBitEncoder(200.0, 1), np.array([[1.0, 0.0]]), one, zero) > 30
     both = PerBlock((GaussianNoise(0.5), GaussianNoise(1.0)), (1, 1))
     twice = [np.concatenate([m, m]) for m in (sent, one, zero)]
-    found = likelihood_ratios.block_likelihood_ratios(both, *twice, (1, 1))
+    found = likelihood_ratios.of_blocks(both, *twice, (1, 1))
     assert found[0] == pytest.approx(4 * found[1])
 
 

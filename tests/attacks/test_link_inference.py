@@ -63,5 +63,5 @@ def test_canaries_and_classifiers_are_refused() -> None:
     from fedgraph.attacks import link_inference
     from fedgraph.methods.base import method_kinds
 
-    assert method_kinds.load_method("gap_edge").OFFERS.kind == "classifier"
+    assert method_kinds.load("gap_edge").OFFERS.kind == "classifier"
     assert "scores of pairs" in str(link_inference.NEEDS)

@@ -10,9 +10,9 @@ import pytest
 
 from fedgraph import data, plugins
 from fedgraph.attacks import link_stealing, lira
-from fedgraph.attacks.base import coin_game, named
+from fedgraph.attacks.base import attack_scene, coin_game, named
 from fedgraph.attacks.base import named as risks
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.audit import operating_points
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -65,7 +65,7 @@ def test_every_attack_says_what_it_is(name: str) -> None:
 
 
 def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
-    played = coin_game.toss_node_coins(whole(library), library, 10_000, np.random.default_rng(0))
+    played = coin_game.toss_nodes(whole(library), library, 10_000, np.random.default_rng(0))
     assert same(played.whole(np.ones(library.num_nodes, dtype=bool)), library)
     coins = np.ones(library.num_nodes, dtype=bool)
     coins[7] = False
@@ -77,7 +77,7 @@ def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
 
 
 def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
-    played = coin_game.toss_edge_coins(whole(library), library, Relation.EDGE_UNDIRECTED, 40, np.random.default_rng(0))
+    played = coin_game.toss_edges(whole(library), library, Relation.EDGE_UNDIRECTED, 40, np.random.default_rng(0))
     assert same(played.whole(np.ones(40, dtype=bool)), library)
     none = played.whole(np.zeros(40, dtype=bool))
     assert none.num_edges == library.num_edges - 40
@@ -86,13 +86,13 @@ def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
 
 
 def test_shadow_coins_come_in_pairs_of_opposites() -> None:
-    tossed = coin_game.toss_shadow_coins(6, 50, np.random.default_rng(0))
+    tossed = coin_game.toss_shadows(6, 50, np.random.default_rng(0))
     assert (np.stack(tossed).sum(axis=0) == 3).all()
 
 
 def test_lira_is_the_likelihood_ratio_of_two_normal_laws() -> None:
     rng = np.random.default_rng(0)
-    coins = np.stack(coin_game.toss_shadow_coins(200, 30, rng))
+    coins = np.stack(coin_game.toss_shadows(200, 30, rng))
     shadows = np.where(coins, 3.0, 1.0) + rng.normal(size=coins.shape)
     seen = np.linspace(-1, 5, 30)
     np.testing.assert_allclose(lira.compute_lira_ratios(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
@@ -143,7 +143,7 @@ def test_too_little_noise_is_caught_by_name(library: Graph, monkeypatch: pytest.
 
 def test_a_truth_that_is_not_the_coins_gives_no_bound(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     def attack(params: object, scene: Scene) -> SceneFinding:
-        return find_scene_members(np.arange(scene.target.coins.size), ~scene.target.coins)
+        return attack_scene.find_members(np.arange(scene.target.coins.size), ~scene.target.coins)
 
     monkeypatch.setattr(lira, "attack", attack)
     with pytest.raises(RuntimeFailure, match="attack lira: its truth is not the coins of its units"):
@@ -190,7 +190,7 @@ def test_risk_of_real_nodes_is_a_distribution(library: Graph) -> None:
 def test_luck_is_what_the_attack_finds_where_coins_say_nothing() -> None:
     """Five runs of noise: more nodes are "always" named right than in five tosses, and luck says how many."""
     rng = np.random.default_rng(0)
-    coins = np.stack([rng.random(4000) < 0.5, *coin_game.toss_shadow_coins(4, 4000, rng)])
+    coins = np.stack([rng.random(4000) < 0.5, *coin_game.toss_shadows(4, 4000, rng)])
     confidence = rng.normal(size=coins.shape)
     right, counted = risks._named_right(confidence, coins)
     lucky, known = risks._named_right(confidence, risks._redrawn(coins, rng))
@@ -213,7 +213,7 @@ def test_an_unknown_attack_is_one_line_with_its_place(tmp_path: Any) -> None:
         "    trust: [curator]\n    methods: [{method: features}]\n    attack:\n      named:\n        - {attack: lyra}\n"
     )
     with pytest.raises(ScenarioError, match=r"x\.yaml:10: .*lyra.*did you mean 'lira'"):
-        scenario.read_scenario_file(path)
+        scenario.from_file(path)
 
 
 @pytest.mark.quality("attacks", "methods", "learning")

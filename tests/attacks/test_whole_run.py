@@ -98,7 +98,7 @@ def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
         canaries.draw_canary_edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
     ):
         at_once = found.planted(joined, np.arange(library.num_nodes), found.coins)
-        for part, s in zip(canaries.plant_canaries(dealt, found).subgraphs, dealt.subgraphs, strict=True):
+        for part, s in zip(canaries.plant(dealt, found).subgraphs, dealt.subgraphs, strict=True):
             assert same(part.graph, at_once.induced(s.nodes))
 
 
@@ -196,5 +196,5 @@ def test_received_labels_are_read(library: Graph) -> None:
 def test_log_probabilities_take_probabilities_and_scores() -> None:
     scores = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]])
     likely = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(whole_run.whole_run_log_probabilities(scores), np.log(likely))
-    np.testing.assert_allclose(whole_run.whole_run_log_probabilities(likely), np.log(likely))
+    np.testing.assert_allclose(whole_run.log_probabilities(scores), np.log(likely))
+    np.testing.assert_allclose(whole_run.log_probabilities(likely), np.log(likely))

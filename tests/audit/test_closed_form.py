@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from fedgraph.audit.lower_bound import (
-    ClosedFormAudit,
-    LowerBoundScores,
-    _gaussian_mu,
-    bits_lower_bound,
-    gaussian_lower_bound,
-    laplace_lower_bound,
-    response_lower_bound,
-)
+from fedgraph.audit import lower_bound
+from fedgraph.audit.lower_bound import ClosedFormAudit, LowerBoundScores, _gaussian_mu
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian as exact
 
@@ -43,10 +36,10 @@ def four_bits(rng: np.random.Generator, runs: int) -> LowerBoundScores:
 
 
 FORMS = [
-    pytest.param(gaussian_lower_bound(), normals, 1e-3, exact.epsilon(1.0, 1e-3), id="gaussian"),
-    pytest.param(laplace_lower_bound(), laplaces, 1e-2, 1 + 2 * math.log(0.99), id="laplace"),
-    pytest.param(response_lower_bound(5), answers, 0.0, 1.0, id="response"),
-    pytest.param(bits_lower_bound(4), four_bits, 0.0, 1.0, id="bits"),
+    pytest.param(lower_bound.gaussian(), normals, 1e-3, exact.epsilon(1.0, 1e-3), id="gaussian"),
+    pytest.param(lower_bound.laplace(), laplaces, 1e-2, 1 + 2 * math.log(0.99), id="laplace"),
+    pytest.param(lower_bound.response(5), answers, 0.0, 1.0, id="response"),
+    pytest.param(lower_bound.bits(4), four_bits, 0.0, 1.0, id="bits"),
 ]
 
 
@@ -74,18 +67,18 @@ def test_a_scale_of_two_thirds_shows() -> None:
     """What the closed forms are for: a claim of the true ε is refuted by ⅔ of the noise."""
     rng = np.random.default_rng(6)
     quiet = LowerBoundScores(rng.laplace(1.0, 2 / 3, 40_000), rng.laplace(0.0, 2 / 3, 40_000))
-    assert laplace_lower_bound().bound(quiet, 0.0, 1e-5) > 1.3
+    assert lower_bound.laplace().bound(quiet, 0.0, 1e-5) > 1.3
 
 
 def test_edge_cases() -> None:
     none = LowerBoundScores(np.zeros(0), np.zeros(0))
-    for form in (gaussian_lower_bound(), laplace_lower_bound(), response_lower_bound(3), bits_lower_bound(2)):
+    for form in (lower_bound.gaussian(), lower_bound.laplace(), lower_bound.response(3), lower_bound.bits(2)):
         assert form.bound(none, 0.0, 0.05) == 0.0
     apart = LowerBoundScores(np.ones(50), np.zeros(50))
-    assert gaussian_lower_bound().bound(apart, 1e-3, 0.05) == math.inf
-    assert laplace_lower_bound().bound(apart, 1e-3, 0.05) == math.inf
+    assert lower_bound.gaussian().bound(apart, 1e-3, 0.05) == math.inf
+    assert lower_bound.laplace().bound(apart, 1e-3, 0.05) == math.inf
     same = LowerBoundScores(np.ones(50), np.ones(50))
-    assert gaussian_lower_bound().bound(same, 1e-3, 0.05) == 0.0
-    assert laplace_lower_bound().bound(same, 1e-3, 0.05) == 0.0
+    assert lower_bound.gaussian().bound(same, 1e-3, 0.05) == 0.0
+    assert lower_bound.laplace().bound(same, 1e-3, 0.05) == 0.0
     with pytest.raises(PrivacyError, match="delta = 0"):
-        bits_lower_bound(2).bound(apart, 0.1, 0.05)
+        lower_bound.bits(2).bound(apart, 0.1, 0.05)

@@ -36,7 +36,7 @@ def as_if_independent(found: OneRunCount) -> float:
 def test_bounds_of_one_run_hold_for_a_mechanism_that_leaks_in_crowds() -> None:
     found = counts(np.random.default_rng(0))
     for p_value in (
-        lambda c: one_run.one_run_p_value(c, 0.0, DELTA),
+        lambda c: one_run.p_value(c, 0.0, DELTA),
         lambda c: curve_p_value(c, curve._inverse_approximate_curve(0.0, DELTA)),
     ):
         known = {c: p_value(c) for c in set(found)}

@@ -58,8 +58,8 @@ def test_a_true_gaussian_is_accused_no_more_often_than_alpha(epsilon: float) -> 
     mu, runs, accused = mu_of(epsilon, delta) if epsilon else 0.0, 200, 0
     for _ in range(runs):
         coins = rng.random(300) < 0.5
-        count = one_run.count_one_run(rng.standard_normal(300) + mu * coins, coins, 0.2)
-        accused += curve.curve_refuted(count, curve._inverse_gaussian_curve(mu), alpha)
+        count = one_run.count_guesses(rng.standard_normal(300) + mu * coins, coins, 0.2)
+        accused += curve.is_refuted(count, curve._inverse_gaussian_curve(mu), alpha)
     assert binom.sf(accused - 1, runs, alpha) > 1e-4, f"{accused} of {runs} true curves refuted at {alpha}"
 
 
@@ -70,8 +70,8 @@ def test_one_run_shows_what_the_issue_asks_for() -> None:
         shown = []
         for _ in range(3):
             tossed = rng.random(coins) < 0.5
-            count = one_run.count_one_run(rng.standard_normal(coins) + mu_of(epsilon, delta) * tossed, tossed, share)
-            shown.append(curve.refuted_gaussian_curve(count, delta))
+            count = one_run.count_guesses(rng.standard_normal(coins) + mu_of(epsilon, delta) * tossed, tossed, share)
+            shown.append(curve.gaussian_epsilon_lower(count, delta))
         assert wanted * epsilon <= float(np.mean(shown)) <= epsilon
 
 
@@ -80,17 +80,17 @@ def test_a_third_of_the_noise_is_refuted() -> None:
     rng, delta = np.random.default_rng(3), 1e-3
     mu = mu_of(1.0, delta)
     coins = rng.random(10_000) < 0.5
-    count = one_run.count_one_run(rng.standard_normal(coins.size) + 3 * mu * coins, coins, 0.1)
-    assert curve.curve_refuted(count, curve._inverse_gaussian_curve(mu))
-    assert not curve.curve_refuted(
-        one_run.count_one_run(rng.standard_normal(coins.size) + mu * coins, coins, 0.1), curve._inverse_gaussian_curve(mu)
+    count = one_run.count_guesses(rng.standard_normal(coins.size) + 3 * mu * coins, coins, 0.1)
+    assert curve.is_refuted(count, curve._inverse_gaussian_curve(mu))
+    assert not curve.is_refuted(
+        one_run.count_guesses(rng.standard_normal(coins.size) + mu * coins, coins, 0.1), curve._inverse_gaussian_curve(mu)
     )
 
 
 def test_edges_of_the_domain() -> None:
-    assert not curve.curve_refuted(OneRunCount(10, 0, 0), curve._inverse_gaussian_curve(0.0))
+    assert not curve.is_refuted(OneRunCount(10, 0, 0), curve._inverse_gaussian_curve(0.0))
     assert curve._refuted_curve_mu(OneRunCount(100, 100, 50)) == 0.0
-    assert curve.refuted_gaussian_curve(OneRunCount(50, 50, 50), 1e-5) > 0
+    assert curve.gaussian_epsilon_lower(OneRunCount(50, 50, 50), 1e-5) > 0
     assert p_value(OneRunCount(100, 100, 40), curve._inverse_gaussian_curve(0.0)) == 1.0
     for wrong in (
         lambda: curve._inverse_gaussian_curve(-1.0),
@@ -100,15 +100,15 @@ def test_edges_of_the_domain() -> None:
         with pytest.raises(PrivacyError):
             wrong()
     with pytest.raises(PrivacyError):
-        curve.curve_refuted(OneRunCount(10, 10, 10), curve._inverse_gaussian_curve(1.0), alpha=0.0)
+        curve.is_refuted(OneRunCount(10, 10, 10), curve._inverse_gaussian_curve(1.0), alpha=0.0)
 
 
 def test_the_curve_says_more_than_counting_and_neither_too_much() -> None:
     rng, delta = np.random.default_rng(1), 1e-3
     coins = rng.random(4000) < 0.5
-    count = one_run.count_one_run(rng.standard_normal(coins.size) + mu_of(4.0, delta) * coins, coins, 0.1)
-    found = {name: curve.curve_or_counting_bound([count], delta, name) for name in ("counting", "counting-tight", "curve")}
+    count = one_run.count_guesses(rng.standard_normal(coins.size) + mu_of(4.0, delta) * coins, coins, 0.1)
+    found = {name: curve.best_bound([count], delta, name) for name in ("counting", "counting-tight", "curve")}
     assert all(0 < value < 4.0 for value in found.values())
     assert found["curve"] > found["counting"]
     with pytest.raises(PrivacyError, match="unknown estimator"):
-        curve.curve_or_counting_bound([], delta, "guessing")
+        curve.best_bound([], delta, "guessing")

@@ -9,16 +9,8 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from fedgraph.audit.lower_bound import (
-    LowerBoundScores,
-    _at_least,
-    _at_most,
-    _choose_cut,
-    _share_above,
-    delta_lower_bound,
-    epsilon_lower_bound,
-    lower_bound_ceiling,
-)
+from fedgraph.audit import lower_bound
+from fedgraph.audit.lower_bound import LowerBoundScores, _at_least, _at_most, _choose_cut, _share_above
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
 
@@ -34,14 +26,14 @@ def quantiles(mu: float) -> LowerBoundScores:
 @pytest.mark.parametrize(("mu", "delta"), [(0.5, 1e-3), (0.5, 1e-2), (1.0, 1e-3), (1.0, 1e-2), (2.0, 1e-2)])
 def test_exact_normal_quantiles_give_a_bound_below_the_truth_and_within_a_fifth(mu: float, delta: float) -> None:
     truth = gaussian.epsilon(mu, delta)
-    bound = epsilon_lower_bound(quantiles(mu), quantiles(mu), delta, 0.05)
+    bound = lower_bound.of_epsilon(quantiles(mu), quantiles(mu), delta, 0.05)
     assert 0.8 * truth <= bound < truth
 
 
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
 def test_exact_normal_quantiles_give_a_hockey_stick_below_the_truth_and_within_a_fifth(mu: float) -> None:
-    truth = math.exp(gaussian.gaussian_log_delta(0.5, mu))
-    bound = delta_lower_bound(quantiles(mu), quantiles(mu), 0.5, 0.05)
+    truth = math.exp(gaussian.log_delta(0.5, mu))
+    bound = lower_bound.of_delta(quantiles(mu), quantiles(mu), 0.5, 0.05)
     assert 0.8 * truth <= bound < truth
 
 
@@ -52,7 +44,7 @@ def test_the_mirror_test_sees_what_shows_in_the_other_direction_only() -> None:
     worlds = LowerBoundScores(present, absent)
     _, mirrored = _choose_cut(worlds, (4_000, 4_000), lambda low, high: np.log(low) - np.log(high), 0.05)
     assert mirrored
-    assert epsilon_lower_bound(LowerBoundScores(present, absent), LowerBoundScores(present, absent), 0.0, 0.05) > 6
+    assert lower_bound.of_epsilon(LowerBoundScores(present, absent), LowerBoundScores(present, absent), 0.0, 0.05) > 6
 
 
 def test_limits_agree_with_scipy() -> None:
@@ -70,42 +62,42 @@ def test_the_bound_exceeds_the_truth_no_more_often_than_stated() -> None:
     false = 0
     for _ in range(audits):
         worlds = [LowerBoundScores(1.0 * (rng.random(200) < keep), 1.0 * (rng.random(200) >= keep)) for _ in range(2)]
-        false += epsilon_lower_bound(*worlds, 0.0, alpha) > 1.0
+        false += lower_bound.of_epsilon(*worlds, 0.0, alpha) > 1.0
     assert false / audits <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / audits)
 
 
 def test_the_hockey_stick_exceeds_the_truth_no_more_often_than_stated() -> None:
     rng = np.random.default_rng(4)
-    truth, alpha, audits = math.exp(gaussian.gaussian_log_delta(0.5, 1.0)), 0.2, 500
+    truth, alpha, audits = math.exp(gaussian.log_delta(0.5, 1.0)), 0.2, 500
     false = 0
     for _ in range(audits):
         worlds = [LowerBoundScores(rng.standard_normal(300) + 1, rng.standard_normal(300)) for _ in range(2)]
-        false += delta_lower_bound(*worlds, 0.5, alpha) > truth
+        false += lower_bound.of_delta(*worlds, 0.5, alpha) > truth
     assert false / audits <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / audits)
 
 
 @pytest.mark.parametrize(("runs", "published"), [(100, 3.28), (500, 4.91), (1000, 5.60), (5000, 7.21)])
 def test_the_ceiling_is_that_of_the_science_note(runs: int, published: float) -> None:
-    assert lower_bound_ceiling(runs, 0.0, 0.05) == pytest.approx(published, abs=0.01)
+    assert lower_bound.ceiling(runs, 0.0, 0.05) == pytest.approx(published, abs=0.01)
     apart = LowerBoundScores(np.ones(runs), np.zeros(runs))
-    assert epsilon_lower_bound(apart, apart, 0.0, 0.05) == pytest.approx(lower_bound_ceiling(runs, 0.0, 0.05))
+    assert lower_bound.of_epsilon(apart, apart, 0.0, 0.05) == pytest.approx(lower_bound.ceiling(runs, 0.0, 0.05))
 
 
 def test_equal_worlds_prove_nothing() -> None:
     rng = np.random.default_rng(5)
     worlds = [LowerBoundScores(rng.standard_normal(5_000), rng.standard_normal(5_000)) for _ in range(2)]
-    assert epsilon_lower_bound(*worlds, 0.0, 0.01) == 0.0
+    assert lower_bound.of_epsilon(*worlds, 0.0, 0.01) == 0.0
 
 
 def test_edge_cases() -> None:
     none = LowerBoundScores(np.zeros(0), np.zeros(0))
-    assert epsilon_lower_bound(none, none, 0.0, 0.05) == 0.0
+    assert lower_bound.of_epsilon(none, none, 0.0, 0.05) == 0.0
     apart = LowerBoundScores(np.full(50, math.inf), np.full(50, -math.inf))
-    assert epsilon_lower_bound(apart, apart, 0.0, 0.05) == pytest.approx(lower_bound_ceiling(50, 0.0, 0.05))
-    assert epsilon_lower_bound(apart, apart, 0.99, 0.05) == 0.0
+    assert lower_bound.of_epsilon(apart, apart, 0.0, 0.05) == pytest.approx(lower_bound.ceiling(50, 0.0, 0.05))
+    assert lower_bound.of_epsilon(apart, apart, 0.99, 0.05) == 0.0
     assert [_share_above(scores, np.zeros(1)).item() for scores in (apart.present, apart.absent)] == [1.0, 0.0]
     with pytest.raises(PrivacyError, match="NaN"):
         LowerBoundScores(np.array([math.nan]), np.zeros(1))
     for alpha in (0.0, 1.0, math.nan):
         with pytest.raises(PrivacyError, match="alpha"):
-            epsilon_lower_bound(apart, apart, 0.0, alpha)
+            lower_bound.of_epsilon(apart, apart, 0.0, alpha)

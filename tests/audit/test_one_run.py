@@ -11,7 +11,8 @@ from scipy.optimize import linprog
 from scipy.special import expit
 from scipy.stats import binom
 
-from fedgraph.audit.one_run import OneRunCount, count_one_run, one_run_epsilon, one_run_p_value
+from fedgraph.audit import one_run
+from fedgraph.audit.one_run import OneRunCount
 from fedgraph.audit.operating_points import audited_roc_area
 from fedgraph.errors import PrivacyError
 
@@ -26,7 +27,7 @@ def response(epsilon: float, num_coins: int, rng: np.random.Generator) -> tuple[
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.0])
 def test_randomised_response_is_recovered_from_below(epsilon: float) -> None:
     rng = np.random.default_rng(1)
-    found = [one_run_epsilon(count_one_run(*response(epsilon, 2000, rng), 1.0), 0.0) for _ in range(400)]
+    found = [one_run.epsilon_lower(one_run.count_guesses(*response(epsilon, 2000, rng), 1.0), 0.0) for _ in range(400)]
     assert np.mean(np.array(found) > epsilon) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 400)
     assert np.mean(found) > epsilon - 0.4
 
@@ -34,15 +35,17 @@ def test_randomised_response_is_recovered_from_below(epsilon: float) -> None:
 def test_a_bound_at_the_wrong_level_would_be_seen() -> None:
     """The coverage test can fail: at α = 0.5 the bound is too high in about half of the runs."""
     rng = np.random.default_rng(2)
-    found = [one_run_epsilon(count_one_run(*response(1.0, 2000, rng), 1.0), 0.0, 0.5) for _ in range(200)]
+    found = [one_run.epsilon_lower(one_run.count_guesses(*response(1.0, 2000, rng), 1.0), 0.0, 0.5) for _ in range(200)]
     assert np.mean(np.array(found) > 1.0) > 0.3
 
 
 def test_pure_epsilon_is_the_binomial_limit() -> None:
     for v, r in ((70, 100), (99, 100), (100, 100)):
-        low = one_run_epsilon(OneRunCount(300, r, v), 0.0)
+        low = one_run.epsilon_lower(OneRunCount(300, r, v), 0.0)
         assert float(binom.sf(v - 1, r, expit(low))) == pytest.approx(0.05, abs=1e-6)
-    assert one_run_epsilon(OneRunCount(300, 100, 100), 0.0) == pytest.approx(math.log(0.05**0.01 / (1 - 0.05**0.01)), abs=1e-6)
+    assert one_run.epsilon_lower(OneRunCount(300, 100, 100), 0.0) == pytest.approx(
+        math.log(0.05**0.01 / (1 - 0.05**0.01)), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
@@ -53,7 +56,7 @@ def test_the_theorem_holds_for_coins_that_are_told_with_probability_delta(epsilo
     right = expit(epsilon) + expit(-epsilon) * delta
     for v in range(num_coins + 1):
         exact = float(binom.sf(v - 1, num_coins, right))
-        assert exact <= one_run_p_value(OneRunCount(num_coins, num_coins, v), epsilon, delta) + 1e-12
+        assert exact <= one_run.p_value(OneRunCount(num_coins, num_coins, v), epsilon, delta) + 1e-12
 
 
 @pytest.mark.parametrize("num_coins", [5, 40])
@@ -64,48 +67,50 @@ def test_the_theorem_holds_where_one_guess_waits_for_the_others(num_coins: int) 
     for v in range(num_coins + 1):
         even = sum(float(binom.pmf(k, num_coins, 0.5)) for k in range(v, num_coins + 1) if k % 2 == num_coins % 2)
         exact = (1 - delta) * float(binom.sf(v - 1, num_coins, 0.5)) + delta * 2 * even
-        assert exact <= one_run_p_value(OneRunCount(num_coins, num_coins, v), 0.0, delta) + 1e-12
+        assert exact <= one_run.p_value(OneRunCount(num_coins, num_coins, v), 0.0, delta) + 1e-12
 
 
 def test_delta_costs_and_abstaining_does_not_make_it_cheaper() -> None:
-    assert one_run_epsilon(OneRunCount(500, 100, 80), 1e-3) < one_run_epsilon(OneRunCount(500, 100, 80), 0.0)
-    assert one_run_p_value(OneRunCount(5000, 100, 80), 0.5, 1e-3) > one_run_p_value(OneRunCount(500, 100, 80), 0.5, 1e-3)
+    assert one_run.epsilon_lower(OneRunCount(500, 100, 80), 1e-3) < one_run.epsilon_lower(OneRunCount(500, 100, 80), 0.0)
+    assert one_run.p_value(OneRunCount(5000, 100, 80), 0.5, 1e-3) > one_run.p_value(OneRunCount(500, 100, 80), 0.5, 1e-3)
 
 
 def test_more_right_guesses_never_prove_less() -> None:
-    found = [one_run_epsilon(OneRunCount(400, 100, v), 1e-4) for v in range(101)]
+    found = [one_run.epsilon_lower(OneRunCount(400, 100, v), 1e-4) for v in range(101)]
     assert all(a <= b for a, b in itertools.pairwise(found))
     assert found[0] == 0.0
-    assert found[-1] == one_run_epsilon(OneRunCount(400, 100, 100), 1e-4) > 3
+    assert found[-1] == one_run.epsilon_lower(OneRunCount(400, 100, 100), 1e-4) > 3
 
 
 def test_the_edges() -> None:
-    assert one_run_epsilon(OneRunCount(10, 0, 0), 1e-5) == 0.0
-    assert one_run_epsilon(OneRunCount(10, 1, 1), 0.0) == 0.0, "one right guess of a fair coin proves nothing"
-    assert one_run_epsilon(OneRunCount(1000, 100, 90), 0.5) == 0.0, "a δ this large excuses everything"
+    assert one_run.epsilon_lower(OneRunCount(10, 0, 0), 1e-5) == 0.0
+    assert one_run.epsilon_lower(OneRunCount(10, 1, 1), 0.0) == 0.0, "one right guess of a fair coin proves nothing"
+    assert one_run.epsilon_lower(OneRunCount(1000, 100, 90), 0.5) == 0.0, "a δ this large excuses everything"
     for wrong in ((1, 2, 0), (2, 1, 2), (2, 1, -1)):
         with pytest.raises(PrivacyError, match="m coins"):
             OneRunCount(*wrong)
     with pytest.raises(PrivacyError, match="alpha"):
-        one_run_epsilon(OneRunCount(2, 2, 2), 0.0, 1.0)
+        one_run.epsilon_lower(OneRunCount(2, 2, 2), 0.0, 1.0)
     with pytest.raises(PrivacyError, match="δ"):
-        one_run_epsilon(OneRunCount(2, 2, 2), 1.0)
+        one_run.epsilon_lower(OneRunCount(2, 2, 2), 1.0)
     with pytest.raises(PrivacyError, match="score"):
-        count_one_run(np.array([np.nan, 0.0]), np.array([True, False]), 1.0)
+        one_run.count_guesses(np.array([np.nan, 0.0]), np.array([True, False]), 1.0)
 
 
 def test_several_numbers_of_guesses_share_the_error() -> None:
     few, many = OneRunCount(500, 50, 45), OneRunCount(500, 500, 300)
     assert (
-        max(one_run_epsilon(c, 0.0, 0.025) for c in (few, many)) == one_run_epsilon(few, 0.0, 0.025) < one_run_epsilon(few, 0.0)
+        max(one_run.epsilon_lower(c, 0.0, 0.025) for c in (few, many))
+        == one_run.epsilon_lower(few, 0.0, 0.025)
+        < one_run.epsilon_lower(few, 0.0)
     )
 
 
 def test_guesses_are_the_extremes_and_runs_add_up() -> None:
     scores, coins = np.array([3.0, -np.inf, 0.1, np.inf, -2.0, 0.0]), np.array([1, 0, 0, 1, 1, 0], bool)
-    assert count_one_run(scores, coins, 0.4) == OneRunCount(6, 2, 2)
-    assert count_one_run(scores, coins, 1.0) == OneRunCount(6, 6, 4)
-    assert count_one_run(scores, coins, 0.7, centred=True) == OneRunCount(6, 4, 3), "∞, −∞, 3, −2 by sign"
+    assert one_run.count_guesses(scores, coins, 0.4) == OneRunCount(6, 2, 2)
+    assert one_run.count_guesses(scores, coins, 1.0) == OneRunCount(6, 6, 4)
+    assert one_run.count_guesses(scores, coins, 0.7, centred=True) == OneRunCount(6, 4, 3), "∞, −∞, 3, −2 by sign"
     assert OneRunCount(6, 2, 2) + OneRunCount(4, 4, 1) == OneRunCount(10, 6, 3)
     assert audited_roc_area(scores, coins) == pytest.approx(7 / 9)
     assert audited_roc_area(np.zeros(4), np.array([1, 0, 1, 0], bool)) == 0.5
@@ -149,8 +154,8 @@ def best_attack(num_coins: int, guesses: int, right: int, epsilon: float, delta:
 def test_no_mechanism_at_all_beats_the_theorem(num_coins: int, guesses: int, epsilon: float, delta: float) -> None:
     for v in range(1, guesses + 1):
         best = best_attack(num_coins, guesses, v, epsilon, delta)
-        assert best <= one_run_p_value(OneRunCount(num_coins, guesses, v), epsilon, delta) + 1e-9
+        assert best <= one_run.p_value(OneRunCount(num_coins, guesses, v), epsilon, delta) + 1e-9
         if delta == 0:
-            assert best == pytest.approx(one_run_p_value(OneRunCount(num_coins, guesses, v), epsilon, 0.0)), (
+            assert best == pytest.approx(one_run.p_value(OneRunCount(num_coins, guesses, v), epsilon, 0.0)), (
                 "randomised response attains it"
             )

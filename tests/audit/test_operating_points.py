@@ -15,16 +15,16 @@ from fedgraph.privacy.accounting import gaussian
 
 def test_a_perfect_score_and_a_constant_one() -> None:
     truth = np.arange(2000) < 1000
-    perfect = operating_points.operating_points(truth.astype(float), truth)
+    perfect = operating_points.of_scores(truth.astype(float), truth)
     assert (perfect.auc, perfect.advantage, perfect.tpr) == (1.0, 1.0, (1.0, 1.0))
-    nothing = operating_points.operating_points(np.zeros(2000), truth)
+    nothing = operating_points.of_scores(np.zeros(2000), truth)
     assert (nothing.auc, nothing.advantage, nothing.tpr) == (0.5, 0.0, (0.0, 0.0))
 
 
 def test_rates_of_two_normal_laws() -> None:
     rng = np.random.default_rng(0)
     truth = np.arange(200_000) % 2 == 0
-    found = operating_points.operating_points(rng.normal(size=truth.size) + 2.0 * truth, truth)
+    found = operating_points.of_scores(rng.normal(size=truth.size) + 2.0 * truth, truth)
     assert found.auc == pytest.approx(norm.cdf(math.sqrt(2)), abs=0.005)
     assert found.advantage == pytest.approx(2 * norm.cdf(1) - 1, abs=0.01)
     for rate, tpr in zip(operating_points.LOW_OPERATING_RATES, found.tpr, strict=True):
@@ -47,6 +47,6 @@ def test_randomised_response_reaches_the_limit() -> None:
 
 def test_what_is_no_score_is_refused() -> None:
     with pytest.raises(PrivacyError, match="one score per example"):
-        operating_points.operating_points(np.array([np.nan, 1.0]), np.array([True, False]))
-    empty = operating_points.operating_points(np.zeros(3), np.ones(3, bool))
+        operating_points.of_scores(np.array([np.nan, 1.0]), np.array([True, False]))
+    empty = operating_points.of_scores(np.zeros(3), np.ones(3, bool))
     assert (empty.auc, empty.advantage) == (0.5, 0.0)

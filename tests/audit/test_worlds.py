@@ -37,14 +37,14 @@ FEW = settings(max_examples=1, derandomize=True, database=None, deadline=None)
 CASES = [
     pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted.value}")
     for name in plugins.names("methods")
-    for index, situation in enumerate(method_kinds.load_method(name).OFFERS.situations)
+    for index, situation in enumerate(method_kinds.load(name).OFFERS.situations)
     for trusted in situation.trusted
-    if not method_kinds.load_method(name).OFFERS.never_private
+    if not method_kinds.load(name).OFFERS.never_private
 ]
 UNTRUSTING = [
     name
     for name in plugins.names("methods")
-    if (offers := method_kinds.load_method(name).OFFERS).any_broadcast and not offers.never_private
+    if (offers := method_kinds.load(name).OFFERS).any_broadcast and not offers.never_private
 ]
 PRIVATE_EMBEDDERS = {  # under its defaults nothing of local_dp is private
     "clipped gradients": {"training": "dp_sgd", "unit": "graph", "projection": 8},
@@ -163,7 +163,7 @@ def ready_of(task: dict[str, Any], folder: Path) -> read.ReadyScenario:
 
     asked = {"name": "two", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}], "tasks": [task]}
     (folder / "two.yaml").write_text(yaml.safe_dump(asked), encoding="utf-8")
-    return read.read_scenario_file(folder / "two.yaml")
+    return read.from_file(folder / "two.yaml")
 
 
 def audited(task: dict[str, Any], data: Graph | GraphCollection, folder: Path, most: int = 2) -> list[WorldsFinding]:
@@ -302,7 +302,7 @@ def test_an_exported_project_is_the_same_in_both_worlds(homes: tuple[Path, Path]
 
     for home in homes:
         (name,) = [row for row in ("features-default-sums", "sums") if _exports(home, row)][:1]
-        project.export_project(project.open_project_row(home / "run", name), "flower", home / "app")
+        project.write(project.open_row(home / "run", name), "flower", home / "app")
     assert not worlds.differing_files(*(home / "app" for home in homes))
 
 
@@ -311,7 +311,7 @@ def _exports(home: Path, name: str) -> bool:
     from fedgraph.export import project
 
     try:
-        project.open_project_row(home / "run", name)
+        project.open_row(home / "run", name)
     except FedgraphError:
         return False
     return True

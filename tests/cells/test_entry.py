@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedgraph import cells
 from fedgraph.cells import task_facts as records
-from fedgraph.cells.entry import CellEntry, entry_from_json, entry_to_json
+from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.task_facts import (
     CELL_FACTS_RECORDS,
     ClientResultCellFacts,
@@ -62,19 +63,19 @@ FACTS = st.one_of(
 def test_every_record_reads_back_as_it_was(facts: TaskFacts, name: str, epsilon: float) -> None:
     world = World(WorldKind.TOGETHER, JOINED_WORLD.trust, LeftOutOfWorld(3, name))
     entry = replace(PLAIN, dataset=name, variant=name, world=world, epsilon=epsilon, paths={name: epsilon}, facts=facts)
-    again = entry_from_json(json.loads(json.dumps(entry_to_json(entry))))
+    again = cells.entry.from_json(json.loads(json.dumps(cells.entry.to_json(entry))))
     assert repr(again) == repr(entry), "repr, since NaN is not equal to itself"
 
 
 @pytest.mark.parametrize("change", [{"facts": {"kind": "unknown"}}, {"epsilon": "much"}, {"world": None}, {"ledger": None}])
 def test_what_is_no_entry_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"entry|epsilon"):
-        entry_from_json(entry_to_json(PLAIN) | change)
+        cells.entry.from_json(cells.entry.to_json(PLAIN) | change)
 
 
 def test_an_accuracy_that_is_no_share_is_refused() -> None:
     with pytest.raises(ValueError, match=r"its accuracy is 2; allowed: 0 to 1"):
-        entry_from_json(entry_to_json(replace(PLAIN, metrics={"accuracy": 2.0})))
+        cells.entry.from_json(cells.entry.to_json(replace(PLAIN, metrics={"accuracy": 2.0})))
 
 
 def test_the_facts_of_another_task_are_no_answer() -> None:

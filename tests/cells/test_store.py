@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgraph.cells.entry import make_entry, make_entry_portable, read_entry_file
-from fedgraph.cells.store import CellStore, store_atomically
+from fedgraph import cells
+from fedgraph.cells import store
+from fedgraph.cells.store import CellStore
 from fedgraph.cells.task_facts import TaskFacts
 from fedgraph.errors import DataError
 from fedgraph.privacy.events import Gaussian
@@ -71,28 +72,28 @@ def test_a_cell_says_everything_once(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
     store.save(CELL, outcome(), 1.5)
     file = next(store.folder.glob("*.json.gz"))
-    stored = read_entry_file(file)
+    stored = cells.entry.read_file(file)
     assert json.dumps(stored).count(CELL.name) == 1
     entry = store.load(CELL).entry
     assert [json.loads(line)["cell"] for line in entry.ledger] == [CELL.name] * 2
-    assert entry.ledger == make_entry(CELL, outcome(), 1.5).ledger
+    assert entry.ledger == cells.entry.make(CELL, outcome(), 1.5).ledger
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x"
-    store_atomically(path, b"old")
+    store.write_atomically(path, b"old")
 
     def full(*args: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr("fedgraph.cells.store.os.fsync", full)
     with pytest.raises(OSError, match="disk full"):
-        store_atomically(path, b"new")
+        store.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
 
 
 def test_portable_numbers() -> None:
-    assert make_entry_portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {
+    assert cells.entry.portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {
         "a": ["inf", "-inf", "nan", 1.5, [1]]
     }
 

@@ -44,13 +44,11 @@ def test_every_command_is_there_with_its_help(capsys: pytest.CaptureFixture[str]
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--version"])
-    assert capsys.readouterr().out.strip() == f"fedgraph {cli.command_version()}"
+    assert capsys.readouterr().out.strip() == f"fedgraph {cli.version()}"
 
 
 def test_help_and_price_load_neither_torch_nor_ray() -> None:
-    script = (
-        "import sys; from fedgraph.commands import base; base.command_parser(); assert not {'torch', 'ray'} & set(sys.modules)"
-    )
+    script = "import sys; from fedgraph.commands import base; base.parser(); assert not {'torch', 'ray'} & set(sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
@@ -109,7 +107,7 @@ def test_new_writes_a_scenario_that_checks(
     written = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert written["tasks"][0]["trust"] == ["curator", "sums"]
     monkeypatch.chdir("/")
-    ready = read.read_scenario_file(out)
+    ready = read.from_file(out)
     assert ready.scenario.datasets[0].path is not None
     assert Path(ready.scenario.datasets[0].path).is_dir(), "the data are found from any folder"
     assert "exists already" in said(capsys, "new", "--graph", str(folder), "--out", str(out), status=2)
@@ -139,7 +137,7 @@ def test_new_asks_of_a_federation_whether_it_is_worth_joining(
     monkeypatch.chdir(tmp_path)
     folder = federation(tmp_path / "banks", clients=3, masks=True, cross=True)
     said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", *trust, "--epsilons", "1", "inf", "--no-probe")
-    ready = read.read_scenario_file(tmp_path / "banks.yaml")
+    ready = read.from_file(tmp_path / "banks.yaml")
     (task,) = ready.tasks
     assert task.kind == "participation"
     wanted = {"alone"} | ({"curator"} if "curator" in trust else set())
@@ -235,7 +233,7 @@ def test_the_schema_accepts_every_shipped_scenario_and_refuses_a_typo(capsys: py
     jsonschema = pytest.importorskip("jsonschema")
     found = json.loads(said(capsys, "schema"))
     validator = jsonschema.Draft202012Validator(found)
-    for name in shipped.shipped_names():
+    for name in shipped.names():
         text = (shipped._shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8")
         errors = list(validator.iter_errors(yaml.safe_load(text)))
         assert not errors, f"{name}: {errors[0].message[:300]}"
@@ -251,7 +249,7 @@ def test_a_folder_that_is_no_run_is_refused(command: str, capsys: pytest.Capture
 
 @pytest.mark.parametrize("words", [["show"], ["show", "--all"], ["explain"], ["compare"], ["watch"], ["sheet", "row"]])
 def test_a_folder_that_is_no_run_is_the_same_kind_of_error_everywhere(words: list[str], tmp_path: Path) -> None:
-    options = cli.command_parser(words[0]).parse_args([words[0], str(tmp_path), *words[1:]])
+    options = cli.parser(words[0]).parse_args([words[0], str(tmp_path), *words[1:]])
     with pytest.raises(DataError, match=str(tmp_path)):
         plugins.load("commands", words[0]).run(options)
 
@@ -328,5 +326,5 @@ def test_each_fault_of_data_has_its_line(capsys: pytest.CaptureFixture[str]) -> 
     def act() -> int:
         raise DataError("a.csv:1: found  x\na.csv:2: found y")
 
-    assert cli.guard_command(act) == 2
+    assert cli.guard(act) == 2
     assert capsys.readouterr().err.splitlines() == ["a.csv:1: found x", "a.csv:2: found y"]

@@ -13,8 +13,7 @@ from fedgraph.cells.cell import CellKind
 from fedgraph.commands import base as cli
 from fedgraph.report.chance import _LARGEST_DELTA
 from fedgraph.runs import probe
-from fedgraph.scenario import read
-from fedgraph.scenario.wanted import wanted_delta
+from fedgraph.scenario import read, wanted
 
 ROWS = range(60)
 
@@ -81,7 +80,7 @@ def test_without_questions_the_most_private_draft_that_choose_recommends(people:
 def test_the_ceiling_is_one_cell_and_quick_is_one_of_each(people: Path) -> None:
     new("--yes", "--no-probe", "--trust", "curator", "sums")
     for quick, cells in ((False, 2 * 2 * 3 * 3 + 1), (True, 3)):
-        ready = read.read_scenario_file(Path("mine.yaml"), quick=quick)
+        ready = read.from_file(Path("mine.yaml"), quick=quick)
         assert f"{cells} cells" in probe.probe_scenario(ready, None, 0).estimate
 
 
@@ -104,7 +103,7 @@ def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.Monk
     assert len(asked) == 7, "label, unit, asked, trust, budgets, and two columns of numbers"
     from fedgraph.runs import experiment
 
-    graph = experiment.load_experiment_data(read.read_scenario_file(Path("mine.yaml")).scenario.datasets[0], None, 0)
+    graph = experiment.load_data(read.from_file(Path("mine.yaml")).scenario.datasets[0], None, 0)
     assert graph.num_classes == 3
     assert "column 'churn' of labels.csv" in graph.provenance.detail
 
@@ -179,7 +178,7 @@ def test_what_was_drafted_runs(people: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("people_", [2, 30, 999, 1_500, 200_000])
 def test_the_drafted_delta_is_no_reason_to_conclude_nothing(people_: int) -> None:
-    delta = wanted_delta(people_)
+    delta = wanted.delta_of(people_)
     assert delta * people_ <= 0.1
     assert delta <= 1e-4 < _LARGEST_DELTA
     assert delta > min(0.1 / people_, 1e-4) / 2, "rounded down, not away"
@@ -195,10 +194,10 @@ def test_many_small_graphs_become_rows_that_are_classified_and_graphs_that_are_g
     labels = "".join(f"g{g},{'odd' if g % 2 else 'even'},{g % 3}\n" for g in range(30))
     (folder / "labels.csv").write_text("graph,parity,owner\n" + labels, encoding="utf-8")
     assert cli.main(["new", "--graph", "many", "--yes", "--no-probe", "--trust", "curator"]) == 0
-    ready = read.read_scenario_file(Path("many.yaml"))
+    ready = read.from_file(Path("many.yaml"))
     assert [task.kind for task in ready.tasks] == ["node_classification", "graph_clustering", "graph_classification"]
     for quick, cells in ((False, 10 + 3 * 6 + 3 * 7), (True, 2 + 4 + 5)):
-        found = probe.probe_scenario(read.read_scenario_file(Path("many.yaml"), quick=quick), None, 0)
+        found = probe.probe_scenario(read.from_file(Path("many.yaml"), quick=quick), None, 0)
         assert len(found.counts) == 3
         assert f"{cells} cells" in found.estimate
     (folder / "labels.csv").write_text("graph,parity\n" + "g1,odd\n" + "g2,even\n" + "g4,even\n", encoding="utf-8")

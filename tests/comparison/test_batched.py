@@ -9,14 +9,9 @@ import pytest
 import torch
 
 from fedgraph import runtime
-from fedgraph.comparison.gromov import (
-    GromovOptions,
-    list_gromov_pairs,
-    solve_gromov_by_pot,
-    solve_gromov_couplings,
-    solve_gromov_pairs,
-)
-from fedgraph.comparison.metric_space import MetricSpace, space_from_topology
+from fedgraph.comparison import gromov, metric_space
+from fedgraph.comparison.gromov import GromovOptions
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.errors import DataError
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_pairs
@@ -27,22 +22,22 @@ BATCHED = GromovOptions(solver="batched")
 def graphs(sizes: Any, seed: int = 0) -> list[MetricSpace]:
     rng = np.random.default_rng(seed)
     upper = [np.triu(rng.random((n, n)) < 0.4, 1).astype(float) for n in sizes]
-    return [space_from_topology(u + u.T, features=rng.normal(size=(len(u), 2))) for u in upper]
+    return [metric_space.from_topology(u + u.T, features=rng.normal(size=(len(u), 2))) for u in upper]
 
 
 @pytest.mark.parametrize("alpha", [None, 0.5])
 def test_a_value_is_that_of_its_coupling_and_near_the_compiled_one(alpha: float | None) -> None:
     """POT, started at the coupling, begins at the value; another algorithm ends elsewhere, within a quarter on average."""
     spaces = graphs([5, 6, 7, 5, 6, 8])
-    which = list_gromov_pairs(6)
-    found, plans = solve_gromov_couplings(spaces, which, GromovOptions(solver="batched", alpha=alpha))
+    which = gromov.all_pairs(6)
+    found, plans = gromov.solve_couplings(spaces, which, GromovOptions(solver="batched", alpha=alpha))
     for (i, j), plan, value in zip(which, plans, found.value, strict=True):
         assert np.allclose(plan.sum(axis=1), spaces[i].weights, atol=1e-12)
         assert np.allclose(plan.sum(axis=0), spaces[j].weights, atol=1e-12)
-        there = solve_gromov_by_pot(spaces[i], spaces[j], GromovOptions(solver="pot", alpha=alpha, max_iterations=1), plan)[0]
+        there = gromov.solve_by_pot(spaces[i], spaces[j], GromovOptions(solver="pot", alpha=alpha, max_iterations=1), plan)[0]
         assert there <= value + 1e-9, "POT's first step goes down from here"
         assert there >= 0.5 * value - 1e-9
-    ours = solve_gromov_pairs(spaces, which, GromovOptions(alpha=alpha, restarts=20)).value
+    ours = gromov.solve_pairs(spaces, which, GromovOptions(alpha=alpha, restarts=20)).value
     assert (found.value >= ours - 1e-9).mean() > 0.9, "the best of 21 descents is hardly ever above"
     assert found.value.mean() <= 1.25 * ours.mean()
     assert found.value.mean() < 0.95 * np.mean([_product_value(spaces[i], spaces[j], alpha) for i, j in which])
@@ -63,9 +58,9 @@ def _product_value(first: MetricSpace, second: MetricSpace, alpha: float | None)
 
 def test_a_pair_depends_on_nobody_beside_it() -> None:
     spaces = graphs([4, 5, 6, 4, 5], seed=1)
-    which = list_gromov_pairs(5)
-    whole = solve_gromov_pairs(spaces, which, BATCHED).value
-    alone = [float(solve_gromov_pairs(spaces, pair[None, ::-1], BATCHED).value[0]) for pair in which]
+    which = gromov.all_pairs(5)
+    whole = gromov.solve_pairs(spaces, which, BATCHED).value
+    alone = [float(gromov.solve_pairs(spaces, pair[None, ::-1], BATCHED).value[0]) for pair in which]
     assert np.allclose(whole, alone, rtol=1e-9, atol=1e-12)
 
 
@@ -73,11 +68,11 @@ def test_equal_spaces_single_points_points_without_weight_and_no_pair() -> None:
     ring, base = graphs([7, 5], seed=2)
     padded = MetricSpace(np.pad(base.distances, (0, 2)), np.append(base.weights, [0.0, 0.0]))
     spaces = [ring, MetricSpace(base.distances, base.weights), padded, MetricSpace(np.zeros((1, 1)), np.ones(1))]
-    found = solve_gromov_pairs(spaces, np.array([[0, 1], [0, 2], [0, 3], [3, 3]]), BATCHED).value
+    found = gromov.solve_pairs(spaces, np.array([[0, 1], [0, 2], [0, 3], [3, 3]]), BATCHED).value
     assert found[0] == pytest.approx(found[1], rel=1e-9)
-    assert found[2] == pytest.approx(solve_gromov_pairs(spaces, np.array([[0, 3]])).value[0])
+    assert found[2] == pytest.approx(gromov.solve_pairs(spaces, np.array([[0, 3]])).value[0])
     assert found[3] == 0
-    assert solve_gromov_pairs(spaces, np.zeros((0, 2), int), BATCHED).value.size == 0
+    assert gromov.solve_pairs(spaces, np.zeros((0, 2), int), BATCHED).value.size == 0
 
 
 def test_what_it_does_not_offer_is_refused() -> None:
@@ -87,27 +82,27 @@ def test_what_it_does_not_offer_is_refused() -> None:
         GromovOptions(solver="batched", loss="kl")
     bare = [MetricSpace(s.distances, s.weights) for s in graphs([4, 4])]
     with pytest.raises(DataError, match="needs spaces with features"):
-        solve_gromov_pairs(bare, list_gromov_pairs(2), GromovOptions(solver="batched", alpha=0.5))
+        gromov.solve_pairs(bare, gromov.all_pairs(2), GromovOptions(solver="batched", alpha=0.5))
 
 
 def test_a_task_takes_it_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     spaces = graphs([4, 5, 6, 7, 4, 5], seed=3)
     context = CellContext("t", "none", None, 0, 1, runtime.start("serial"))  # type: ignore[arg-type]
     monkeypatch.setattr(graph_pairs, "_PAIRS_PER_BATCH", 4)
-    found, facts = graph_pairs.solve_all_graph_pairs(spaces, BATCHED, context)
-    which = list_gromov_pairs(6)
-    assert np.allclose(found[which[:, 0], which[:, 1]], solve_gromov_pairs(spaces, which, BATCHED).value, rtol=1e-9, atol=1e-12)
+    found, facts = graph_pairs.solve_all(spaces, BATCHED, context)
+    which = gromov.all_pairs(6)
+    assert np.allclose(found[which[:, 0], which[:, 1]], gromov.solve_pairs(spaces, which, BATCHED).value, rtol=1e-9, atol=1e-12)
     assert facts.solved is not None
     assert facts.solved.pairs == 15
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    plain, _ = graph_pairs.solve_all_graph_pairs(spaces, GromovOptions(), context)
-    assert np.array_equal(plain[which[:, 0], which[:, 1]], solve_gromov_pairs(spaces, which).value)
+    plain, _ = graph_pairs.solve_all(spaces, GromovOptions(), context)
+    assert np.array_equal(plain[which[:, 0], which[:, 1]], gromov.solve_pairs(spaces, which).value)
 
 
 @pytest.mark.gpu
 def test_a_gpu_gives_what_the_cpu_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    spaces, which = graphs(range(2, 30), seed=4), list_gromov_pairs(28)
-    there = solve_gromov_pairs(spaces, which, BATCHED).value
+    spaces, which = graphs(range(2, 30), seed=4), gromov.all_pairs(28)
+    there = gromov.solve_pairs(spaces, which, BATCHED).value
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    here = solve_gromov_pairs(spaces, which, BATCHED).value
+    here = gromov.solve_pairs(spaces, which, BATCHED).value
     assert np.isclose(there, here, rtol=1e-6, atol=1e-9).mean() > 0.95

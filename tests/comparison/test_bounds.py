@@ -8,8 +8,8 @@ import numpy as np
 import ot
 import pytest
 
-from fedgraph.comparison import cluster, gromov, gromov_bounds
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
+from fedgraph.comparison import cluster, gromov, gromov_bounds, metric_space
+from fedgraph.comparison.metric_space import MetricSpace
 
 
 def spaces(count: int, seed: int, largest: int = 12) -> list[MetricSpace]:
@@ -17,7 +17,7 @@ def spaces(count: int, seed: int, largest: int = 12) -> list[MetricSpace]:
     rng = np.random.default_rng(seed)
     found = []
     for n in rng.integers(1, largest, count):
-        made = space_from_embedding(rng.random((n, 3)) * rng.uniform(0.2, 3.0), features=rng.random((n, 2)))
+        made = metric_space.from_embedding(rng.random((n, 3)) * rng.uniform(0.2, 3.0), features=rng.random((n, 2)))
         found.append(MetricSpace(made.distances, rng.dirichlet(np.ones(n)), made.features))
     return found
 
@@ -25,9 +25,9 @@ def spaces(count: int, seed: int, largest: int = 12) -> list[MetricSpace]:
 @pytest.mark.parametrize("options", [gromov.GromovOptions(restarts=20), gromov.GromovOptions(alpha=0.7, restarts=20)])
 def test_below_the_lowest_of_many_descents(options: gromov.GromovOptions) -> None:
     given = spaces(30, 0)
-    which = gromov.list_gromov_pairs(30)
-    found = gromov_bounds.first_gromov_bounds(given, given)[which[:, 0], which[:, 1]] * (options.alpha or 1.0)
-    values = gromov.solve_gromov_pairs(given, which, options).value
+    which = gromov.all_pairs(30)
+    found = gromov_bounds.first_bounds(given, given)[which[:, 0], which[:, 1]] * (options.alpha or 1.0)
+    values = gromov.solve_pairs(given, which, options).value
     assert (found <= values * (1 + 1e-9) + 1e-12).all()
     assert found.sum() > 0.15 * values.sum(), "a bound of nothing would pass the line above"
 
@@ -36,17 +36,17 @@ def test_it_is_the_transport_problem_of_its_definition() -> None:
     one, two = spaces(2, 3)
     s, t = (np.sqrt(np.square(x.distances) @ x.weights) for x in (one, two))
     expected = ot.emd2(np.array(one.weights), np.array(two.weights), np.subtract.outer(s, t) ** 2)
-    assert gromov_bounds.first_gromov_bounds([one], [two])[0, 0] == pytest.approx(expected, abs=1e-12)
+    assert gromov_bounds.first_bounds([one], [two])[0, 0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_zero_for_a_permuted_copy_and_exact_for_one_point() -> None:
     one = spaces(1, 5)[0]
     order = np.random.default_rng(0).permutation(one.num_points)
     copy = MetricSpace(one.distances[np.ix_(order, order)], one.weights[order])
-    assert gromov_bounds.first_gromov_bounds([one], [copy])[0, 0] == pytest.approx(0.0, abs=1e-12)
+    assert gromov_bounds.first_bounds([one], [copy])[0, 0] == pytest.approx(0.0, abs=1e-12)
     point = MetricSpace(np.zeros((1, 1)), np.ones(1))
-    exact = gromov.solve_gromov_pairs([one, point], np.array([[0, 1]])).value[0]
-    assert gromov_bounds.first_gromov_bounds([one], [point])[0, 0] == pytest.approx(exact, abs=1e-12)
+    exact = gromov.solve_pairs([one, point], np.array([[0, 1]])).value[0]
+    assert gromov_bounds.first_bounds([one], [point])[0, 0] == pytest.approx(exact, abs=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [None, 0.6])
@@ -55,14 +55,14 @@ def test_k_means_gives_the_same_clusters_and_solves_less(alpha: float | None, mo
     options = gromov.GromovOptions(alpha=alpha)
     solved: list[int] = []
     real = cluster.solve_gromov_pairs
-    monkeypatch.setattr(cluster, "solve_gromov_pairs", lambda s, which, o: solved.append(len(which)) or real(s, which, o))
+    monkeypatch.setattr(cluster, "solve_pairs", lambda s, which, o: solved.append(len(which)) or real(s, which, o))
 
     def clustered() -> tuple[Any, int]:
         solved.clear()
-        return cluster.cluster_by_gromov(given, 5, np.random.default_rng(1), options, num_init=2, max_iterations=6), sum(solved)
+        return cluster.by_gromov(given, 5, np.random.default_rng(1), options, num_init=2, max_iterations=6), sum(solved)
 
     fast, few = clustered()
-    monkeypatch.setattr(cluster, "first_gromov_bounds", lambda a, b: np.zeros((len(a), len(b))))
+    monkeypatch.setattr(cluster, "first_bounds", lambda a, b: np.zeros((len(a), len(b))))
     plain, many = clustered()
     assert np.array_equal(fast.labels, plain.labels)
     assert fast.inertia == plain.inertia

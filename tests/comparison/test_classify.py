@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
-from fedgraph.comparison.classify import ClassifySplit, _kernel, _vote, classify_by_nearest, classify_by_svm
+from fedgraph.comparison import classify
+from fedgraph.comparison.classify import ClassifySplit, _kernel, _vote
 
 
 @pytest.fixture(scope="module")
@@ -50,25 +51,25 @@ def test_svm_learns_what_can_be_learnt(easy, handling, protocol):
     if protocol != "folds":  # a part of what trains validates
         splits = tuple(ClassifySplit(part.train[:-12], part.train[-12:], part.test) for part in map(shuffled_train, splits))
     small = {"costs": (0.1, 1.0, 10.0), "gammas": (0.01, 0.1, 1.0)}
-    found = classify_by_svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
+    found = classify.by_svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
     assert found.mean > 0.8
     assert len(found.chosen) == 4
-    again = classify_by_svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
+    again = classify.by_svm(distances, labels, splits, np.random.default_rng(3), handling, **small)
     assert np.array_equal(again.accuracies, found.accuracies)
     shuffled = np.random.default_rng(4).permutation(labels)
-    assert classify_by_svm(distances, shuffled, splits, np.random.default_rng(3), handling, **small).mean < 0.8
+    assert classify.by_svm(distances, shuffled, splits, np.random.default_rng(3), handling, **small).mean < 0.8
 
 
 def test_svm_with_one_class_in_training(easy):
     distances, _ = easy
     splits = (ClassifySplit(np.arange(42), np.arange(42, 54), np.arange(54, 60)),)
-    assert classify_by_svm(distances, np.zeros(60), splits, np.random.default_rng(0), costs=(1.0,), gammas=(1.0,)).mean == 1.0
+    assert classify.by_svm(distances, np.zeros(60), splits, np.random.default_rng(0), costs=(1.0,), gammas=(1.0,)).mean == 1.0
 
 
 def test_nearest(easy):
     distances, labels = easy
     splits = folds(labels, 5)
-    assert classify_by_nearest(distances, labels, splits, 5).mean > 0.85
+    assert classify.by_nearest(distances, labels, splits, 5).mean > 0.85
     assert _vote(distances[:, 10:], labels[10:], 500).tolist() == [1] * 60  # more neighbours than rows: the majority
 
 

@@ -6,38 +6,37 @@ import numpy as np
 import ot
 import pytest
 
-from fedgraph.comparison import cluster
-from fedgraph.comparison.barycentre import _update_barycentre, find_barycentre
-from fedgraph.comparison.cluster import cluster_by_gromov, cluster_by_size, cluster_spectrally, score_clusters
-from fedgraph.comparison.gromov import GromovOptions, assemble_gromov_matrix, list_gromov_pairs, solve_gromov_pairs
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding, space_from_topology
+from fedgraph.comparison import barycentre, cluster, gromov, metric_space
+from fedgraph.comparison.barycentre import _update_barycentre
+from fedgraph.comparison.gromov import GromovOptions
+from fedgraph.comparison.metric_space import MetricSpace
 
 
 def cycle(n):
-    return space_from_topology(np.roll(np.eye(n), 1, axis=0) + np.roll(np.eye(n), -1, axis=0))
+    return metric_space.from_topology(np.roll(np.eye(n), 1, axis=0) + np.roll(np.eye(n), -1, axis=0))
 
 
 def star(n):
     adjacency = np.zeros((n, n))
     adjacency[0, 1:] = adjacency[1:, 0] = 1
-    return space_from_topology(adjacency)
+    return metric_space.from_topology(adjacency)
 
 
 def clique(n):
-    return space_from_topology(np.ones((n, n)) - np.eye(n))
+    return metric_space.from_topology(np.ones((n, n)) - np.eye(n))
 
 
 @pytest.fixture(scope="module")
 def planted():
     spaces = [make(n) for make in (cycle, star, clique) for n in range(8, 14)]
     labels = np.repeat([0, 1, 2], 6)
-    which = list_gromov_pairs(len(spaces))
-    return spaces, labels, assemble_gromov_matrix(len(spaces), which, solve_gromov_pairs(spaces, which).value)
+    which = gromov.all_pairs(len(spaces))
+    return spaces, labels, gromov.assemble_matrix(len(spaces), which, gromov.solve_pairs(spaces, which).value)
 
 
 def test_update_is_pots_closed_form():
     rng = np.random.default_rng(0)
-    spaces = [space_from_embedding(rng.normal(size=(n, 2))) for n in (4, 6)]
+    spaces = [metric_space.from_embedding(rng.normal(size=(n, 2))) for n in (4, 6)]
     weights = np.full(5, 0.2)
     plans = [np.outer(weights, space.weights) for space in spaces]
     theirs = ot.gromov.update_barycenter_structure(
@@ -48,79 +47,79 @@ def test_update_is_pots_closed_form():
 
 def test_barycentre_falls_and_is_no_worse_than_pots():
     rng = np.random.default_rng(1)
-    spaces = [space_from_embedding(rng.normal(size=(n, 2))) for n in (6, 7, 8, 9, 9)]
-    found = find_barycentre(spaces, 7)
+    spaces = [metric_space.from_embedding(rng.normal(size=(n, 2))) for n in (6, 7, 8, 9, 9)]
+    found = barycentre.find(spaces, 7)
     assert all(later < earlier for earlier, later in pairwise(found.history))
     which = np.stack([np.zeros(5, int), np.arange(1, 6)], axis=1)
-    assert solve_gromov_pairs([found.space, *spaces], which).value.mean() == pytest.approx(found.objective, rel=1e-12)
+    assert gromov.solve_pairs([found.space, *spaces], which).value.mean() == pytest.approx(found.objective, rel=1e-12)
     theirs = ot.gromov.gromov_barycenters(7, [space.distances for space in spaces], random_state=0, max_iter=50, tol=1e-7)
     theirs = MetricSpace(0.5 * (theirs + theirs.T), np.full(7, 1 / 7))
-    assert found.objective <= 1.05 * solve_gromov_pairs([theirs, *spaces], which).value.mean()
+    assert found.objective <= 1.05 * gromov.solve_pairs([theirs, *spaces], which).value.mean()
 
 
 def test_barycentre_of_copies_is_the_space_itself():
-    found = find_barycentre([star(6)] * 3, 6)
+    found = barycentre.find([star(6)] * 3, 6)
     assert found.objective == pytest.approx(0, abs=1e-12)
 
 
 def test_fused_barycentre_carries_features():
     rng = np.random.default_rng(2)
     spaces = [MetricSpace(cycle(5).distances, cycle(5).weights, rng.normal(size=(5, 3)) + 4.0) for _ in range(3)]
-    found = find_barycentre(spaces, 4, GromovOptions(alpha=0.5))
+    found = barycentre.find(spaces, 4, GromovOptions(alpha=0.5))
     assert found.space.features.shape == (4, 3)
     assert np.isclose(found.space.features.mean(), np.mean([space.features for space in spaces]))
 
 
 def test_kmeans_recovers_planted_shapes(planted):
     spaces, labels, distances = planted
-    found = cluster_by_gromov(spaces, 3, np.random.default_rng(0), distances=distances)
-    assert score_clusters(labels, found.labels)["ari"] == 1.0
+    found = cluster.by_gromov(spaces, 3, np.random.default_rng(0), distances=distances)
+    assert cluster.scores(labels, found.labels)["ari"] == 1.0
     assert found.converged
     assert len(found.centroids) == 3
-    again = cluster_by_gromov(spaces, 3, np.random.default_rng(0), distances=distances)
+    again = cluster.by_gromov(spaces, 3, np.random.default_rng(0), distances=distances)
     assert np.array_equal(again.labels, found.labels)
     assert again.inertia == found.inertia
 
 
 def test_kmeans_without_distances_and_its_corners(planted):
     spaces, _, _ = planted
-    assert cluster_by_gromov(spaces, 3, np.random.default_rng(1), num_init=1).inertia >= 0
-    copies = cluster_by_gromov([star(5)] * 4, 3, np.random.default_rng(1))
+    assert cluster.by_gromov(spaces, 3, np.random.default_rng(1), num_init=1).inertia >= 0
+    copies = cluster.by_gromov([star(5)] * 4, 3, np.random.default_rng(1))
     assert np.unique(copies.labels).size == 3
     assert copies.inertia == pytest.approx(0, abs=1e-9)
     with pytest.raises(ValueError, match="num_clusters"):
-        cluster_by_gromov(spaces, 99, np.random.default_rng(1))
+        cluster.by_gromov(spaces, 99, np.random.default_rng(1))
 
 
 def test_spectral_and_size_only(planted):
     spaces, labels, distances = planted
-    assert score_clusters(labels, cluster_spectrally(distances, 3, np.random.default_rng(0)).labels)["ari"] > 0.6
+    assert cluster.scores(labels, cluster.spectrally(distances, 3, np.random.default_rng(0)).labels)["ari"] > 0.6
     sizes = np.array([space.num_points for space in spaces])
-    assert score_clusters(labels, cluster_by_size(sizes, 3, np.random.default_rng(0)).labels)["ari"] < 0.2
-    assert np.unique(cluster_by_size(np.full(5, 7), 3, np.random.default_rng(0)).labels).size == 1
+    assert cluster.scores(labels, cluster.by_size(sizes, 3, np.random.default_rng(0)).labels)["ari"] < 0.2
+    assert np.unique(cluster.by_size(np.full(5, 7), 3, np.random.default_rng(0)).labels).size == 1
 
 
 def test_scores_by_hand():
-    found = score_clusters(np.array([0, 0, 1, 1]), np.array([5, 5, 5, 9]))
+    found = cluster.scores(np.array([0, 0, 1, 1]), np.array([5, 5, 5, 9]))
     assert found["purity"] == 0.75
     assert set(found) == {"ari", "nmi", "purity"}
-    perfect = score_clusters(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.kron(1 - np.eye(2), np.ones((2, 2))))
+    perfect = cluster.scores(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.kron(1 - np.eye(2), np.ones((2, 2))))
     assert perfect == pytest.approx({"ari": 1.0, "nmi": 1.0, "purity": 1.0, "silhouette": 1.0})
-    assert np.isnan(score_clusters(np.array([0, 1]), np.array([0, 0]), np.zeros((2, 2)))["silhouette"])
+    assert np.isnan(cluster.scores(np.array([0, 1]), np.array([0, 0]), np.zeros((2, 2)))["silhouette"])
 
 
 def test_mds_recovers_a_plane_and_is_deterministic():
     rows = np.random.default_rng(3).normal(size=(10, 2))
-    distances = space_from_embedding(rows).distances
+    distances = metric_space.from_embedding(rows).distances
     places = cluster.map_distances_by_mds(distances)
-    assert np.allclose(space_from_embedding(places).distances, distances, atol=1e-9)
+    assert np.allclose(metric_space.from_embedding(places).distances, distances, atol=1e-9)
     assert np.array_equal(places, cluster.map_distances_by_mds(distances))
     assert cluster.map_distances_by_mds(np.zeros((1, 1))).tolist() == [[0, 0]]
 
 
 def test_tsne_is_deterministic_and_falls_back(planted):
     _, _, distances = planted
-    places = cluster.map_clusters_by_tsne(distances, np.random.default_rng(0))
+    places = cluster.tsne(distances, np.random.default_rng(0))
     assert places.shape == (18, 2)
-    assert np.array_equal(places, cluster.map_clusters_by_tsne(distances, np.random.default_rng(0)))
-    assert cluster.map_clusters_by_tsne(distances[:3, :3], np.random.default_rng(0)).shape == (3, 2)
+    assert np.array_equal(places, cluster.tsne(distances, np.random.default_rng(0)))
+    assert cluster.tsne(distances[:3, :3], np.random.default_rng(0)).shape == (3, 2)

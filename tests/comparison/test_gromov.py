@@ -5,20 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fedgraph.comparison.gromov import (
-    GromovOptions,
-    assemble_gromov_matrix,
-    list_gromov_pairs,
-    solve_gromov_by_pot,
-    solve_gromov_couplings,
-    solve_gromov_pairs,
-)
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding, space_from_topology
+from fedgraph.comparison import gromov, metric_space
+from fedgraph.comparison.gromov import GromovOptions
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.errors import DataError
 
 
 def discrepancy(first, second, alpha=None):
-    return float(solve_gromov_pairs([first, second], np.array([[0, 1]]), GromovOptions(alpha=alpha)).value[0])
+    return float(gromov.solve_pairs([first, second], np.array([[0, 1]]), GromovOptions(alpha=alpha)).value[0])
 
 
 def random_space(rng, n, uniform=True, features=0):
@@ -27,12 +21,12 @@ def random_space(rng, n, uniform=True, features=0):
         weights = rng.random(n) + 0.05
         weights /= weights.sum()
     extra = rng.normal(size=(n, features)) if features else None
-    return MetricSpace(space_from_embedding(rng.normal(size=(n, 3))).distances, weights, extra)
+    return MetricSpace(metric_space.from_embedding(rng.normal(size=(n, 3))).distances, weights, extra)
 
 
 def random_graph(rng, n, density=0.2):
     upper = np.triu(rng.random((n, n)) < density, 1).astype(float)
-    return space_from_topology(upper + upper.T)
+    return metric_space.from_topology(upper + upper.T)
 
 
 def permuted(space, rng):
@@ -57,8 +51,8 @@ def test_value_is_the_objective_of_a_coupling_with_the_right_marginals(uniform, 
     rng = np.random.default_rng(5)
     spaces = [random_space(rng, n, uniform, features=2) for n in (1, 2, 5, 8, 8, 13)]
     options = GromovOptions(alpha=alpha, restarts=2, kicks=kicks)
-    which = np.concatenate([list_gromov_pairs(6), list_gromov_pairs(6)[:, ::-1]])
-    found, plans = solve_gromov_couplings(spaces, which, options)
+    which = np.concatenate([gromov.all_pairs(6), gromov.all_pairs(6)[:, ::-1]])
+    found, plans = gromov.solve_couplings(spaces, which, options)
     assert found.converged.all()
     for (i, j), value, plan in zip(which, found.value, plans, strict=True):
         assert plan.shape == (spaces[i].num_points, spaces[j].num_points)
@@ -66,7 +60,7 @@ def test_value_is_the_objective_of_a_coupling_with_the_right_marginals(uniform, 
         assert np.abs(plan.sum(axis=1) - spaces[i].weights).max() < 1e-9
         assert np.abs(plan.sum(axis=0) - spaces[j].weights).max() < 1e-9
         assert np.isclose(value, objective(spaces[i], spaces[j], plan, alpha), rtol=1e-9, atol=1e-11)
-    assert np.array_equal(found.value, solve_gromov_pairs(spaces, which, options).value)
+    assert np.array_equal(found.value, gromov.solve_pairs(spaces, which, options).value)
 
 
 @pytest.mark.parametrize("alpha", [None, 0.3])
@@ -87,8 +81,8 @@ def compare_with_pot(count, alpha, uniform):
     rng = np.random.default_rng(11)
     spaces = [random_space(rng, int(n), uniform, features=2) for n in rng.integers(3, 16, size=2 * count)]
     which = np.arange(2 * count).reshape(count, 2)
-    ours = solve_gromov_pairs(spaces, which, GromovOptions(alpha=alpha)).value
-    theirs = solve_gromov_pairs(spaces, which, GromovOptions(alpha=alpha, solver="pot")).value
+    ours = gromov.solve_pairs(spaces, which, GromovOptions(alpha=alpha)).value
+    theirs = gromov.solve_pairs(spaces, which, GromovOptions(alpha=alpha, solver="pot")).value
     same = np.isclose(ours, theirs, rtol=1e-7, atol=1e-9)
     assert same.mean() > 0.97, f"{(~same).sum()} of {count} differ"
     assert abs(np.median(ours - theirs)) < 1e-9
@@ -99,9 +93,9 @@ def test_no_worse_than_pot_on_graphs_full_of_ties(density):
     """Shortest paths are whole numbers: many optimal vertices, so optima may differ, but not on the whole."""
     rng = np.random.default_rng(2)
     spaces = [random_graph(rng, int(n), density) for n in rng.integers(3, 20, size=30)]
-    which = list_gromov_pairs(30)
-    ours = solve_gromov_pairs(spaces, which).value
-    theirs = solve_gromov_pairs(spaces, which, GromovOptions(solver="pot")).value
+    which = gromov.all_pairs(30)
+    ours = gromov.solve_pairs(spaces, which).value
+    theirs = gromov.solve_pairs(spaces, which, GromovOptions(solver="pot")).value
     assert np.median(ours) < 1.03 * np.median(theirs)
     assert ours.mean() < 1.03 * theirs.mean()
 
@@ -110,7 +104,7 @@ def test_self_distance_is_zero():
     rng = np.random.default_rng(1)
     spaces = [random_space(rng, n) for n in (1, 2, 5, 12)] + [random_space(rng, 6, uniform=False)]
     which = np.repeat(np.arange(5)[:, None], 2, axis=1)
-    assert solve_gromov_pairs(spaces, which, GromovOptions(restarts=30)).value == pytest.approx(0, abs=1e-9)
+    assert gromov.solve_pairs(spaces, which, GromovOptions(restarts=30)).value == pytest.approx(0, abs=1e-9)
 
 
 def test_permuted_copy_is_found_with_restarts():
@@ -119,37 +113,37 @@ def test_permuted_copy_is_found_with_restarts():
     spaces = [random_space(rng, n) for n in (3, 5, 8, 10)]
     both = [*spaces, *[permuted(space, rng) for space in spaces]]
     which = np.array([[k, 4 + k] for k in range(4)])
-    assert solve_gromov_pairs(both, which, GromovOptions(restarts=60)).value == pytest.approx(0, abs=1e-9)
+    assert gromov.solve_pairs(both, which, GromovOptions(restarts=60)).value == pytest.approx(0, abs=1e-9)
 
 
 def test_symmetric_and_assembled():
     rng = np.random.default_rng(6)
     spaces = [random_graph(rng, n) for n in (3, 6, 6, 9)]
-    which = list_gromov_pairs(4)
-    there, back = solve_gromov_pairs(spaces, which), solve_gromov_pairs(spaces, which[:, ::-1])
+    which = gromov.all_pairs(4)
+    there, back = gromov.solve_pairs(spaces, which), gromov.solve_pairs(spaces, which[:, ::-1])
     assert np.array_equal(there.value, back.value)
-    matrix = assemble_gromov_matrix(4, which, there.value)
+    matrix = gromov.assemble_matrix(4, which, there.value)
     assert np.array_equal(matrix, matrix.T)
     assert (np.diag(matrix) == 0).all()
-    assert np.isnan(assemble_gromov_matrix(3, list_gromov_pairs(3)[:2], np.zeros(2))[1, 2])
+    assert np.isnan(gromov.assemble_matrix(3, gromov.all_pairs(3)[:2], np.zeros(2))[1, 2])
 
 
 def test_result_does_not_depend_on_the_chunks():
     rng = np.random.default_rng(7)
     spaces = [random_graph(rng, int(n)) for n in rng.integers(2, 12, size=12)]
-    which, options = list_gromov_pairs(12), GromovOptions(restarts=3, seed=9)
-    whole = solve_gromov_pairs(spaces, which, options)
-    parts = [solve_gromov_pairs(spaces, chunk, options) for chunk in np.array_split(which[::-1], 5)]
+    which, options = gromov.all_pairs(12), GromovOptions(restarts=3, seed=9)
+    whole = gromov.solve_pairs(spaces, which, options)
+    parts = [gromov.solve_pairs(spaces, chunk, options) for chunk in np.array_split(which[::-1], 5)]
     assert np.array_equal(whole.value, np.concatenate([part.value for part in parts])[::-1])
     assert np.array_equal(whole.iterations, np.concatenate([part.iterations for part in parts])[::-1])
-    other = solve_gromov_pairs(spaces, which, GromovOptions(restarts=3, seed=10)).value
+    other = gromov.solve_pairs(spaces, which, GromovOptions(restarts=3, seed=10)).value
     assert (other != whole.value).any()
 
 
 def test_restarts_never_worse():
     rng = np.random.default_rng(8)
     spaces = [random_graph(rng, int(n)) for n in rng.integers(4, 15, size=12)]
-    values = [solve_gromov_pairs(spaces, list_gromov_pairs(12), GromovOptions(restarts=r)).value for r in (0, 1, 4, 10)]
+    values = [gromov.solve_pairs(spaces, gromov.all_pairs(12), GromovOptions(restarts=r)).value for r in (0, 1, 4, 10)]
     for fewer, more in pairwise(values):
         assert (more <= fewer).all()
     assert values[-1].mean() < values[0].mean()
@@ -158,12 +152,12 @@ def test_restarts_never_worse():
 def test_kicks_never_worse_often_lower_and_the_same_in_any_chunk():
     rng = np.random.default_rng(3)
     spaces = [random_graph(rng, int(n)) for n in rng.integers(8, 20, size=8)]
-    which, kicked = list_gromov_pairs(8), GromovOptions(restarts=1, kicks=20)
-    before = solve_gromov_pairs(spaces, which, GromovOptions(restarts=1)).value
-    after = solve_gromov_pairs(spaces, which, kicked).value
+    which, kicked = gromov.all_pairs(8), GromovOptions(restarts=1, kicks=20)
+    before = gromov.solve_pairs(spaces, which, GromovOptions(restarts=1)).value
+    after = gromov.solve_pairs(spaces, which, kicked).value
     assert (after <= before + 1e-12).all()
     assert np.mean(after < before - 1e-9) > 0.5
-    assert np.array_equal(after, [solve_gromov_pairs(spaces, pair[None, ::-1], kicked).value[0] for pair in which])
+    assert np.array_equal(after, [gromov.solve_pairs(spaces, pair[None, ::-1], kicked).value[0] for pair in which])
 
 
 def test_one_point_against_many_has_a_closed_form():
@@ -176,7 +170,7 @@ def test_one_point_against_many_has_a_closed_form():
 
 def test_zero_slope_at_the_product_is_not_mistaken_for_an_optimum():
     """Equal mean distances make p qᵀ stationary; a descent must still leave the saddle."""
-    ring = space_from_topology(np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0))
+    ring = metric_space.from_topology(np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0))
     product = objective(ring, ring, np.full((6, 6), 1 / 36))
     assert discrepancy(ring, ring) < 0.5 * product
 
@@ -190,7 +184,7 @@ def test_points_without_weight_change_nothing():
         np.pad(base.features, ((0, 2), (0, 0))),
     )
     for alpha in (None, 0.5):
-        found, plans = solve_gromov_couplings([padded, other], np.array([[0, 1]]), GromovOptions(alpha=alpha))
+        found, plans = gromov.solve_couplings([padded, other], np.array([[0, 1]]), GromovOptions(alpha=alpha))
         assert found.value[0] == pytest.approx(discrepancy(base, other, alpha), rel=1e-12)
         assert (plans[0][5:] == 0).all()
 
@@ -201,17 +195,17 @@ def test_hundreds_of_nodes_and_read_only_arrays():
     for space in spaces:
         space.distances.setflags(write=False)
         space.weights.setflags(write=False)
-    ours = solve_gromov_pairs(spaces, np.array([[0, 1]]))
+    ours = gromov.solve_pairs(spaces, np.array([[0, 1]]))
     assert ours.converged.all()
-    assert ours.value[0] == pytest.approx(solve_gromov_by_pot(*spaces, GromovOptions(solver="pot"))[0], rel=0.05)
+    assert ours.value[0] == pytest.approx(gromov.solve_by_pot(*spaces, GromovOptions(solver="pot"))[0], rel=0.05)
 
 
 @pytest.mark.parametrize("start", ["sorted", "random"])
 def test_other_starts(start):
     rng = np.random.default_rng(13)
     spaces = [random_space(rng, n, features=2) for n in (5, 9, 9)]
-    found, plans = solve_gromov_couplings(spaces, list_gromov_pairs(3), GromovOptions(start=start, alpha=0.5))
-    for (i, j), value, plan in zip(list_gromov_pairs(3), found.value, plans, strict=True):
+    found, plans = gromov.solve_couplings(spaces, gromov.all_pairs(3), GromovOptions(start=start, alpha=0.5))
+    for (i, j), value, plan in zip(gromov.all_pairs(3), found.value, plans, strict=True):
         assert np.isclose(value, objective(spaces[i], spaces[j], plan, 0.5))
 
 
@@ -220,8 +214,8 @@ def test_bad_requests():
     with pytest.raises(DataError, match="features"):
         discrepancy(space, space, 0.5)
     with pytest.raises(ValueError, match="allowed: 0 … 0"):
-        solve_gromov_pairs([space], np.array([[0, 1]]))
-    assert solve_gromov_pairs([space], np.zeros((0, 2), int)).value.size == 0
+        gromov.solve_pairs([space], np.array([[0, 1]]))
+    assert gromov.solve_pairs([space], np.zeros((0, 2), int)).value.size == 0
     for wrong in ({"solver": "quick"}, {"alpha": 1.5}, {"alpha": np.nan}, {"start": "best"}, {"restarts": -1}):
         with pytest.raises(ValueError):
             GromovOptions(**wrong)
@@ -232,7 +226,7 @@ def test_bad_requests():
 def test_iteration_limit_is_reported():
     rng = np.random.default_rng(14)
     spaces = [random_space(rng, 12), random_space(rng, 14)]
-    found = solve_gromov_pairs(spaces, list_gromov_pairs(2), GromovOptions(max_iterations=1))
+    found = gromov.solve_pairs(spaces, gromov.all_pairs(2), GromovOptions(max_iterations=1))
     assert not found.converged[0]
     assert found.iterations[0] == 1
 
@@ -245,22 +239,22 @@ def test_pot_solves_other_losses_and_by_proximal_points(solver, alpha, loss):
     rng = np.random.default_rng(2)
     spaces = [random_space(rng, n, features=2) for n in (4, 4, 6)]
     options = GromovOptions(solver=solver, alpha=alpha, loss=loss, max_iterations=100)
-    found, plans = solve_gromov_couplings(spaces, list_gromov_pairs(3), options)
-    again = solve_gromov_pairs(spaces, list_gromov_pairs(3)[:, ::-1], options).value
+    found, plans = gromov.solve_couplings(spaces, gromov.all_pairs(3), options)
+    again = gromov.solve_pairs(spaces, gromov.all_pairs(3)[:, ::-1], options).value
     assert np.array_equal(found.value, again)
-    for (i, j), value, plan in zip(list_gromov_pairs(3), found.value, plans, strict=True):
+    for (i, j), value, plan in zip(gromov.all_pairs(3), found.value, plans, strict=True):
         assert np.abs(plan.sum(axis=1) - spaces[i].weights).max() < 1e-9
         assert np.abs(plan.sum(axis=0) - spaces[j].weights).max() < 1e-9
         if loss == "square":
             assert value == pytest.approx(objective(spaces[i], spaces[j], plan, alpha), rel=1e-6)
-    own = solve_gromov_pairs(spaces, np.array([[0, 0]]), options).value[0]
+    own = gromov.solve_pairs(spaces, np.array([[0, 0]]), options).value[0]
     assert 0 <= own < found.value.min()
 
 
 def test_the_divergence_is_the_mean_of_both_orders():
     """Σ C log(C/D) − C + D over all pairs of points, at the only coupling that one-to-one weights of two points leave apart."""
     c, d = (MetricSpace(np.array([[0.0, r], [r, 0.0]]), np.array([0.3, 0.7])) for r in (1.0, 2.0))
-    found = solve_gromov_pairs([c, d], np.array([[0, 1]]), GromovOptions(solver="pot", loss="kl")).value[0]
+    found = gromov.solve_pairs([c, d], np.array([[0, 1]]), GromovOptions(solver="pot", loss="kl")).value[0]
     one = 2 * 0.3 * 0.7 * (1 * np.log(1 / 2) - 1 + 2)
     other = 2 * 0.3 * 0.7 * (2 * np.log(2 / 1) - 2 + 1)
     assert found == pytest.approx((one + other) / 2, abs=1e-6)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding, space_from_topology
+from fedgraph.comparison import metric_space
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.errors import DataError
 
 PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=float)  # 0 – 1 – 2, and 3 alone
@@ -21,39 +22,41 @@ def test_metrics_agree_with_scipy(metric):
     from scipy.spatial.distance import cdist
 
     rows = frozen(np.random.default_rng(0).normal(size=(7, 4)))
-    assert np.allclose(space_from_embedding(rows, metric).distances, cdist(rows, rows, metric), atol=1e-12)
+    assert np.allclose(metric_space.from_embedding(rows, metric).distances, cdist(rows, rows, metric), atol=1e-12)
 
 
 def test_rows_without_direction_have_a_documented_distance():
-    zero = space_from_embedding(np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 2.0]]), "cosine").distances
+    zero = metric_space.from_embedding(np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 2.0]]), "cosine").distances
     assert zero.tolist() == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
-    constant = space_from_embedding(np.array([[0.1, 0.1, 0.1], [7.0, 7.0, 7.0], [1.0, 2.0, 4.0]]), "correlation").distances
+    constant = metric_space.from_embedding(
+        np.array([[0.1, 0.1, 0.1], [7.0, 7.0, 7.0], [1.0, 2.0, 4.0]]), "correlation"
+    ).distances
     assert constant.tolist() == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
 
 
 def test_disconnected_graph_has_a_finite_documented_distance():
-    one_more = space_from_topology(sp.csr_array(PATH)).distances
+    one_more = metric_space.from_topology(sp.csr_array(PATH)).distances
     assert one_more[0].tolist() == [0, 1, 2, 3]
-    assert space_from_topology(np.zeros((2, 2))).distances.tolist() == [[0, 1], [1, 0]]
+    assert metric_space.from_topology(np.zeros((2, 2))).distances.tolist() == [[0, 1], [1, 0]]
 
 
 def test_one_node():
-    assert space_from_topology(np.zeros((1, 1))).distances.tolist() == [[0]]
-    assert space_from_embedding(np.array([[3.0, 4.0]]), "cosine").distances.tolist() == [[0]]
+    assert metric_space.from_topology(np.zeros((1, 1))).distances.tolist() == [[0]]
+    assert metric_space.from_embedding(np.array([[3.0, 4.0]]), "cosine").distances.tolist() == [[0]]
 
 
 def test_directed_edges_count_both_ways_and_read_only_input_is_untouched():
     directed = sp.csr_array(np.triu(PATH))
     for part in (directed.data, directed.indices, directed.indptr):
         part.setflags(write=False)
-    assert (space_from_topology(directed).distances == space_from_topology(PATH).distances).all()
+    assert (metric_space.from_topology(directed).distances == metric_space.from_topology(PATH).distances).all()
 
 
 def test_degree_weights():
-    assert space_from_topology(PATH, weights="degree").weights.tolist() == [0.25, 0.5, 0.25, 0.0]
-    assert space_from_topology(np.zeros((2, 2)), weights="degree").weights.tolist() == [0.5, 0.5]
+    assert metric_space.from_topology(PATH, weights="degree").weights.tolist() == [0.25, 0.5, 0.25, 0.0]
+    assert metric_space.from_topology(np.zeros((2, 2)), weights="degree").weights.tolist() == [0.5, 0.5]
     with pytest.raises(DataError, match="degrees"):
-        space_from_embedding(np.eye(3), weights="degree")
+        metric_space.from_embedding(np.eye(3), weights="degree")
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -61,7 +64,7 @@ def test_nan_and_infinity_are_refused_with_their_place(bad):
     rows = np.eye(3)
     rows[1, 2] = bad
     with pytest.raises(DataError, match=r"\(1, 2\)"):
-        space_from_embedding(rows)
+        metric_space.from_embedding(rows)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +84,6 @@ def test_contradictions_are_refused(distances, weights, message):
 
 def test_unknown_names_are_refused():
     with pytest.raises(DataError, match="'cosine'"):
-        space_from_embedding(np.eye(2), "cosin")
+        metric_space.from_embedding(np.eye(2), "cosin")
     with pytest.raises(DataError, match="'uniform'"):
-        space_from_embedding(np.eye(2), weights="even")
+        metric_space.from_embedding(np.eye(2), weights="even")

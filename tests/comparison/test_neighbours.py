@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
-from fedgraph.comparison import gromov_bounds
-from fedgraph.comparison.classify import ClassifySplit, classify_by_nearest
-from fedgraph.comparison.gromov import GromovOptions, assemble_gromov_matrix, list_gromov_pairs, solve_gromov_pairs
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding, space_from_topology
+from fedgraph.comparison import classify, gromov, gromov_bounds, metric_space
+from fedgraph.comparison.classify import ClassifySplit
+from fedgraph.comparison.gromov import GromovOptions
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import GromovPairFacts, SolverFacts
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_pairs
@@ -24,9 +24,9 @@ def given(kind: str) -> list[MetricSpace]:
     for n in rng.integers(1, 12, size=60):
         if kind == "graphs":
             upper = np.triu(rng.random((n, n)) < 0.4, 1).astype(float)
-            made.append(space_from_topology(upper + upper.T, features=np.eye(3)[rng.integers(0, 3, n)]))
+            made.append(metric_space.from_topology(upper + upper.T, features=np.eye(3)[rng.integers(0, 3, n)]))
         else:
-            made.append(space_from_embedding(rng.random((n, 3)) * rng.uniform(0.2, 3.0), features=rng.random((n, 2))))
+            made.append(metric_space.from_embedding(rng.random((n, 3)) * rng.uniform(0.2, 3.0), features=rng.random((n, 2))))
     return made
 
 
@@ -34,9 +34,9 @@ def given(kind: str) -> list[MetricSpace]:
 @pytest.mark.parametrize("alpha", [None, 0.5])
 def test_votes_are_those_of_the_full_matrix(kind: str, alpha: float | None) -> None:
     spaces, options = given(kind), GromovOptions(alpha=alpha)
-    full = assemble_gromov_matrix(60, list_gromov_pairs(60), solve_gromov_pairs(spaces, list_gromov_pairs(60), options).value)
+    full = gromov.assemble_matrix(60, gromov.all_pairs(60), gromov.solve_pairs(spaces, gromov.all_pairs(60), options).value)
     context = CellContext("t", "none", None, 0, 1, runtime.start("serial"))
-    found, facts = graph_pairs.solve_asked_graph_pairs(spaces, options, context, SPLIT, 7)
+    found, facts = graph_pairs.solve_asked(spaces, options, context, SPLIT, 7)
     known = np.arange(12, 60)
     asked = facts.asked[0]
     assert facts == SolverFacts(GromovPairFacts(file=None, pairs=asked, converged=asked), asked=(asked, 12 * known.size))
@@ -48,20 +48,20 @@ def test_votes_are_those_of_the_full_matrix(kind: str, alpha: float | None) -> N
     labels = np.random.default_rng(0).integers(0, 2, 60)
     for k in (1, 3, 7):
         assert np.array_equal(
-            classify_by_nearest(found, labels, (SPLIT,), k).accuracies,
-            classify_by_nearest(full, labels, (SPLIT,), k).accuracies,
+            classify.by_nearest(found, labels, (SPLIT,), k).accuracies,
+            classify.by_nearest(full, labels, (SPLIT,), k).accuracies,
         )
 
 
 def test_a_bound_that_lies_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would fail if bounds were too high: here they are, and neighbours go missing."""
     spaces = given("embeddings")
-    full = assemble_gromov_matrix(60, list_gromov_pairs(60), solve_gromov_pairs(spaces, list_gromov_pairs(60)).value)
+    full = gromov.assemble_matrix(60, gromov.all_pairs(60), gromov.solve_pairs(spaces, gromov.all_pairs(60)).value)
     real = gromov_bounds._best_gromov_bounds
     monkeypatch.setattr(gromov_bounds, "_best_gromov_bounds", lambda *args: 10.0 * real(*args))
     columns = np.arange(12, 60)
-    table, _ = gromov_bounds.solve_within_gromov_bounds(
-        spaces, SPLIT.test, columns, 7, None, lambda which: solve_gromov_pairs(spaces, which).value
+    table, _ = gromov_bounds.solve_within(
+        spaces, SPLIT.test, columns, 7, None, lambda which: gromov.solve_pairs(spaces, which).value
     )
     assert (np.sort(table, axis=1)[:, :7] > np.sort(full[np.ix_(SPLIT.test, columns)], axis=1)[:, :7]).any()
 
@@ -71,10 +71,10 @@ def test_known_values_save_work_and_change_nothing(monkeypatch: pytest.MonkeyPat
     real = graph_pairs._solve_chunk
     monkeypatch.setattr(graph_pairs, "_solve_chunk", lambda which, s, o: solved.append(len(which)) or real(which, s, o))
     context, known = CellContext("t", "none", None, 0, 1, runtime.start("serial")), graph_pairs._Solved.nothing(60)
-    first = graph_pairs.solve_asked_graph_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
+    first = graph_pairs.solve_asked(spaces, GromovOptions(), context, SPLIT, 5, known)
     assert sum(solved) == first[1].asked[0] == (known.steps >= 0).sum() // 2
     solved.clear()
-    again = graph_pairs.solve_asked_graph_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
+    again = graph_pairs.solve_asked(spaces, GromovOptions(), context, SPLIT, 5, known)
     assert not solved
     assert np.array_equal(first[0], again[0])
     assert first[1].asked == again[1].asked
@@ -84,11 +84,11 @@ def test_known_values_save_work_and_change_nothing(monkeypatch: pytest.MonkeyPat
 def test_bounds_are_below_the_lowest_of_many_descents(options: GromovOptions) -> None:
     rng = np.random.default_rng(0)
     spaces = [MetricSpace(s.distances, rng.dirichlet(np.ones(s.num_points)), s.features) for s in given("embeddings")[:30]]
-    which = list_gromov_pairs(30)
+    which = gromov.all_pairs(30)
     found = gromov_bounds._best_gromov_bounds(spaces, spaces, options.alpha)[which[:, 0], which[:, 1]]
-    values = solve_gromov_pairs(spaces, which, options).value
+    values = gromov.solve_pairs(spaces, which, options).value
     assert (found <= values * (1 + 1e-9) + 1e-12).all()
-    first = gromov_bounds.first_gromov_bounds(spaces, spaces)[which[:, 0], which[:, 1]] * (options.alpha or 1.0)
+    first = gromov_bounds.first_bounds(spaces, spaces)[which[:, 0], which[:, 1]] * (options.alpha or 1.0)
     assert (found >= first - 1e-12).all()
     assert found.sum() > 1.05 * first.sum()
 
@@ -96,13 +96,13 @@ def test_bounds_are_below_the_lowest_of_many_descents(options: GromovOptions) ->
 def test_second_bound_is_exact_for_two_points_and_sees_distances() -> None:
     two = [MetricSpace(np.array([[0.0, d], [d, 0.0]]), np.full(2, 0.5)) for d in (1.0, 3.0)]
     assert gromov_bounds._second_gromov_bounds(two[:1], two[1:])[0, 0] == pytest.approx(2.0)
-    assert solve_gromov_pairs(two, np.array([[0, 1]])).value[0] == pytest.approx(2.0)
+    assert gromov.solve_pairs(two, np.array([[0, 1]])).value[0] == pytest.approx(2.0)
 
 
 def test_fewer_columns_than_neighbours_and_none() -> None:
     spaces = given("graphs")
-    solve = lambda which: solve_gromov_pairs(spaces, which).value  # noqa: E731
-    table, asked = gromov_bounds.solve_within_gromov_bounds(spaces, np.arange(3), np.arange(3, 7), 20, None, solve)
+    solve = lambda which: gromov.solve_pairs(spaces, which).value  # noqa: E731
+    table, asked = gromov_bounds.solve_within(spaces, np.arange(3), np.arange(3, 7), 20, None, solve)
     assert np.isfinite(table).all()
     assert asked == 12
-    assert gromov_bounds.solve_within_gromov_bounds(spaces, np.arange(0), np.arange(3, 7), 2, None, solve)[1] == 0
+    assert gromov_bounds.solve_within(spaces, np.arange(0), np.arange(3, 7), 2, None, solve)[1] == 0

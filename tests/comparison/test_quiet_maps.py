@@ -14,5 +14,5 @@ from fedgraph.comparison import cluster
 def test_no_warning_reaches_the_terminal(distances: np.ndarray) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        drawn = cluster.map_clusters_by_tsne(distances, np.random.default_rng(0))
+        drawn = cluster.tsne(distances, np.random.default_rng(0))
     assert drawn.shape == (12, 2)

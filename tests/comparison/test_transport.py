@@ -4,15 +4,16 @@ import numpy as np
 import ot
 import pytest
 
-from fedgraph.comparison.transport import PARENT, improve_transport_tree, plant_transport_tree, round_for_transport
+from fedgraph.comparison import transport
+from fedgraph.comparison.transport import PARENT
 
 
 def solve(cost, supply, demand, row_order=None, column_order=None):
     n, m = cost.shape
     tree, flow, dual = np.zeros((6, n + m), np.int64), np.zeros(n + m), np.zeros(n + m)
     rows = np.arange(n) if row_order is None else row_order
-    plant_transport_tree(supply, demand, rows, np.arange(m) if column_order is None else column_order, tree, flow)
-    pivots = improve_transport_tree(cost, tree, flow, dual, 1e-14 * max(1e-300, np.abs(cost).max()))
+    transport.plant_tree(supply, demand, rows, np.arange(m) if column_order is None else column_order, tree, flow)
+    pivots = transport.improve_tree(cost, tree, flow, dual, 1e-14 * max(1e-300, np.abs(cost).max()))
     plan = np.zeros((n, m))
     for v in range(n + m):
         if tree[PARENT, v] >= 0:
@@ -33,7 +34,7 @@ def test_same_optimum_as_pot(kind):
         if rng.random() < 0.5:
             supply, demand = np.full(n, float(m)), np.full(m, float(n))
         else:
-            supply, demand = (round_for_transport(w / w.sum()) for w in (rng.random(n) + 0.01, rng.random(m) + 0.01))
+            supply, demand = (transport.round_weights(w / w.sum()) for w in (rng.random(n) + 0.01, rng.random(m) + 0.01))
         plan, pivots = solve(cost, supply, demand, rng.permutation(n), rng.permutation(m))
         assert pivots >= 0
         assert (plan.sum(axis=1) == supply).all()
@@ -52,7 +53,7 @@ def test_monotone_coupling_is_already_optimal_for_a_rank_one_cost():
 def test_units_are_whole_and_sum_exactly():
     weights = np.random.default_rng(0).random(37)
     weights /= weights.sum()
-    whole = round_for_transport(weights)
+    whole = transport.round_weights(weights)
     assert (whole == np.rint(whole)).all()
     assert whole.sum() == 2.0**50
     assert np.abs(whole / 2.0**50 - weights).max() < 1e-13

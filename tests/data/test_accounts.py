@@ -63,7 +63,7 @@ def test_what_is_wrong_with_kinds_and_owners_is_said(tmp_path: Path) -> None:
 
 def test_generated_accounts_have_owners_at_several_banks() -> None:
     graph = accounts()
-    edges = links.list_links(graph.adjacency)
+    edges = links.list_all(graph.adjacency)
     owners = links._owners_of_links(graph, edges)
     assert (owners.max(axis=1) >= 0).all(), "no edge without an owner"
     assert graph.owner is not None

@@ -23,19 +23,19 @@ def packed(**members: np.ndarray) -> bytes:
 
 
 def test_per_class_counts_and_coverage(library: Graph) -> None:
-    found = splits.split_per_class(library, 3, 2, np.random.default_rng(0))
+    found = splits.per_class(library, 3, 2, np.random.default_rng(0))
     assert (np.bincount(library.labels[found.train]) == 3).all()
     assert (np.bincount(library.labels[found.validation]) == 2).all()
     every = np.concatenate([found.train, found.validation, found.test])
     assert np.array_equal(np.sort(every), np.flatnonzero(library.labels >= 0))
     with pytest.raises(DataError, match="class 0 has"):
-        splits.split_per_class(library, 500, 2, np.random.default_rng(0))
+        splits.per_class(library, 500, 2, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive", "inductive-edges"])
 def test_nobody_who_trains_sees_validation_or_test_labels(protocol: protocols.WorldProtocol, library: Graph) -> None:
     sizes = protocols.ProtocolSizes(3, 2)
-    made = protocols.make_protocol_setting(library, protocol, 0.8, seeds.seeded_generator(0, "split"), "per-class", sizes=sizes)
+    made = protocols.make_setting(library, protocol, 0.8, seeds.seeded_generator(0, "split"), "per-class", sizes=sizes)
     assert (np.bincount(made.held.labels[made.held.labels >= 0]) == 3).all()
     assert made.held.validation is not None
     assert (np.bincount(made.held.validation[made.held.validation >= 0]) == 2).all()
@@ -54,14 +54,14 @@ def test_a_published_split_is_taken_in_turn(library: Graph) -> None:
     )
     graph = replace(library, masks=two)
     for number in range(4):
-        made = protocols.make_protocol_setting(
+        made = protocols.make_setting(
             graph, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public", sizes=protocols.ProtocolSizes(number=number)
         )
         assert np.array_equal(np.flatnonzero(made.held.labels >= 0), two[number % 2].train)
         assert np.array_equal(np.flatnonzero(made.truth >= 0), two[number % 2].test)
         assert (made.held.validation is None) == (number % 2 == 1)
     with pytest.raises(DataError, match="came without a split"):
-        protocols.make_protocol_setting(library, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public")
+        protocols.make_setting(library, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public")
 
 
 def test_masks_travel_with_the_nodes(library: Graph) -> None:
@@ -72,12 +72,12 @@ def test_masks_travel_with_the_nodes(library: Graph) -> None:
 
 def test_own_masks_are_read_and_checked() -> None:
     train, test = np.array([1, 1, 0, 0]), np.array([0, 0, 0, 1])
-    (one,) = splits.read_split_masks(packed(train_mask=train, test_mask=test), "x", 4)
+    (one,) = splits.read_masks(packed(train_mask=train, test_mask=test), "x", 4)
     assert (one.train.tolist(), one.validation.tolist(), one.test.tolist()) == ([0, 1], [], [3])
     several = np.stack([train, 1 - train], axis=1)
-    found = splits.read_split_masks(packed(train_mask=several, test_mask=1 - several), "x", 4)
+    found = splits.read_masks(packed(train_mask=several, test_mask=1 - several), "x", 4)
     assert [m.train.tolist() for m in found] == [[0, 1], [2, 3]]
-    assert splits.read_split_masks(packed(labels=train), "x", 4) == ()
+    assert splits.read_masks(packed(labels=train), "x", 4) == ()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_own_masks_are_read_and_checked() -> None:
 )
 def test_wrong_masks_are_one_clear_line(members: dict[str, np.ndarray], said: str) -> None:
     with pytest.raises(DataError, match=said):
-        splits.read_split_masks(packed(**members), "mine.npz", 4)
+        splits.read_masks(packed(**members), "mine.npz", 4)
 
 
 def test_own_npz_with_masks(tmp_path: Path, library: Graph) -> None:
@@ -110,7 +110,7 @@ def test_own_npz_with_masks(tmp_path: Path, library: Graph) -> None:
 
 def test_the_largest_component_keeps_its_split(library: Graph) -> None:
     graph = replace(library, masks=(GraphMasks(np.arange(20), np.arange(20, 30), np.arange(30, library.num_nodes)),))
-    part = protocols.keep_world_component(graph)
+    part = protocols.largest_component(graph)
     assert part.num_nodes <= library.num_nodes
     assert part.masks[0].train.size <= 20
     assert (part.degrees > 0).all()

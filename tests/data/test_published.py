@@ -183,7 +183,7 @@ def test_unavailable_says_what_to_put_where(tmp_path: Path) -> None:
 
 
 def test_a_failed_download_is_unavailability(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(files, "download_data_files", lambda *_: "the download through PyG failed: OSError: no route to host")
+    monkeypatch.setattr(files, "download", lambda *_: "the download through PyG failed: OSError: no route to host")
     with pytest.raises(DataError, match="no route to host"):
         data.load("planetoid/citeseer", root=tmp_path)
 
@@ -198,11 +198,11 @@ def test_a_download_reaches_the_cache_whole_or_not_at_all(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(datasets.Coauthor, "download", lambda self: fetch(self, complete=False))
     monkeypatch.setattr(files, "_knock", lambda url: None)
-    reason = files.download_data_files("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, {"class": "Coauthor", "name": "CS"})
+    reason = files.download("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, {"class": "Coauthor", "name": "CS"})
     assert "connection lost" in reason
     assert not list(cache.rglob("*.npz"))
     monkeypatch.setattr(datasets.Coauthor, "download", lambda self: fetch(self, complete=True))
-    files.download_data_files("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, {"class": "Coauthor", "name": "CS"})
+    files.download("coauthor/CS/raw", ("ms_academic_cs.npz",), cache, {"class": "Coauthor", "name": "CS"})
     assert [p.relative_to(cache).as_posix() for p in cache.rglob("*") if p.is_file()] == ["coauthor/CS/raw/ms_academic_cs.npz"]
 
 

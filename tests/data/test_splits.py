@@ -38,12 +38,12 @@ def test_the_generator_decides() -> None:
 
 
 def test_part_split_takes_whole_parts(library: Graph) -> None:
-    train, test = splits.split_by_parts(library, np.random.default_rng(3))
+    train, test = splits.by_parts(library, np.random.default_rng(3))
     sizes = library.num_nodes / splits._NUM_PARTS
     assert abs(test.size - sizes) < splits._NUM_PARTS
     assert abs(train.size - 7 * sizes) < 2 * splits._NUM_PARTS
     assert not np.intersect1d(train, test).size
-    again = splits.split_by_parts(library, np.random.default_rng(3))
+    again = splits.by_parts(library, np.random.default_rng(3))
     assert np.array_equal(test, again[1])
 
 
@@ -65,4 +65,4 @@ def test_balanced_parts_cover_graphs_without_edges_and_with_many_components() ->
 
 def test_a_graph_smaller_than_the_parts_is_refused(library: Graph) -> None:
     with pytest.raises(DataError, match="cannot cut 8"):
-        splits.split_by_parts(library.induced(np.arange(8)), np.random.default_rng(0))
+        splits.by_parts(library.induced(np.arange(8)), np.random.default_rng(0))

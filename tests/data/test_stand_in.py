@@ -143,7 +143,7 @@ def test_impossible_parameters_are_named(parameters: dict[str, object], text: st
 def test_too_many_edges_of_one_kind_are_an_error() -> None:
     model = block_model.BlockModel((2, 2), 5, 10, 1.0, 2.0, 1.0, 1.0)
     with pytest.raises(DataError, match="cannot place"):
-        block_model.draw_block_model(model, "x", 0, GraphProvenance("synthetic", ""))
+        block_model.draw(model, "x", 0, GraphProvenance("synthetic", ""))
 
 
 def test_a_planetoid_stand_in_comes_with_a_split_of_the_published_sizes() -> None:

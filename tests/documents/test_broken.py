@@ -68,7 +68,7 @@ def check_scenario(text: str) -> None:
         path = Path(folder) / "x.yaml"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         try:
-            read.read_scenario_file(path)
+            read.from_file(path)
         except ScenarioError as error:
             assert str(error).startswith(f"{path}"), error
             assert "\n" not in str(error)

@@ -35,7 +35,7 @@ def refused(tmp_path: Path, text: str | bytes, changes: list[str] | None = None)
     path = tmp_path / "x.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ScenarioError) as caught:
-        read.read_scenario_file(path, changes or [])
+        read.from_file(path, changes or [])
     message = str(caught.value)
     assert message.startswith((f"{path}:", "--set")), message
     assert "\n" not in message
@@ -46,7 +46,7 @@ def refused(tmp_path: Path, text: str | bytes, changes: list[str] | None = None)
 def test_the_good_one_is_good(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(GOOD, encoding="utf-8")
-    assert read.read_scenario_file(path).tasks[0].params.epsilons == [1.0, float("inf")]
+    assert read.from_file(path).tasks[0].params.epsilons == [1.0, float("inf")]
 
 
 @pytest.mark.parametrize(
@@ -137,14 +137,14 @@ def test_what_is_no_text(tmp_path: Path, content: bytes) -> None:
 def test_a_folder_a_pipe_and_a_name_with_a_null(tmp_path: Path) -> None:
     for path in (tmp_path, Path("/dev/null"), tmp_path / "a\0b"):
         with pytest.raises(ScenarioError):
-            read.read_scenario_file(path)
+            read.from_file(path)
 
 
 def test_a_byte_order_mark_and_anchors_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     extra = "      - &first {method: features, label: one}\n      - {<<: *first, label: two}\n"
     path.write_bytes(b"\xef\xbb\xbf" + (GOOD + extra).encode())
-    methods = read.read_scenario_file(path).tasks[0].params.methods
+    methods = read.from_file(path).tasks[0].params.methods
     assert [m.get("label") for m in methods] == [None, "one", "two"]
     assert methods[2]["method"] == "features"
 
@@ -174,7 +174,7 @@ def test_seeds_on_the_command_line_name_themselves(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(GOOD, encoding="utf-8")
     with pytest.raises(ScenarioError, match=r"^--seeds 0: seeds: found 0"):
-        read.read_scenario_file(path, seeds=0)
+        read.from_file(path, seeds=0)
 
 
 def test_labels_that_would_share_a_file(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def opened(finished: Path) -> Callable[[str], project.ProjectSource]:
 
     def row(name: str) -> project.ProjectSource:
         if name not in known:
-            known[name] = project.open_project_row(finished, name)
+            known[name] = project.open_row(finished, name)
         return known[name]
 
     return row

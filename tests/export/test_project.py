@@ -35,7 +35,7 @@ NET, SOME, SOME_SEEN = "features-net-sums", "features-some-sums", "features-some
 
 def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
     """The folder with the project's code."""
-    project.export_project(opened(row), framework, place / "app")
+    project.write(opened(row), framework, place / "app")
     return (place / "app" / exported_layouts()[framework]["shared/planned.py.j2"]).parent
 
 
@@ -147,7 +147,7 @@ def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
 )
 def test_rows_that_are_no_sums_say_why(row: str, why: str, finished: Path) -> None:
     with pytest.raises(ScenarioError, match=why):
-        project.open_project_row(finished, row)
+        project.open_row(finished, row)
 
 
 def test_the_command_says_one_line(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +225,7 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
     home, found = written(opened, row, "flower", tmp_path), opened(row)
     sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
     rounds = imported(home / "rounds.py").Rounds()
-    files = project.write_project_clients(found, tmp_path / "clients")
+    files = project.write_clients(found, tmp_path / "clients")
     sites = [open_site(home / project._PLAN, planned.PLAN_SHA256, file) for file in files]
     secrets = [sums.new_key() for _ in files]
     board = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}
@@ -342,7 +342,7 @@ def test_a_round_is_spent_once(opened: Opened, imported: Imported, tmp_path: Pat
 
 def test_a_site_has_the_graph_that_was_planned(opened: Opened, tmp_path: Path) -> None:
     home, found = written(opened, SUMS, "flower", tmp_path), opened(SUMS)
-    files, digest = project.write_project_clients(found, tmp_path / "clients"), json.loads(
+    files, digest = project.write_clients(found, tmp_path / "clients"), json.loads(
         (tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8")
     )["plan_sha256"]  # fmt: skip
     with pytest.raises(DataError, match="not the plan that was exported"):
@@ -363,7 +363,7 @@ def test_one_unit_moves_a_value_by_at_most_the_sensitivity(opened: Opened) -> No
     whole = found.partition.subgraphs[0]
     labels = whole.graph.labels.copy()
     labels[0] = -1  # zero-out: a node without a label adds nothing
-    method = method_kinds.load_method(found.plan.method)
+    method = method_kinds.load(found.plan.method)
     model, moved = method.start(found.plan, np.random.default_rng(0)).model, []
     for graph in (whole.graph, replace(whole.graph, labels=labels)):
         subgraph = replace(whole, graph=graph)
@@ -389,7 +389,7 @@ def test_of_dp_fedavg_the_training_is_deployed(
     assert total.epsilon == pytest.approx(found.epsilon, abs=1e-4)
     assert set(planned.RELEASES) == {"model"}
     assert masked is planned.MASKED
-    rounds, files = imported(home / "rounds.py").Rounds(), project.write_project_clients(found, tmp_path / "clients")
+    rounds, files = imported(home / "rounds.py").Rounds(), project.write_clients(found, tmp_path / "clients")
     sites = [open_site(home / project._PLAN, planned.PLAN_SHA256, file) for file in files]
     secrets = [sums.new_key() for _ in files]
     board, noise = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}, []

@@ -11,23 +11,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedgraph import plugins, runtime, seeds
+from fedgraph import plugins, privacy, runtime, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
 from fedgraph.federation import client, messages, rounds
 from fedgraph.federation.messages import BlockMessage
 from fedgraph.methods import dpar, features
 from fedgraph.methods.base import Budget, Plan, method_kinds
-from fedgraph.partition import uniform
-from fedgraph.partition.base import partition_with_cut_edges
+from fedgraph.partition import base, uniform
+from fedgraph.privacy import ledger
 from fedgraph.privacy.desk import Desk, DeskSum, PlannedRelease
 from fedgraph.privacy.events import Gaussian, PureDP
-from fedgraph.privacy.ledger import Ledger, spent_in_ledger
+from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
+from fedgraph.runtime import base
 from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
-from fedgraph.runtime.base import split_into_runtime_blocks as dealt_to
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, Partition
@@ -40,8 +39,8 @@ QUICK = {("features", Trust.SUMS), ("features", Trust.OWN_CLIENT)}
 SUMMED = [  # every method in the first situation that it declares
     pytest.param(name, trusted, id=f"{name}-{trusted.value}", marks=() if (name, trusted) in QUICK else pytest.mark.slow)
     for name in plugins.names("methods")
-    if method_kinds.load_method(name).OFFERS.kind == "classifier"
-    for trusted in method_kinds.load_method(name).OFFERS.situations[0].trusted
+    if method_kinds.load(name).OFFERS.kind == "classifier"
+    for trusted in method_kinds.load(name).OFFERS.situations[0].trusted
     if trusted is not Trust.CURATOR
 ]
 
@@ -72,9 +71,9 @@ class Counting(SerialClients):
 
 
 def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
-    method = method_kinds.load_classifier_method(name)
+    method = method_kinds.load_classifier(name)
     situation = method.OFFERS.situations[0]
-    setting = protocols.make_protocol_setting(graph, situation.given, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.make_setting(graph, situation.given, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
     partition = uniform.split(setting.held, uniform.Params(clients=CLIENTS), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
         setting.held.num_nodes,
@@ -92,9 +91,7 @@ def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Pl
 
 
 def trained(plan: Plan, partition: Partition, engine: Runtime) -> rounds.RoundsOutcome:
-    return rounds.run_rounds(
-        engine, engine.share("partition", partition), plan, 0, ("cell",), ("cell",), rounds.RoundPrefixes()
-    )
+    return rounds.run(engine, engine.share("partition", partition), plan, 0, ("cell",), ("cell",), rounds.RoundPrefixes())
 
 
 def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Partition]:
@@ -104,7 +101,7 @@ def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Pa
 
 @pytest.mark.parametrize("count", [1, 2, 16, 17, 40, 1000, 10_000, 100_000])
 def test_every_client_is_in_one_block_and_cuts_are_ascending(count: int) -> None:
-    cut = messages.cut_message_blocks(count)
+    cut = messages.cut_blocks(count)
     assert [c for block in cut for c in block] == list(range(count))
     assert all(len(block) for block in cut)
     if count > messages.FEW_SEEN_CLIENTS:
@@ -121,12 +118,14 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
     def parts() -> list[BlockMessage]:
         return [BlockMessage(i, 1, 0, {"v": DeskSum(v.copy(), 1)}, 1, ()) for i, v in enumerate(values)]
 
-    whole = messages.sum_message_tree(parts()).released["v"].value
+    whole = messages.sum_tree(parts()).released["v"].value
     for workers in (1, 2, 3, 4, 5, 7, 16):
         held = [
-            p for items in dealt_to(16, workers) for p in messages.merge_message_branches(parts()[items.start : items.stop])
+            p
+            for items in base.split_into_blocks(16, workers)
+            for p in messages.merge_branches(parts()[items.start : items.stop])
         ]
-        found = messages.sum_message_tree(held)
+        found = messages.sum_tree(held)
         assert np.array_equal(found.released["v"].value, whole)
         assert (found.num_clients, found.first, found.width) == (16, 0, 16)
     assert not np.array_equal(whole, sum(values[1:], values[0])), "another order gives other bits, so this test can fail"
@@ -134,8 +133,8 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
 
 def test_a_union_holds_what_its_parts_hold(library: Graph) -> None:
     dealt = uniform.split(library, uniform.Params(clients=5), seeds.seeded_generator(0, "deal"))
-    told = partition_with_cut_edges(library, dealt)
-    joint, starts = messages.unite_message_block(told.subgraphs)
+    told = base.with_cut_edges(library, dealt)
+    joint, starts = messages.unite(told.subgraphs)
     assert joint.cut is not None
     for s, first, end in zip(told.subgraphs, starts, starts[1:], strict=False):
         assert s.cut is not None
@@ -158,7 +157,7 @@ def test_blocks_give_what_single_messages_give(
     plan, partition = planned(name, trusted, library, np.inf)
     found = trained(plan, partition, SerialRuntime())
     with monkeypatch.context() as patch:
-        patch.setattr(client, "adds_up_messages", lambda plan: False)
+        patch.setattr(client, "are_summed", lambda plan: False)
         single = trained(plan, partition, SerialRuntime())
     assert found.releases == single.releases
     for key, value in single.state.model.items():
@@ -173,9 +172,9 @@ def test_pools_of_any_size_give_the_same_bits(name: str, trusted: Trust, library
     assert one.releases == three.releases
     for key, value in one.state.model.items():
         assert np.array_equal(value, three.state.model[key]), key
-    paid, declared = spent_in_ledger(one.releases), plan.declared()
-    assert settle(plan.guarantee, one.releases).epsilon == pytest.approx(
-        settle(plan.guarantee, plan.schedule.releases).epsilon, rel=1e-9
+    paid, declared = ledger.spent_by_client(one.releases), plan.declared()
+    assert privacy.settle.of_releases(plan.guarantee, one.releases).epsilon == pytest.approx(
+        privacy.settle.of_releases(plan.guarantee, plan.schedule.releases).epsilon, rel=1e-9
     )
     assert set(paid) <= set(declared)
 
@@ -185,20 +184,18 @@ def test_dp_sgd_on_own_rows_is_computed_for_a_block_at_once(library: Graph, monk
     dealt, partition = planned("dpar", Trust.SUMS, library, 4.0)
     settings = dpar.Params(variant="features", sampled=1.0, epochs=2, batch_size=20, learning_rate=0.05)
     plan = dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3))
-    assert client.clients_compute_together(plan)
+    assert client.compute_together(plan)
     assert trained(plan, partition, SerialRuntime()).notes == (rounds._ONE_DRAW,)
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, value, rng: np.array(value))
     found = trained(plan, partition, SerialRuntime())
-    monkeypatch.setattr(client, "clients_compute_together", lambda plan: False)
+    monkeypatch.setattr(client, "compute_together", lambda plan: False)
     single = trained(plan, partition, SerialRuntime())
     assert found.releases == single.releases
     assert np.allclose(found.state.model["parameters"], single.state.model["parameters"], rtol=0, atol=ROUNDING)
     monkeypatch.undo()
-    assert not client.clients_compute_together(dpar.plan(settings, dealt.facts, Budget(np.inf, 1e-3))), (
-        "a sample in random order"
-    )
+    assert not client.compute_together(dpar.plan(settings, dealt.facts, Budget(np.inf, 1e-3))), "a sample in random order"
     choosing = dpar.plan(dpar.Params(epochs=2), dealt.facts, Budget(4.0, 1e-3))
-    assert not client.clients_compute_together(choosing), "neighbours are chosen by each client alone"
+    assert not client.compute_together(choosing), "neighbours are chosen by each client alone"
 
 
 def test_dp_sgd_of_a_block_carries_the_noise_that_is_priced(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +223,7 @@ def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
         for name, trusted in (("features", Trust.SUMS), ("features", Trust.OWN_CLIENT), ("nonprivate", Trust.OWN_CLIENT)):
             plan, partition = planned(name, trusted, library, 4.0)
             shared = engine.share(f"{name}:{trusted}", partition)
-            found = rounds.run_rounds(engine, shared, plan, 0, ("cell",), ("cell",), rounds.RoundPrefixes())
+            found = rounds.run(engine, shared, plan, 0, ("cell",), ("cell",), rounds.RoundPrefixes())
             expected = trained(plan, partition, SerialRuntime())
             assert found.releases == expected.releases
             for key, value in expected.state.model.items():
@@ -235,16 +232,14 @@ def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
 
 def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> None:
     plan, _ = secure(library)
-    assert client.clients_compute_together(plan)
-    assert not client.clients_compute_together(
-        dataclasses.replace(plan, watch=dataclasses.replace(plan.watch, keeps_rounds=True))
-    )
+    assert client.compute_together(plan)
+    assert not client.compute_together(dataclasses.replace(plan, watch=dataclasses.replace(plan.watch, keeps_rounds=True)))
     local, _ = planned("features", Trust.OWN_CLIENT, library, 2.0)
-    assert messages.adds_up_messages(local)
-    assert not client.clients_compute_together(local)
-    assert not messages.adds_up_messages(
-        dataclasses.replace(local, watch=dataclasses.replace(local.watch, keeps_rounds=True))
-    ), "an attack reads single messages"
+    assert messages.are_summed(local)
+    assert not client.compute_together(local)
+    assert not messages.are_summed(dataclasses.replace(local, watch=dataclasses.replace(local.watch, keeps_rounds=True))), (
+        "an attack reads single messages"
+    )
 
 
 def test_the_report_says_that_noise_is_drawn_at_once(library: Graph) -> None:
@@ -282,11 +277,11 @@ def test_secure_sums_need_every_client(library: Graph) -> None:
 
     plan, partition = secure(library)
     job = ClientJob("missing", 0, ("missing",), plan)
-    state = server.begin_at_server(job)
+    state = server.begin(job)
     model = state.model
-    sent = client.run_client_blocks(range(15), partition.subgraphs, job, model, 0)
+    sent = client.run_blocks(range(15), partition.subgraphs, job, model, 0)
     with pytest.raises(RuntimeFailure, match=rf"3[78] clients finished, {CLIENTS} are needed"):
-        server.merge_at_server(job, state, 0, [sent])
+        server.merge(job, state, 0, [sent])
 
 
 @pytest.mark.parametrize("shares", [1, 7, 64])
@@ -337,12 +332,12 @@ def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(librar
     lines = []
     for round_ in range(100):
         doors = []
-        for block in messages.cut_message_blocks(10_000):
+        for block in messages.cut_blocks(10_000):
             door = Desk("cell", block[0], round_, plan.schedule.releases, np.random.default_rng(0), together=block)
             door.release("model", np.zeros(1))
             doors += door.entries
         lines += messages.merge_ledger_lines(doors)
-    settled = settle(plan.guarantee, plan.schedule.releases)
+    settled = privacy.settle.of_releases(plan.guarantee, plan.schedule.releases)
     ledger = Ledger([settled.account("cell", plan.guarantee)], lines)
     assert len(ledger) == 1_000_000, "every release is accounted for"
     text = "\n".join(ledger.lines())

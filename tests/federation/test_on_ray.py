@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime, seeds
-from fedgraph.federation import rounds
-from fedgraph.federation.round_attendance import draw_round_attendance
+from fedgraph.federation import round_attendance, rounds
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
@@ -32,13 +31,13 @@ def test_three_workers_give_the_bits_of_one_process(clients: int, answering: int
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
     plan = features.plan(features.Params(steps=4), dataclasses.replace(facts, answering=answering), Budget(2.0, 1e-3))
-    who = None if answering is None else draw_round_attendance(answering, clients, plan.schedule.rounds, 0, ("x",))
+    who = None if answering is None else round_attendance.draw(answering, clients, plan.schedule.rounds, 0, ("x",))
     outs = []
     with runtime.start("serial") as serial:
         for engine in (serial, pool):
             shared = engine.share(("dealt", clients), partition)
             stream = ("ray", clients)
-            outs.append(rounds.run_rounds(engine, shared, plan, 5, stream, stream, rounds.RoundPrefixes(), answered=who))
+            outs.append(rounds.run(engine, shared, plan, 5, stream, stream, rounds.RoundPrefixes(), answered=who))
     assert np.array_equal(outs[0].state.model["parameters"], outs[1].state.model["parameters"])
     assert outs[0].releases == outs[1].releases
     assert outs[0].sizes == outs[1].sizes

@@ -9,19 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgraph import run, seeds
+from fedgraph import privacy, run, seeds
 from fedgraph.errors import PrivacyError
-from fedgraph.federation import rounds
-from fedgraph.federation.round_attendance import (
-    ROUND_ATTENDANCE_LINKS,
-    Participation,
-    draw_round_attendance,
-    round_attendance_traffic,
-)
+from fedgraph.federation import round_attendance, rounds
+from fedgraph.federation.round_attendance import ROUND_ATTENDANCE_LINKS, Participation, round_attendance_traffic
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, PlanInbox, PublicFacts
 from fedgraph.partition import uniform
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
@@ -56,13 +50,13 @@ def test_each_round_asks_a_fixed_number_by_fair_coins() -> None:
     assert Participation().answering(50) is None
     assert Participation(share=0.3).answering(50) == 15
     assert Participation(share=0.001).answering(50) == 1
-    answered = draw_round_attendance(15, 50, 200, 0, ("x",))
+    answered = round_attendance.draw(15, 50, 200, 0, ("x",))
     assert set(answered.sum(axis=1)) == {15}
     assert np.abs(answered.mean(axis=0) - 0.3).max() < 0.13
 
 
 def test_a_longer_run_begins_as_a_shorter_one() -> None:
-    short, long = (draw_round_attendance(15, 30, n, 7, ("x",)) for n in (5, 50))
+    short, long = (round_attendance.draw(15, 30, n, 7, ("x",)) for n in (5, 50))
     assert np.array_equal(short, long[:5])
 
 
@@ -91,11 +85,11 @@ def test_the_noise_of_a_secure_sum_covers_the_clients_that_answer(library: Graph
 def test_only_who_answered_has_spent(library: Graph, dealt: Partition, viewer: Viewer) -> None:
     """Every release in the ledger is one of an answer; the dearest client pays for its own answers, never more than planned."""
     plan = features.plan(features.Params(steps=12), facts_of(library, dealt, viewer, 10), Budget(2.0, 1e-3))
-    who = draw_round_attendance(10, 20, plan.schedule.rounds, 0, ("x",))
+    who = round_attendance.draw(10, 20, plan.schedule.rounds, 0, ("x",))
     engine = SerialRuntime()
-    out = rounds.run_rounds(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.RoundPrefixes(), answered=who)
+    out = rounds.run(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.RoundPrefixes(), answered=who)
     assert sum(line.count for line in out.releases) == who.sum()
-    spent = settle(plan.guarantee, out.releases)
+    spent = privacy.settle.of_releases(plan.guarantee, out.releases)
     assert spent.epsilon < plan.provable().epsilon <= 2.0
     most = int(who.sum(axis=0).max())
     again = features.plan(features.Params(steps=12), facts_of(library, dealt, viewer, 10), Budget(2.0, 1e-3))
@@ -121,7 +115,7 @@ def test_the_mean_of_samples_is_the_whole_sum(library: Graph, dealt: Partition) 
         plan = features.plan(params, given, Budget(np.inf, 1e-3))
         start = features.start(plan, seeds.seeded_generator(0, "c", "start")).model["parameters"]
         partial = None if who is None else who[None, :]
-        out = rounds.run_rounds(engine, shared, plan, 0, ("c",), ("s", number), rounds.RoundPrefixes(), answered=partial)
+        out = rounds.run(engine, shared, plan, 0, ("c",), ("s", number), rounds.RoundPrefixes(), answered=partial)
         return out.state.model["parameters"] - start
 
     half = np.arange(20) < 10

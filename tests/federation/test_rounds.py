@@ -52,12 +52,12 @@ def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(
     assert inbox.each == {}
     assert np.allclose(inbox.sums["gradient"], sum(m.released["gradient"].value for m in messages), atol=1e-5)
     job = ClientJob("j", 0, ("j",), plan)
-    state = server.begin_at_server(job)
+    state = server.begin(job)
     with pytest.raises(RuntimeFailure, match="3 clients finished, 4 are needed"):
-        server.merge_at_server(job, state, 0, [messages[:3]])
+        server.merge(job, state, 0, [messages[:3]])
     silent = ClientMessage(3, 0, {})
     with pytest.raises(RuntimeFailure, match="client 3 sent"):
-        server.merge_at_server(job, state, 0, [[*messages[:3], silent]])
+        server.merge(job, state, 0, [[*messages[:3], silent]])
 
 
 def test_secure_noise_hides_a_client_even_without_one_share(library: Graph, dealt: Partition) -> None:
@@ -76,7 +76,7 @@ def test_shared_rounds_run_once_and_are_recorded_in_every_ledger(library: Graph)
     shared = runtime.share("p", partition)
     for epsilon in (1.0, 4.0):
         plan = local_dp.plan(params, facts_of(library, partition, Viewer.SERVER), Budget(epsilon, 1e-3))
-        out = rounds.run_rounds(runtime, shared, plan, 0, ("cell", epsilon), ("common",), prefixes, lambda d, t: seen.append(d))
+        out = rounds.run(runtime, shared, plan, 0, ("cell", epsilon), ("common",), prefixes, lambda d, t: seen.append(d))
         assert sum(r.count for r in out.releases) == 5 * (1 + 3 + 1)
         assert {r.cell for r in out.releases} == {f"cell/{epsilon}"}
     assert seen == [1, 2, 3, 4, 4], "the three training rounds ran once"
@@ -87,21 +87,21 @@ def test_a_failing_client_is_named(library: Graph, dealt: Partition) -> None:
     broken = dataclasses.replace(plan, made=dataclasses.replace(plan.made, clip="none"))  # type: ignore[arg-type]
     runtime = SerialRuntime()
     with pytest.raises(RuntimeFailure, match="features, client 0, round 0: TypeError"):
-        rounds.run_rounds(runtime, runtime.share("p", dealt), broken, 0, ("x",), ("x",), rounds.RoundPrefixes())
+        rounds.run(runtime, runtime.share("p", dealt), broken, 0, ("x",), ("x",), rounds.RoundPrefixes())
 
 
 @pytest.mark.parametrize("name", [name for name in ("gap_node", "progap_node") if name in plugins.names("methods")])
 def test_a_client_remembers_over_rounds_what_it_released(name: str, library: Graph) -> None:
     """Its hops are made again from other edges in a later round: the same noise on both would show the difference."""
     plan, partition, _ = planned(name, 0, Trust.OWN_CLIENT, library, 2.0)
-    method = method_kinds.load_method(name)
+    method = method_kinds.load(name)
     model = method.start(plan, np.random.default_rng(0)).model
     first = min(r.rounds[0] for r in plan.schedule.releases if r.path.startswith("aggregate"))
     held = {s.client: s for s in partition.subgraphs}
     fewer = {c: dataclasses.replace(s, graph=graph_without_edges(s.graph)) for c, s in held.items()}
     for later, refused in ((held, False), (fewer, True)):
         job = ClientJob(f"remembers {name} {refused}", 0, ("c",), plan, plan.fingerprint)
-        federated_client.run_client_blocks([0], held, job, model, first)
+        federated_client.run_blocks([0], held, job, model, first)
         federated_client._workspaces.pop(job.key)  # what follows from the graph is made anew
         with pytest.raises(PrivacyError, match="is not what round") if refused else contextlib.nullcontext():
-            federated_client.run_client_blocks([0], later, job, model, first + 1)
+            federated_client.run_blocks([0], later, job, model, first + 1)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping.aggregated_rows import clip_aggregated_rows, prepare_aggregated_rows
+from fedgraph.learning.clipping import aggregated_rows
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.optimisers.descents import StatefulDescent
 
@@ -42,17 +42,17 @@ def test_equals_the_sum_of_autograd_rows_clipped_one_by_one(seed: int, clip: flo
         gradient = autograd_row(features, row, int(labels[i]), vector) if row.any() else np.zeros_like(vector)
         norm = np.linalg.norm(gradient)
         expected += gradient if clip is None or norm <= clip else gradient * (clip / norm)
-    made = prepare_aggregated_rows(features, rows, labels)
-    found = clip_aggregated_rows(LAYOUT, vector, made, np.arange(12), clip)
+    made = aggregated_rows.prepare(features, rows, labels)
+    found = aggregated_rows.clipped_sum(LAYOUT, vector, made, np.arange(12), clip)
     assert found == pytest.approx(expected, rel=2e-4, abs=2e-6)
 
 
 def test_a_batch_is_the_sum_of_its_rows_and_may_be_empty() -> None:
     features, rows, labels, vector = problem(7)
-    made = prepare_aggregated_rows(features, rows, labels)
-    parts = [clip_aggregated_rows(LAYOUT, vector, made, np.array([i]), 0.1) for i in (2, 5, 9)]
-    assert clip_aggregated_rows(LAYOUT, vector, made, np.array([2, 5, 9]), 0.1) == pytest.approx(sum(parts), abs=1e-6)
-    assert not clip_aggregated_rows(LAYOUT, vector, made, np.zeros(0, np.int64), 0.1).any()
+    made = aggregated_rows.prepare(features, rows, labels)
+    parts = [aggregated_rows.clipped_sum(LAYOUT, vector, made, np.array([i]), 0.1) for i in (2, 5, 9)]
+    assert aggregated_rows.clipped_sum(LAYOUT, vector, made, np.array([2, 5, 9]), 0.1) == pytest.approx(sum(parts), abs=1e-6)
+    assert not aggregated_rows.clipped_sum(LAYOUT, vector, made, np.zeros(0, np.int64), 0.1).any()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -60,47 +60,49 @@ def test_no_row_exceeds_the_clip_and_a_node_moves_only_its_rows(seed: int) -> No
     """Zeroing a node in B' rows moves the sum by at most C + 2C(B' − 1): own row masked, the others changed."""
     features, rows, labels, vector = problem(seed, num_rows=15)
     clip = 0.01
-    made = prepare_aggregated_rows(features, rows, labels)
+    made = aggregated_rows.prepare(features, rows, labels)
     for i in range(15):
-        assert np.linalg.norm(clip_aggregated_rows(LAYOUT, vector, made, np.array([i]), clip)) <= clip * (1 + 1e-4)
-    whole = clip_aggregated_rows(LAYOUT, vector, made, np.arange(15), clip)
+        assert np.linalg.norm(aggregated_rows.clipped_sum(LAYOUT, vector, made, np.array([i]), clip)) <= clip * (1 + 1e-4)
+    whole = aggregated_rows.clipped_sum(LAYOUT, vector, made, np.arange(15), clip)
     for node in range(15):
         others = int((rows.toarray()[:, node] != 0).sum() - (rows.toarray()[node, node] != 0))
         zeroed, masked = features.toarray(), labels.copy()
         zeroed[node], masked[node] = 0, -1
-        after = prepare_aggregated_rows(sp.csr_array(zeroed), rows, masked)
-        moved = np.linalg.norm(whole - clip_aggregated_rows(LAYOUT, vector, after, np.arange(15), clip))
+        after = aggregated_rows.prepare(sp.csr_array(zeroed), rows, masked)
+        moved = np.linalg.norm(whole - aggregated_rows.clipped_sum(LAYOUT, vector, after, np.arange(15), clip))
         assert moved <= (clip + 2 * clip * others) * (1 + 1e-3)
 
 
 def test_masked_empty_and_overflowing_rows_count_as_zero() -> None:
     features, rows, labels, vector = problem(3)
     masked = np.full_like(labels, -1)
-    assert not clip_aggregated_rows(LAYOUT, vector, prepare_aggregated_rows(features, rows, masked), np.arange(12), 1.0).any()
-    empty = prepare_aggregated_rows(features, sp.csr_array(rows.shape), labels)
-    assert not clip_aggregated_rows(LAYOUT, vector, empty, np.arange(12), 1.0).any()
-    huge = prepare_aggregated_rows(sp.csr_array(features * np.float32(1e30)), rows, labels)
-    found = clip_aggregated_rows(LAYOUT, vector, huge, np.arange(12), 1.0)
+    assert not aggregated_rows.clipped_sum(
+        LAYOUT, vector, aggregated_rows.prepare(features, rows, masked), np.arange(12), 1.0
+    ).any()
+    empty = aggregated_rows.prepare(features, sp.csr_array(rows.shape), labels)
+    assert not aggregated_rows.clipped_sum(LAYOUT, vector, empty, np.arange(12), 1.0).any()
+    huge = aggregated_rows.prepare(sp.csr_array(features * np.float32(1e30)), rows, labels)
+    found = aggregated_rows.clipped_sum(LAYOUT, vector, huge, np.arange(12), 1.0)
     assert np.isfinite(found).all()
     assert np.linalg.norm(found) <= 12.0
 
 
 def test_zero_features_leave_only_biases() -> None:
     _, rows, labels, vector = problem(3)
-    made = prepare_aggregated_rows(sp.csr_array((15, 20), dtype=np.float32), rows, labels)
-    assert not clip_aggregated_rows(LAYOUT, vector, made, np.arange(12), 1.0)[: 20 * 8].any()
+    made = aggregated_rows.prepare(sp.csr_array((15, 20), dtype=np.float32), rows, labels)
+    assert not aggregated_rows.clipped_sum(LAYOUT, vector, made, np.arange(12), 1.0)[: 20 * 8].any()
 
 
 def test_wrong_shapes_and_unprepared_clipping_raise() -> None:
     features, rows, labels, vector = problem(1)
     with pytest.raises(DataError, match="do not fit together"):
-        prepare_aggregated_rows(features[:3], rows, labels)
-    made = prepare_aggregated_rows(features, rows, labels, clipped=False)
-    assert clip_aggregated_rows(LAYOUT, vector, made, np.arange(12), None).any()
+        aggregated_rows.prepare(features[:3], rows, labels)
+    made = aggregated_rows.prepare(features, rows, labels, clipped=False)
+    assert aggregated_rows.clipped_sum(LAYOUT, vector, made, np.arange(12), None).any()
     with pytest.raises(DataError, match="cannot be clipped"):
-        clip_aggregated_rows(LAYOUT, vector, made, np.arange(12), 1.0)
+        aggregated_rows.clipped_sum(LAYOUT, vector, made, np.arange(12), 1.0)
     with pytest.raises(DataError, match="aggregated rows need an MLP"):
-        clip_aggregated_rows(Layout((20, 4)), np.zeros(84, np.float32), made, np.arange(12), None)
+        aggregated_rows.clipped_sum(Layout((20, 4)), np.zeros(84, np.float32), made, np.arange(12), None)
 
 
 @pytest.mark.parametrize("rule", ["adam", "sgd"])

@@ -95,7 +95,7 @@ def test_the_desk_bound_refuses_what_was_not_scaled(bad: float) -> None:
 @pytest.mark.parametrize("degree", [1, 3, 100])
 def test_bounded_graphs_are_symmetric_subgraphs(degree: int) -> None:
     adjacency = random_graph(60, 12, 2)
-    found = neighbour_limits.limit_neighbours(adjacency, degree, np.arange(60))
+    found = neighbour_limits.at_most(adjacency, degree, np.arange(60))
     assert np.diff(found.indptr).max() <= degree
     assert (abs(found - found.T)).nnz == 0
     assert (found > adjacency).nnz == 0
@@ -108,10 +108,10 @@ def test_coins_belong_to_ids_and_not_to_positions(library: Graph) -> None:
     ids = np.arange(1000, 1000 + library.num_nodes)
     order = np.random.default_rng(0).permutation(library.num_nodes)
     shuffled = sp.csr_array(library.adjacency[order][:, order])
-    first = neighbour_limits.limit_neighbours(library.adjacency, 2, ids)
-    second = neighbour_limits.limit_neighbours(shuffled, 2, ids[order])
+    first = neighbour_limits.at_most(library.adjacency, 2, ids)
+    second = neighbour_limits.at_most(shuffled, 2, ids[order])
     assert (sp.csr_array(first[order][:, order]) != second).nnz == 0
-    other = neighbour_limits.limit_neighbours(library.adjacency, 2, ids, coin=1)
+    other = neighbour_limits.at_most(library.adjacency, 2, ids, coin=1)
     assert (first != other).nnz > 0
 
 

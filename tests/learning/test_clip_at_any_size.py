@@ -11,7 +11,7 @@ import torch
 
 from fedgraph.errors import DataError
 from fedgraph.learning.clipping import aggregated_rows, per_sample, subgraphs
-from fedgraph.learning.clipping.per_sample import PER_SAMPLE_SPREAD, per_sample_room
+from fedgraph.learning.clipping.per_sample import PER_SAMPLE_SPREAD
 from fedgraph.learning.layers.graphsage import GraphsageWidths
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
@@ -31,17 +31,17 @@ def of_rows(n: int) -> tuple[Sum, np.ndarray]:
     features, labels = alike(n)
     layout, x = Layout((2, 3)), FeatureMatrix(features)
     vector = np.zeros(layout.num_parameters, np.float32)
-    return lambda kept: per_sample.clip_per_sample(layout, vector, x, torch.tensor(kept), CLIP), labels
+    return lambda kept: per_sample.clipped_sum(layout, vector, x, torch.tensor(kept), CLIP), labels
 
 
 def of_subgraphs(n: int) -> tuple[Sum, np.ndarray]:
     features, labels = alike(n)
     pairs = np.arange(n) ^ 1
     adjacency = sp.csr_array((np.ones(n, np.float32), (np.arange(n), pairs)), shape=(n, n))
-    widths, roots = GraphsageWidths(2, 3, 3), subgraphs.prepare_subgraph_roots(features, adjacency)
+    widths, roots = GraphsageWidths(2, 3, 3), subgraphs.prepare_roots(features, adjacency)
     vector = np.full(widths.start(np.random.default_rng(0)).size, 0.2, np.float32)
     vector[-12:-3] = np.linspace(-0.5, 0.5, 9)
-    return lambda kept: subgraphs.clip_subgraph_gradients(widths, vector, roots, torch.tensor(kept), CLIP), labels
+    return lambda kept: subgraphs.clipped_sum(widths, vector, roots, torch.tensor(kept), CLIP), labels
 
 
 def of_aggregated(n: int) -> tuple[Sum, np.ndarray]:
@@ -51,8 +51,8 @@ def of_aggregated(n: int) -> tuple[Sum, np.ndarray]:
     )
     layout = Layout((2, 3, 3))
     vector = np.linspace(0.1, 0.6, layout.num_parameters).astype(np.float32)
-    made = aggregated_rows.prepare_aggregated_rows(features, rows, labels)
-    return lambda kept: aggregated_rows.clip_aggregated_rows(layout, vector, made, np.flatnonzero(kept >= 0), CLIP), labels
+    made = aggregated_rows.prepare(features, rows, labels)
+    return lambda kept: aggregated_rows.clipped_sum(layout, vector, made, np.flatnonzero(kept >= 0), CLIP), labels
 
 
 @pytest.mark.parametrize("kernel", [of_rows, of_subgraphs, of_aggregated], ids=lambda k: k.__name__)
@@ -69,13 +69,13 @@ def test_one_row_of_very_many(kernel: Callable[[int], tuple[Sum, np.ndarray]], n
 
 
 def test_what_rounding_costs_is_little_and_what_it_cannot_bound_is_refused() -> None:
-    assert per_sample_room(2_396)[0] is np.float32
-    assert per_sample_room(4_097)[0] is np.float64
+    assert per_sample.room_for(2_396)[0] is np.float32
+    assert per_sample.room_for(4_097)[0] is np.float64
     for n in (1, 100, 4_096, 4_097, 100_000, 1_000_000):
-        assert 0.9990 < per_sample_room(n)[1] < 1
-        assert 0.94 < per_sample_room(n, PER_SAMPLE_SPREAD)[1] <= per_sample_room(n)[1]
+        assert 0.9990 < per_sample.room_for(n)[1] < 1
+        assert 0.94 < per_sample.room_for(n, PER_SAMPLE_SPREAD)[1] <= per_sample.room_for(n)[1]
     with pytest.raises(DataError, match="100000000 rows"):
-        per_sample_room(10**8)
+        per_sample.room_for(10**8)
 
 
 def test_rows_whose_products_cancel_are_held_by_their_length() -> None:
@@ -84,6 +84,6 @@ def test_rows_whose_products_cancel_are_held_by_their_length() -> None:
     features = sp.csr_array(np.array([[0.0], [1e4], [-1e4]], dtype=np.float32))
     widths = GraphsageWidths(1, 1, 2)
     vector = np.array([1e-6, 0.0, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0], np.float32)
-    roots = subgraphs.prepare_subgraph_roots(features, adjacency)
-    found = subgraphs.clip_subgraph_gradients(widths, vector, roots, torch.tensor([0, -1, -1]), CLIP)
+    roots = subgraphs.prepare_roots(features, adjacency)
+    found = subgraphs.clipped_sum(widths, vector, roots, torch.tensor([0, -1, -1]), CLIP)
     assert 0 < np.linalg.norm(found) <= CLIP

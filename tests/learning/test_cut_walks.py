@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
-from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregation_with_cut
-from fedgraph.learning.propagation.walks import open_walk_matrices, walk_rows
+from fedgraph.learning.propagation import aggregation, walks
+from fedgraph.learning.propagation.aggregation import aggregate_hop
 from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 
@@ -58,7 +58,7 @@ def test_gap_an_edge_between_clients_changes_one_row_at_each_by_at_most_one(adja
     for u, v in [(0, 1), (0, 3), (2, 7), (4, 11)]:
         worlds = [halves(a) for a in (adjacency, joined(adjacency, u, v))]
         sums = [
-            [aggregate_hop(aggregation_with_cut(inner, nodes, cut, 12), rows) for nodes, inner, cut in world]
+            [aggregate_hop(aggregation.with_cut(inner, nodes, cut, 12), rows) for nodes, inner, cut in world]
             for world in worlds
         ]
         changes = [np.linalg.norm(a.astype(float) - b) for a, b in zip(*sums, strict=True)]
@@ -82,9 +82,11 @@ def test_gcon_an_end_changes_the_walk_by_at_most_half(
             for world in (adjacency, joined(adjacency, u, v)):
                 parts = []
                 for nodes, inner, cut in halves(world):
-                    walk, away = open_walk_matrices(inner, aggregation_with_cut(sp.csr_array(inner.shape), nodes, cut, 12), cap)
+                    walk, away = walks.open_matrices(
+                        inner, aggregation.with_cut(sp.csr_array(inner.shape), nodes, cut, 12), cap
+                    )
                     assert np.allclose(np.asarray(walk.sum(axis=1) + away.sum(axis=1)).ravel(), 1)
-                    parts.append(walk_rows(walk, x[nodes], steps, restart, away @ x))
+                    parts.append(walks.rows_after(walk, x[nodes], steps, restart, away @ x))
                 worlds.append(parts)
             changes = [np.linalg.norm(a - b, axis=1).sum() for a, b in zip(*worlds, strict=True)]
             if (u - v) % 2:
@@ -100,8 +102,10 @@ def test_gcon_half_is_reached() -> None:
     none, edge = np.zeros((0, 2), dtype=np.int64), np.array([[0, 1]])
     found = []
     for cut in (none, edge):
-        walk, away = open_walk_matrices(sp.csr_array((1, 1)), aggregation_with_cut(sp.csr_array((1, 1)), np.array([0]), cut, 2))
-        found.append(walk_rows(walk, x[:1], [1], 0.3, away @ x))
+        walk, away = walks.open_matrices(
+            sp.csr_array((1, 1)), aggregation.with_cut(sp.csr_array((1, 1)), np.array([0]), cut, 2)
+        )
+        found.append(walks.rows_after(walk, x[:1], [1], 0.3, away @ x))
     assert abs(found[0] - found[1]).sum() == pytest.approx(claim.claimed_gcon_psi([1], 0.3) / 2)
 
 
@@ -122,8 +126,8 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
     inner = sp.csr_array((n, n))
     worlds = []
     for cut in (np.zeros((0, 2), dtype=np.int64), np.array([[0, n]])):
-        walk, away = open_walk_matrices(inner, aggregation_with_cut(inner, np.arange(n), cut, n + 1))
-        worlds.append(walk_rows(walk, x[:n], [2], restart, away @ x))
+        walk, away = walks.open_matrices(inner, aggregation.with_cut(inner, np.arange(n), cut, n + 1))
+        worlds.append(walks.rows_after(walk, x[:n], [2], restart, away @ x))
     loss, rng, worst = ObjectiveLoss("soft-margin", c), np.random.default_rng(0), 0.0
     objective = LinearObjective(loss, labels, made.regulariser, 1e-9, prior)
     for _ in range(20):

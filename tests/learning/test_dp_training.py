@@ -7,12 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from fedgraph.learning.optimisers.descents import (
-    Descent,
-    draw_fixed_descent_mask,
-    draw_poisson_descent_mask,
-    full_width_descent,
-)
+from fedgraph.learning.optimisers import descents
+from fedgraph.learning.optimisers.descents import Descent
 
 
 @pytest.mark.parametrize(("momentum", "averaged"), [(0.9, 0.5), (0.0, 1.0), (0.5, 0.1)])
@@ -25,7 +21,7 @@ def test_gain_is_the_spread_of_parameters_that_noise_alone_makes(momentum: float
 
 
 def test_more_signal_takes_more_steps() -> None:
-    found = [full_width_descent(s) for s in (10.0, 1e3, 5e3, 3e4, 1e6)]
+    found = [descents.full_width(s) for s in (10.0, 1e3, 5e3, 3e4, 1e6)]
     assert [steps for steps, _, _ in found] == [20, 40, 89, 200, 200]
     assert all(rate * clip >= 8 for _, rate, clip in found)
 
@@ -34,7 +30,7 @@ def test_more_signal_takes_more_steps() -> None:
 def test_a_poisson_batch_is_independent_coins_and_a_fixed_one_is_not(rate: float) -> None:
     """Their prices differ: a batch of fixed size in the place of coins, or one batch for all steps, is found out."""
     rng, n, steps = np.random.default_rng(0), 40, 4_000
-    coins = np.array([draw_poisson_descent_mask(n, rate, rng) for _ in range(steps)])
+    coins = np.array([descents.draw_poisson_mask(n, rate, rng) for _ in range(steps)])
     sizes = coins.sum(axis=1)
     assert sizes.var() == pytest.approx(n * rate * (1 - rate), rel=0.12), "a fixed size has no variance"
     assert np.abs(coins.mean(axis=0) - rate).max() < 5 * np.sqrt(rate * (1 - rate) / steps), "every row has the rate"
@@ -43,14 +39,14 @@ def test_a_poisson_batch_is_independent_coins_and_a_fixed_one_is_not(rate: float
     again = (coins[1:] == coins[:-1]).mean()
     assert again == pytest.approx(rate**2 + (1 - rate) ** 2, abs=0.01), "steps know nothing of each other"
     size = round(rate * n)
-    fixed = np.array([draw_fixed_descent_mask(n, size, rng) for _ in range(steps)])
+    fixed = np.array([descents.draw_fixed_mask(n, size, rng) for _ in range(steps)])
     assert set(fixed.sum(axis=1).tolist()) == {size}
     assert np.abs(fixed.mean(axis=0) - size / n).max() < 5 * np.sqrt(rate / steps)
 
 
 def test_every_batch_of_a_fixed_size_is_as_likely() -> None:
     """What is priced is a batch without replacement, and not any batch in which each row is as often."""
-    draws = [tuple(np.flatnonzero(draw_fixed_descent_mask(6, 3, np.random.default_rng(seed)))) for seed in range(4_000)]
+    draws = [tuple(np.flatnonzero(descents.draw_fixed_mask(6, 3, np.random.default_rng(seed)))) for seed in range(4_000)]
     counts = Counter(draws)
     assert len(counts) == 20
     assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 19 + 6 * np.sqrt(2 * 19)

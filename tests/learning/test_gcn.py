@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from fedgraph.learning.layers import gcn
-from fedgraph.learning.layers.layouts import Layout, put_layout_on_device, select_layout_columns
-from fedgraph.learning.projection import project_features_sparsely, public_projection_basis
-from fedgraph.learning.propagation.walks import random_walk_matrix, walk_by_personalised_pagerank
+from fedgraph.learning import projection
+from fedgraph.learning.layers import gcn, layouts
+from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.projection import project_features_sparsely
+from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
 
@@ -40,7 +41,7 @@ def test_a_graph_without_labels_has_no_gradient(library: Graph) -> None:
 
     blind = dataclasses.replace(library.induced(np.arange(5)), labels=np.full(5, -1))
     layout = Layout((library.num_features, 3, 4))
-    assert not gcn.gcn_gradient(layout, put_layout_on_device(layout.start(np.random.default_rng(0))), whole_inputs(blind)).any()
+    assert not gcn.gcn_gradient(layout, layouts.to_device(layout.start(np.random.default_rng(0))), whole_inputs(blind)).any()
 
 
 def test_compact_and_whole_agree(library: Graph) -> None:
@@ -49,9 +50,9 @@ def test_compact_and_whole_agree(library: Graph) -> None:
     vector = full.start(np.random.default_rng(3))
     inputs = gcn.compact_gcn_inputs(small)
     assert inputs.columns is not None
-    layout, where = select_layout_columns(full, inputs.columns)
-    a = gcn.gcn_scores(full, put_layout_on_device(vector), whole_inputs(small))
-    b = gcn.gcn_scores(layout, put_layout_on_device(vector[where]), inputs)
+    layout, where = layouts.select_columns(full, inputs.columns)
+    a = gcn.gcn_scores(full, layouts.to_device(vector), whole_inputs(small))
+    b = gcn.gcn_scores(layout, layouts.to_device(vector[where]), inputs)
     assert torch.allclose(a, b, atol=1e-5)
 
 
@@ -66,19 +67,19 @@ def test_inputs_of_a_small_graph_are_made_once_and_live_as_long_as_it(library: G
 
 
 def test_pagerank_keeps_constants_and_isolated_nodes(library: Graph) -> None:
-    walk = random_walk_matrix(library.adjacency)
+    walk = walks.random_matrix(library.adjacency)
     sums = np.asarray(walk.sum(axis=1)).ravel()
     assert np.allclose(sums[library.degrees > 0], 1.0)
     scores = np.random.default_rng(0).random((library.num_nodes, 4))
-    out = walk_by_personalised_pagerank(library.adjacency, scores, 0.25, 3)
+    out = walks.personalised_pagerank(library.adjacency, scores, 0.25, 3)
     alone = library.degrees == 0
     assert np.allclose(out[alone], 0.25 * scores[alone])
-    assert np.array_equal(walk_by_personalised_pagerank(library.adjacency, scores, 0.25, 0), scores)
+    assert np.array_equal(walks.personalised_pagerank(library.adjacency, scores, 0.25, 0), scores)
 
 
 def test_projection_uses_public_rows_only_and_keeps_unit_norm(library: Graph) -> None:
     public = library.induced(np.arange(100))
-    basis = public_projection_basis(public, 16)
+    basis = projection.basis_of(public, 16)
     assert basis.shape == (library.num_features, 16)
     assert np.allclose(basis.T @ basis, np.eye(16), atol=1e-4)
     norms = np.sqrt(np.asarray(project_features_sparsely(library.features, basis).power(2).sum(axis=1)).ravel())

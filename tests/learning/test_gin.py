@@ -39,8 +39,8 @@ def graph(n: int, seed: int, labels: np.ndarray | None = None) -> Graph:
 @pytest.mark.parametrize("model", ["gcn", "gin"])
 def test_gradient_is_that_of_the_loss(model: shared_gnn.SharedGnnModel, sizes: tuple[int, ...] | None) -> None:
     labels = None if sizes is None else np.repeat([0, 2, -1], sizes)
-    net = shared_gnn.make_shared_gnn(model, 4, 5, 2, 3)
-    given = shared_gnn.prepare_shared_gnn_inputs(net, graph(9, 1, labels), sizes)
+    net = shared_gnn.make(model, 4, 5, 2, 3)
+    given = shared_gnn.prepare(net, graph(9, 1, labels), sizes)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
     leaf = vector.clone().requires_grad_(True)
     outputs = shared_gnn._shared_gnn_scores(net, leaf, given)
@@ -48,15 +48,15 @@ def test_gradient_is_that_of_the_loss(model: shared_gnn.SharedGnnModel, sizes: t
     known = given.labels >= 0
     loss = torch.nn.functional.cross_entropy(outputs[known], given.labels[known])
     (expected,) = torch.autograd.grad(loss, leaf)
-    assert torch.allclose(shared_gnn.shared_gnn_gradient(net, vector, given), expected, atol=1e-5)
+    assert torch.allclose(shared_gnn.gradient(net, vector, given), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("model", ["gcn", "gin"])
 def test_no_label_no_gradient(model: shared_gnn.SharedGnnModel) -> None:
-    net = shared_gnn.make_shared_gnn(model, 4, 5, 2, 3)
-    given = shared_gnn.prepare_shared_gnn_inputs(net, graph(5, 1, np.full(5, -1)), (2, 3))
+    net = shared_gnn.make(model, 4, 5, 2, 3)
+    given = shared_gnn.prepare(net, graph(5, 1, np.full(5, -1)), (2, 3))
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-    assert not shared_gnn.shared_gnn_gradient(net, vector, given).any()
+    assert not shared_gnn.gradient(net, vector, given).any()
 
 
 @pytest.mark.parametrize("source", ["softmax", "hidden"])
@@ -76,17 +76,14 @@ def test_a_graph_embeds_alike_alone_and_in_a_union(
         columns_from_rows=False,
         nodes_from_edges=False,
     )
-    net = shared_gnn.make_shared_gnn(model, 4, 5, 3, 3)
+    net = shared_gnn.make(model, 4, 5, 3, 3)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-    together = shared_gnn.embed_by_shared_gnn(net, vector, shared_gnn.prepare_shared_gnn_inputs(net, union, (4, 6)), source)
-    alone = [
-        shared_gnn.embed_by_shared_gnn(net, vector, shared_gnn.prepare_shared_gnn_inputs(net, g, None), source)
-        for g in (one, two)
-    ]
+    together = shared_gnn.embed(net, vector, shared_gnn.prepare(net, union, (4, 6)), source)
+    alone = [shared_gnn.embed(net, vector, shared_gnn.prepare(net, g, None), source) for g in (one, two)]
     assert np.allclose(together, np.concatenate(alone), atol=1e-6)
     assert together.min() >= 0
     assert together.max() <= 1
-    assert together.shape[1] == shared_gnn.shared_gnn_embedding_width(net, source)
+    assert together.shape[1] == shared_gnn.embedding_width(net, source)
 
 
 def test_gin_follows_its_equation() -> None:
@@ -95,7 +92,7 @@ def test_gin_follows_its_equation() -> None:
     g = graph(7, 3)
     vector = torch.tensor(layout.start(np.random.default_rng(0))) + 0.05
     net = shared_gnn.SharedGnn("gin", layout, 1)
-    found = gin.gin_hidden_layer(layout, vector, shared_gnn.prepare_shared_gnn_inputs(net, g, None)).numpy()
+    found = gin.gin_hidden_layer(layout, vector, shared_gnn.prepare(net, g, None)).numpy()
     (w, b), (w2, b2) = [(p.numpy(), q.numpy()) for p, q in layout.layers(vector)[:2]]
     x = g.features.toarray() / np.linalg.norm(g.features.toarray(), axis=1, keepdims=True)
     rows = np.maximum(np.maximum((g.adjacency.toarray() + np.eye(7)) @ x @ w + b, 0) @ w2 + b2, 0)
@@ -104,15 +101,15 @@ def test_gin_follows_its_equation() -> None:
 
 
 def test_select_is_the_full_network_on_the_columns_in_use() -> None:
-    net = shared_gnn.make_shared_gnn("gin", 10, 5, 2, 3)
+    net = shared_gnn.make("gin", 10, 5, 2, 3)
     g = graph(6, 4)
     wide = sp.csr_array((g.features.data, g.features.indices * 2 + 1, g.features.indptr), shape=(6, 10))
     g = Graph(
         "w", g.adjacency, wide, g.labels, 3, HERE, features_from_edges=False, columns_from_rows=False, nodes_from_edges=False
     )
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-    given = shared_gnn.prepare_shared_gnn_inputs(net, g, None)
-    own, where = shared_gnn.select_shared_gnn_inputs(net, given)
+    given = shared_gnn.prepare(net, g, None)
+    own, where = shared_gnn.select_inputs(net, given)
     assert own.layout.widths[0] == 4
     full = gin.GinInputs(torch.tensor(unit_matrix_rows(g.features).toarray()), given.reach, given.labels, np.arange(10))  # type: ignore[union-attr]
     assert torch.allclose(gin.gin_scores(own.layout, vector[where], given), gin.gin_scores(net.layout, vector, full), atol=1e-5)  # type: ignore[arg-type]
@@ -132,18 +129,16 @@ def test_pooling_and_its_adjoint() -> None:
 def test_without_pooling_every_node_has_its_own_label(model: shared_gnn.SharedGnnModel) -> None:
     """A union trained on node labels has the gradient of its nodes, not of its graphs."""
     labels = np.array([0, 1, 2, -1, 1, 0, 2, 2, 0])
-    net = shared_gnn.make_shared_gnn(model, 4, 5, 2, 3, pooling="none")
-    together = shared_gnn.prepare_shared_gnn_inputs(net, graph(9, 1, labels), (3, 4, 2))
+    net = shared_gnn.make(model, 4, 5, 2, 3, pooling="none")
+    together = shared_gnn.prepare(net, graph(9, 1, labels), (3, 4, 2))
     assert together.pool is None
     assert np.array_equal(together.labels.numpy(), labels)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
-    alone = shared_gnn.prepare_shared_gnn_inputs(net, graph(9, 1, labels), None)
-    assert torch.allclose(
-        shared_gnn.shared_gnn_gradient(net, vector, together), shared_gnn.shared_gnn_gradient(net, vector, alone), atol=1e-6
-    )
-    pooled = shared_gnn.prepare_shared_gnn_inputs(shared_gnn.make_shared_gnn(model, 4, 5, 2, 3), graph(9, 1, labels), (3, 4, 2))
-    other = shared_gnn.shared_gnn_gradient(net, vector, pooled)
-    assert not torch.allclose(shared_gnn.shared_gnn_gradient(net, vector, together), other, atol=1e-3)
+    alone = shared_gnn.prepare(net, graph(9, 1, labels), None)
+    assert torch.allclose(shared_gnn.gradient(net, vector, together), shared_gnn.gradient(net, vector, alone), atol=1e-6)
+    pooled = shared_gnn.prepare(shared_gnn.make(model, 4, 5, 2, 3), graph(9, 1, labels), (3, 4, 2))
+    other = shared_gnn.gradient(net, vector, pooled)
+    assert not torch.allclose(shared_gnn.gradient(net, vector, together), other, atol=1e-3)
 
 
 def test_normalisation_loses_how_many_neighbours_there_are() -> None:
@@ -162,9 +157,9 @@ def test_normalisation_loses_how_many_neighbours_there_are() -> None:
     )
     lengths = {}
     for normalised in (True, False):
-        net = shared_gnn.make_shared_gnn("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
+        net = shared_gnn.make("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
         vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-        rows = gin.gin_hidden_layer(net.layout, vector, shared_gnn.prepare_shared_gnn_inputs(net, g, None))  # type: ignore[arg-type]
+        rows = gin.gin_hidden_layer(net.layout, vector, shared_gnn.prepare(net, g, None))  # type: ignore[arg-type]
         lengths[normalised] = rows.norm(dim=1).numpy()
     assert np.ptp(lengths[True]) < 1e-3
     assert np.ptp(lengths[False]) > 1e-2 * lengths[False].max()
@@ -177,7 +172,7 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
     cut[0, 1] = cut[1, 0] = 0
     features = sp.csr_array(np.random.default_rng(0).random((6, 4)).astype(np.float32))
     for model, changed in (("gcn", {0, 1, 2, 3}), ("gin", {0, 1, 2})):
-        net = shared_gnn.make_shared_gnn(model, 4, 5, 2, 3)  # type: ignore[arg-type]
+        net = shared_gnn.make(model, 4, 5, 2, 3)  # type: ignore[arg-type]
         vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
         rows = []
         for adjacency in (path, sp.csr_array(cut)):
@@ -193,9 +188,7 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
                 columns_from_rows=False,
                 nodes_from_edges=False,
             )
-            rows.append(
-                shared_gnn.embed_by_shared_gnn(net, vector, shared_gnn.prepare_shared_gnn_inputs(net, g, None), "softmax")
-            )
+            rows.append(shared_gnn.embed(net, vector, shared_gnn.prepare(net, g, None), "softmax"))
         different = set(np.flatnonzero(np.abs(rows[0] - rows[1]).max(axis=1) > 1e-7).tolist())
         assert different == changed
         assert max(different) <= net.affected_hops
@@ -253,7 +246,7 @@ class Theirs(torch.nn.Module):
 def test_gin_with_batch_norm_is_pygs(training: bool) -> None:
     """The same rows, and the same running statistics after a training step."""
     g = graph(12, 1, np.zeros(12, np.int64))
-    net = shared_gnn.make_shared_gnn("gin", g.num_features, 6, 3, 2, norm="batch")
+    net = shared_gnn.make("gin", g.num_features, 6, 3, 2, norm="batch")
     assert isinstance(net.layout, gin.GinLayout)
     rng = np.random.default_rng(0)
     vector = torch.tensor(net.layout.start(rng)) + 0.1 * torch.tensor(rng.random(net.layout.num_parameters, np.float32))
@@ -262,7 +255,7 @@ def test_gin_with_batch_norm_is_pygs(training: bool) -> None:
     edges = torch.tensor(np.stack(coo.coords).astype(np.int64))
     wanted = theirs(torch.tensor(unit_matrix_rows(g.features).toarray()), edges)
     given = gin.compact_gin_inputs(g, None, g.labels, unit_matrix_rows(g.features), "batch")
-    own, where = shared_gnn.select_shared_gnn_inputs(net, given)
+    own, where = shared_gnn.select_inputs(net, given)
     assert isinstance(own.layout, gin.GinLayout)
     seen: list[torch.Tensor] | None = [] if training else None
     assert torch.allclose(gin.gin_hidden_layer(own.layout, vector[where], given, seen), wanted, atol=1e-4)
@@ -277,8 +270,8 @@ def test_batches_hold_every_graph_once() -> None:
     sizes = (3, 4, 2, 3)
     labels = np.repeat([0, 1, 0, 1], sizes)
     g = graph(12, 1, labels)
-    net = shared_gnn.make_shared_gnn("gin", g.num_features, 5, 2, 2, "sum", "batch")
-    whole = shared_gnn.prepare_shared_gnn_inputs(net, g, sizes)
+    net = shared_gnn.make("gin", g.num_features, 5, 2, 2, "sum", "batch")
+    whole = shared_gnn.prepare(net, g, sizes)
     assert isinstance(whole, gin.GinInputs)
     parts = shared_gnn.SharedGnnBatches(g.adjacency, sizes).inputs(whole, 2, 0)
     assert sorted(s for p in parts for s in p.pool.sizes) == sorted(sizes)  # type: ignore[union-attr]

@@ -14,15 +14,15 @@ from fedgraph.types import Graph
 
 
 def test_edges_are_pairs_and_back(library: Graph) -> None:
-    found = links.list_links(library.adjacency)
+    found = links.list_all(library.adjacency)
     assert len(found) == library.num_edges
     assert (found[:, 0] < found[:, 1]).all()
-    again = links.link_adjacency(found, library.num_nodes)
+    again = links.adjacency_of(found, library.num_nodes)
     assert (again != library.adjacency).nnz == 0
 
 
 def test_random_pairs_never_hold_an_edge(library: Graph) -> None:
-    found = links.draw_possible_links(library.num_nodes, 5000, np.random.default_rng(0), library.adjacency)
+    found = links.draw_pairs(library.num_nodes, 5000, np.random.default_rng(0), library.adjacency)
     assert len(found) == 5000
     assert not np.asarray(library.adjacency[found[:, 0], found[:, 1]]).any()
     assert (found[:, 0] < found[:, 1]).all()
@@ -30,24 +30,24 @@ def test_random_pairs_never_hold_an_edge(library: Graph) -> None:
 
 @pytest.mark.parametrize(("nodes", "without"), [(1, None), (2, np.array([[0, 1]])), (3, np.array([[0, 1], [0, 2], [1, 2]]))])
 def test_where_no_pair_is_free_there_is_an_error_and_no_search_without_end(nodes: int, without: np.ndarray | None) -> None:
-    edges = None if without is None else links.link_adjacency(without, nodes)
+    edges = None if without is None else links.adjacency_of(without, nodes)
     with pytest.raises(DataError, match="no pair without an edge"):
-        links.draw_possible_links(nodes, 10, np.random.default_rng(0), edges)
-    assert len(links.draw_possible_links(nodes, 0, np.random.default_rng(0), edges)) == 0
+        links.draw_pairs(nodes, 10, np.random.default_rng(0), edges)
+    assert len(links.draw_pairs(nodes, 0, np.random.default_rng(0), edges)) == 0
 
 
 def test_measures_are_those_of_the_open_graph_benchmark() -> None:
     rng = np.random.default_rng(1)
     positives, negatives = rng.normal(1, 1, 80), rng.normal(0, 1, 400)
-    found = links.measure_link_scores(positives, negatives)
+    found = links.measure_scores(positives, negatives)
     truth = np.r_[np.ones(80), np.zeros(400)]
     assert found["auc"] == pytest.approx(roc_auc_score(truth, np.r_[positives, negatives]))
     for k in (20, 50, 100):
         assert found[f"hits_at_{k}"] == pytest.approx(np.mean([np.sum(negatives >= p) < k for p in positives]))
     assert found["mrr"] == pytest.approx(np.mean([1 / (1 + np.sum(negatives > p)) for p in positives]))
-    few = links.measure_link_scores(positives, negatives[:30])
+    few = links.measure_scores(positives, negatives[:30])
     assert "hits_at_50" not in few
-    assert links.measure_link_scores(np.zeros(5), np.zeros(99))["mrr"] == pytest.approx(1 / (1 + 99 / 2)), (
+    assert links.measure_scores(np.zeros(5), np.zeros(99))["mrr"] == pytest.approx(1 / (1 + 99 / 2)), (
         "equal scores tell nothing"
     )
 
@@ -62,26 +62,26 @@ def test_measures_are_those_of_the_open_graph_benchmark() -> None:
     ],
 )
 def test_heuristics_are_those_of_networkx(name: str, other, library: Graph) -> None:  # type: ignore[no-untyped-def]
-    asked = links.draw_possible_links(library.num_nodes, 200, np.random.default_rng(2))
+    asked = links.draw_pairs(library.num_nodes, 200, np.random.default_rng(2))
     graph = nx.from_scipy_sparse_array(library.adjacency)
     theirs = [score for _, _, score in other(graph, [tuple(p) for p in asked.tolist()])]
-    assert links.score_links_heuristically(name, library.adjacency, asked) == pytest.approx(theirs)
+    assert links.score_heuristically(name, library.adjacency, asked) == pytest.approx(theirs)
 
 
 def test_the_discriminant_points_where_edges_differ() -> None:
     rng = np.random.default_rng(3)
     known = rng.normal(size=(4000, 3)) @ np.array([[1, 0.9, 0], [0, 0.5, 0], [0, 0, 1.0]])
     edges = rng.normal(size=(500, 3)) @ np.array([[1, 0.9, 0], [0, 0.5, 0], [0, 0, 1.0]]) + np.array([0.0, 1.0, 0.0])
-    direction = links.fit_link_direction(known, np.r_[500.0, edges.sum(axis=0)])
+    direction = links.fit_direction(known, np.r_[500.0, edges.sum(axis=0)])
     both = np.r_[known @ direction, edges @ direction]
     truth = np.r_[np.zeros(4000), np.ones(500)]
     assert roc_auc_score(truth, both) > roc_auc_score(truth, np.r_[known[:, 1], edges[:, 1]]) + 0.1, "columns that go together"
-    assert np.isfinite(links.fit_link_direction(np.zeros((10, 2)), np.zeros(3))).all()
+    assert np.isfinite(links.fit_direction(np.zeros((10, 2)), np.zeros(3))).all()
 
 
 def test_a_pairs_own_edge_is_not_counted() -> None:
     """Random rows: what is known of a pair is the same whether or not its own edge was summed over once."""
-    rows = links.random_link_rows(6, 32, 0)
+    rows = links.random_rows(6, 32, 0)
     hop = rows[[1, 0, 3, 2, 5, 4]]
     found = links.LinkRows((rows, hop), 0).known_of(np.array([[0, 1], [0, 2]]))
     assert found.shape == (2, 2)
@@ -101,9 +101,9 @@ def one_thread() -> Iterator[None]:
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("model", ["gcn", "sage"])
 def test_the_encoder_learns_and_repeats(library: Graph, model: str) -> None:
-    rows = links.fit_link_encoder(library, 0, model)
-    assert np.array_equal(rows, links.fit_link_encoder(library, 0, model))
-    edges = links.list_links(library.adjacency)
-    against = links.draw_possible_links(library.num_nodes, 500, np.random.default_rng(0), library.adjacency)
+    rows = links.fit_encoder(library, 0, model)
+    assert np.array_equal(rows, links.fit_encoder(library, 0, model))
+    edges = links.list_all(library.adjacency)
+    against = links.draw_pairs(library.num_nodes, 500, np.random.default_rng(0), library.adjacency)
     score = [np.einsum("ij,ij->i", rows[p[:, 0]], rows[p[:, 1]]) for p in (edges, against)]
-    assert links.measure_link_scores(*score)["auc"] > 0.8
+    assert links.measure_scores(*score)["auc"] > 0.8

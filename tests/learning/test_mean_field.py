@@ -8,50 +8,43 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from fedgraph.learning.propagation import mean_field as module
-from fedgraph.learning.propagation.mean_field import (
-    _class_agreement,
-    _is_sure,
-    couple_mean_field,
-    mean_field_look_alikes,
-    measure_mean_field_doubt,
-    run_mean_field,
-)
+from fedgraph.learning.propagation.mean_field import _class_agreement, _is_sure
 
 LINE = sp.csr_array(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=np.float32))
 
 
 def test_isolated_nodes_and_no_rounds_keep_their_own_view() -> None:
     scores = np.random.default_rng(0).standard_normal((4, 3))
-    assert np.allclose(run_mean_field(scores, [(2.0, LINE)], 3)[3], softmax(scores[3]))
-    assert np.allclose(run_mean_field(scores, [(2.0, LINE)], 0), softmax(scores, axis=1))
-    assert np.allclose(run_mean_field(scores, [(0.0, LINE)], 3), softmax(scores, axis=1))
-    assert np.allclose(run_mean_field(scores, [], 3), softmax(scores, axis=1))
+    assert np.allclose(module.run(scores, [(2.0, LINE)], 3)[3], softmax(scores[3]))
+    assert np.allclose(module.run(scores, [(2.0, LINE)], 0), softmax(scores, axis=1))
+    assert np.allclose(module.run(scores, [(0.0, LINE)], 3), softmax(scores, axis=1))
+    assert np.allclose(module.run(scores, [], 3), softmax(scores, axis=1))
 
 
 def test_one_round_by_hand() -> None:
     scores = np.random.default_rng(1).standard_normal((4, 3))
     q = softmax(scores, axis=1)
-    out = run_mean_field(scores, [(0.7, LINE), (0.5, sp.csr_array(np.eye(4)))], 1)
+    out = module.run(scores, [(0.7, LINE), (0.5, sp.csr_array(np.eye(4)))], 1)
     assert np.allclose(out[1], softmax(scores[1] + 0.7 * (q[0] + q[2]) + 0.5 * q[1]))
 
 
 def test_neighbours_decide_for_the_undecided_and_not_for_the_sure() -> None:
     scores = np.array([[3.0, 0], [0, 0.2], [3.0, 0], [0, 0.2]])
-    assert run_mean_field(scores, [(0.7, LINE)], 2).argmax(axis=1).tolist() == [0, 0, 0, 1]
+    assert module.run(scores, [(0.7, LINE)], 2).argmax(axis=1).tolist() == [0, 0, 0, 1]
     sure = np.array([[3.0, 0], [0, 9.0], [3.0, 0], [0, 0.2]])
-    assert run_mean_field(sure, [(0.7, LINE)], 2).argmax(axis=1).tolist() == [0, 1, 0, 1]
+    assert module.run(sure, [(0.7, LINE)], 2).argmax(axis=1).tolist() == [0, 1, 0, 1]
 
 
 def test_rows_are_finite_distributions_for_extreme_scores() -> None:
-    out = run_mean_field(np.array([[1e8, -1e8], [-1e8, 1e8], [0, 0], [0, 0]]), [(0.7, LINE)], 3)
+    out = module.run(np.array([[1e8, -1e8], [-1e8, 1e8], [0, 0], [0, 0]]), [(0.7, LINE)], 3)
     assert np.isfinite(out).all()
     assert np.allclose(out.sum(axis=1), 1)
 
 
 def test_doubt_is_what_the_likeliest_class_leaves_open() -> None:
-    assert measure_mean_field_doubt(np.zeros((5, 4))) == pytest.approx(0.75)
-    assert measure_mean_field_doubt(np.array([[1e8, 0, 0]])) == pytest.approx(0)
-    assert measure_mean_field_doubt(np.log([[0.7, 0.2, 0.1], [0.3, 0.2, 0.5]])) == pytest.approx(0.4)
+    assert module.doubt(np.zeros((5, 4))) == pytest.approx(0.75)
+    assert module.doubt(np.array([[1e8, 0, 0]])) == pytest.approx(0)
+    assert module.doubt(np.log([[0.7, 0.2, 0.1], [0.3, 0.2, 0.5]])) == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("block", [7, 2048])
@@ -59,7 +52,7 @@ def test_look_alikes_are_the_nearest_other_rows(block: int, monkeypatch: pytest.
     monkeypatch.setattr(module, "_ROWS", block)
     rows = np.random.default_rng(0).random((30, 5)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = mean_field_look_alikes(rows, 4).toarray()
+    found = module.look_alikes(rows, 4).toarray()
     likeness = rows @ rows.T
     np.fill_diagonal(likeness, -1)
     for i in range(30):
@@ -72,7 +65,7 @@ def test_of_many_rows_only_a_fixed_sample_is_looked_at(monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "_COMPARED", 40)
     rows = np.random.default_rng(0).random((60, 5)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = mean_field_look_alikes(rows, 4).toarray()
+    found = module.look_alikes(rows, 4).toarray()
     sample = np.flatnonzero(found.any(axis=0))
     assert sample.size <= 10
     assert not found.diagonal().any()
@@ -85,13 +78,13 @@ def test_of_many_rows_only_a_fixed_sample_is_looked_at(monkeypatch: pytest.Monke
 
 def test_zero_rows_and_tiny_graphs_have_no_look_alikes() -> None:
     rows = np.array([[1, 0], [1, 0], [0, 0], [0, 1]], dtype=np.float32)
-    found = mean_field_look_alikes(rows, 2).toarray()
+    found = module.look_alikes(rows, 2).toarray()
     assert found[0, 1] == 1
     assert found[1, 0] == 1
     assert not found[2].any()
     assert not found[:, 2].any()
     assert not found[3].any()
-    assert mean_field_look_alikes(rows[:1], 10).shape == (1, 1)
+    assert module.look_alikes(rows[:1], 10).shape == (1, 1)
 
 
 def two_blocks(agree: float, seed: int = 0, n: int = 400) -> tuple[np.ndarray, np.ndarray, sp.csr_array]:
@@ -122,11 +115,11 @@ def test_agreement_has_the_sign_of_the_edges(agree: float, sign: int) -> None:
 def test_unlike_neighbours_help_as_much_as_like_ones_and_random_ones_do_no_harm(agree: float, least: float) -> None:
     scores, labels, graph = two_blocks(agree)
     alone = (scores.argmax(axis=1) == labels).mean()
-    found = (couple_mean_field(scores, graph, [], 4.0, 3).argmax(axis=1) == labels).mean()
+    found = (module.couple(scores, graph, [], 4.0, 3).argmax(axis=1) == labels).mean()
     assert found >= least
     assert found >= alone - 0.02
     if agree < 0.5:  # what a fixed attraction does here
-        assert (run_mean_field(scores, [(1.0, graph)], 3).argmax(axis=1) == labels).mean() < alone
+        assert (module.run(scores, [(1.0, graph)], 3).argmax(axis=1) == labels).mean() < alone
 
 
 def test_knowing_nothing_couples_nothing() -> None:
@@ -135,8 +128,8 @@ def test_knowing_nothing_couples_nothing() -> None:
     assert np.allclose(_class_agreement(flat, flat, graph)[0], 0, atol=1e-9)
     empty = sp.csr_array((400, 400), dtype=np.float32)
     scores = np.random.default_rng(0).standard_normal((400, 3))
-    assert np.allclose(couple_mean_field(scores, empty, [], 4.0, 3), softmax(scores, axis=1))
-    assert np.allclose(couple_mean_field(scores, graph, [], 0.0, 3), softmax(scores, axis=1)), "no strength is allowed"
+    assert np.allclose(module.couple(scores, empty, [], 4.0, 3), softmax(scores, axis=1))
+    assert np.allclose(module.couple(scores, graph, [], 0.0, 3), softmax(scores, axis=1)), "no strength is allowed"
 
 
 def test_the_error_of_an_agreement_is_its_spread_over_graphs() -> None:

@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.learning.neighbour_limits import (
-    _scale_columns,
-    choose_largest_neighbours,
-    limit_neighbour_mentions,
-    limited_neighbours_matrix,
-)
+from fedgraph.learning import neighbour_limits
+from fedgraph.learning.neighbour_limits import _scale_columns
 
 
 def test_largest_breaks_ties_by_the_smaller_index() -> None:
     values = np.array([[0.0, 2.0, 2.0, 1.0, 2.0], [5.0, 1.0, 0.0, 0.0, 0.0]])
-    assert choose_largest_neighbours(values, 2).tolist() == [[1, 2], [0, 1]]
-    assert choose_largest_neighbours(values, 5).tolist() == [[1, 2, 4, 3, 0], [0, 1, 2, 3, 4]]
-    assert choose_largest_neighbours(np.zeros((0, 5)), 2).shape == (0, 2)
+    assert neighbour_limits.choose_largest(values, 2).tolist() == [[1, 2], [0, 1]]
+    assert neighbour_limits.choose_largest(values, 5).tolist() == [[1, 2, 4, 3, 0], [0, 1, 2, 3, 4]]
+    assert neighbour_limits.choose_largest(np.zeros((0, 5)), 2).shape == (0, 2)
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
@@ -26,7 +22,7 @@ def test_no_node_is_named_by_more_other_rows_than_allowed(most: int) -> None:
     rng = np.random.default_rng(most)
     sources = rng.choice(60, 40, replace=False)
     chosen = np.array([rng.choice(12, 4, replace=False) for _ in sources])  # a crowd around twelve hubs
-    kept = limit_neighbour_mentions(sources, chosen, most, rng.random(40))
+    kept = neighbour_limits.limit_mentions(sources, chosen, most, rng.random(40))
     for node in range(60):
         naming = {int(s) for s, row in zip(sources, kept, strict=True) if node in row} - {node}
         available = {int(s) for s, row in zip(sources, chosen, strict=True) if node in row} - {node}
@@ -36,13 +32,13 @@ def test_no_node_is_named_by_more_other_rows_than_allowed(most: int) -> None:
 
 
 def test_first_choices_go_before_second_ones() -> None:
-    kept = limit_neighbour_mentions(np.array([1, 2]), np.array([[5, 0], [0, 5]]), 1, np.array([0.9, 0.1]))
+    kept = neighbour_limits.limit_mentions(np.array([1, 2]), np.array([[5, 0], [0, 5]]), 1, np.array([0.9, 0.1]))
     assert kept.tolist() == [[5, -1], [0, -1]]
 
 
 def test_aggregation_falls_back_on_the_own_node() -> None:
     chosen = np.array([[3, 4], [-1, -1], [0, -1]])
-    pi = limited_neighbours_matrix(6, np.array([0, 1, 2]), chosen, np.full((3, 2), 0.5), np.array([5]), 1.0, "none").toarray()
+    pi = neighbour_limits.matrix_of(6, np.array([0, 1, 2]), chosen, np.full((3, 2), 0.5), np.array([5]), 1.0, "none").toarray()
     assert pi[0].tolist() == [0, 0, 0, 0.5, 0.5, 0]
     assert pi[1].tolist() == [0, 1, 0, 0, 0, 0]
     assert pi[2].tolist() == [0.5, 0, 0, 0, 0, 0]

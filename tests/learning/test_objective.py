@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
-from fedgraph.learning.propagation.walks import _num_steps, capped_walk_matrix, walk_rows
+from fedgraph.learning.propagation import walks
+from fedgraph.learning.propagation.walks import _num_steps
 from fedgraph.privacy.mechanisms import gcon_noise as gcon
 
 Edges = list[tuple[int, int]]
@@ -85,7 +86,7 @@ def test_prior_is_the_answer_of_an_infinitely_strong_pull() -> None:
 
 
 def test_walk_is_row_stochastic_and_capped() -> None:
-    walk = capped_walk_matrix(graph_of(5, [(0, 1), (0, 2), (0, 3)]), 0.3).toarray()
+    walk = walks.capped_matrix(graph_of(5, [(0, 1), (0, 2), (0, 3)]), 0.3).toarray()
     assert np.allclose(walk.sum(axis=1), 1)
     off = walk - np.diag(np.diag(walk))
     assert off.max() <= 0.3
@@ -104,13 +105,13 @@ def test_walk_is_row_stochastic_and_capped() -> None:
 )
 def test_graphs_that_the_theorem_does_not_cover_are_refused(matrix: sp.csr_array, words: str) -> None:
     with pytest.raises(DataError, match=words):
-        capped_walk_matrix(matrix)
+        walks.capped_matrix(matrix)
 
 
 def change(n: int, edges: Edges, new: tuple[int, int], x: np.ndarray, steps: list[float], restart: float, cap: float) -> float:
     """Σ over rows of ‖ΔZ‖₂ when the edge ``new`` is added."""
-    before = walk_rows(capped_walk_matrix(graph_of(n, edges), cap), x, steps, restart)
-    after = walk_rows(capped_walk_matrix(graph_of(n, [*edges, new]), cap), x, steps, restart)
+    before = walks.rows_after(walks.capped_matrix(graph_of(n, edges), cap), x, steps, restart)
+    after = walks.rows_after(walks.capped_matrix(graph_of(n, [*edges, new]), cap), x, steps, restart)
     return float(np.linalg.norm(before - after, axis=1).sum())
 
 
@@ -124,8 +125,8 @@ def test_brute_force_over_all_small_graphs_never_beats_psi(cap: float, steps: li
         pairs = [p for p in itertools.combinations(range(n), 2) if p != (0, 1)]
         for chosen in itertools.product((False, True), repeat=len(pairs)):
             edges = [p for p, keep in zip(pairs, chosen, strict=True) if keep]
-            before, after = (capped_walk_matrix(graph_of(n, found), cap) for found in (edges, [*edges, (0, 1)]))
-            moved = walk_rows(before, signs[n], steps, restart) - walk_rows(after, signs[n], steps, restart)
+            before, after = (walks.capped_matrix(graph_of(n, found), cap) for found in (edges, [*edges, (0, 1)]))
+            moved = walks.rows_after(before, signs[n], steps, restart) - walks.rows_after(after, signs[n], steps, restart)
             worst = max(worst, float(np.abs(moved).sum(axis=0).max()))
     assert worst <= bound * (1 + 1e-9)
     if steps == [1.0]:
@@ -148,11 +149,11 @@ def test_stars_joined_at_their_hubs_come_close_to_psi(restart: float, steps: flo
 def test_rows_never_leave_the_unit_ball_and_infinity_means_converged() -> None:
     rng = np.random.default_rng(0)
     dense = np.triu(rng.random((30, 30)) < 0.2, 1).astype(float)
-    walk = capped_walk_matrix(sp.csr_array(dense + dense.T))
+    walk = walks.capped_matrix(sp.csr_array(dense + dense.T))
     x = rng.standard_normal((30, 4))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     for m in (0.0, 1.0, 5.0, math.inf):
-        assert np.linalg.norm(walk_rows(walk, x, [m], 0.2), axis=1).max() <= 1 + 1e-12
+        assert np.linalg.norm(walks.rows_after(walk, x, [m], 0.2), axis=1).max() <= 1 + 1e-12
     exact = 0.2 * np.linalg.solve(np.eye(30) - 0.8 * walk.toarray(), x)
-    assert np.allclose(walk_rows(walk, x, [math.inf], 0.2), exact, atol=1e-11)
+    assert np.allclose(walks.rows_after(walk, x, [math.inf], 0.2), exact, atol=1e-11)
     assert _num_steps(math.inf, 1.0) == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.pagerank_oracle import optimality_gap, published_loop
 from fedgraph.errors import DataError
-from fedgraph.learning.propagation.walks import walk_by_approximate_pagerank
+from fedgraph.learning.propagation import walks
 
 
 def random_graph(n: int, density: float, seed: int) -> sp.csr_array:
@@ -19,7 +19,7 @@ def random_graph(n: int, density: float, seed: int) -> sp.csr_array:
 
 
 def dense(adjacency: sp.csr_array, sources: list[int], **settings_: float) -> np.ndarray:
-    return walk_by_approximate_pagerank(adjacency, np.array(sources), **settings_).toarray()
+    return walks.approximate_pagerank(adjacency, np.array(sources), **settings_).toarray()
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.05, 0.25, 0.8, 1.0]), st.sampled_from([1e-2, 1e-3, 1e-5]))
@@ -82,19 +82,19 @@ def test_no_sources_and_read_only_input() -> None:
     adjacency = random_graph(10, 0.3, 1)
     for part in (adjacency.data, adjacency.indices, adjacency.indptr):
         part.flags.writeable = False
-    assert walk_by_approximate_pagerank(adjacency, np.zeros(0, np.int64)).shape == (0, 10)
-    assert walk_by_approximate_pagerank(adjacency, np.array([1, 2])).shape == (2, 10)
+    assert walks.approximate_pagerank(adjacency, np.zeros(0, np.int64)).shape == (0, 10)
+    assert walks.approximate_pagerank(adjacency, np.array([1, 2])).shape == (2, 10)
 
 
 @pytest.mark.parametrize("wrong", [{"alpha": 0.0}, {"alpha": 1.5}, {"rho": 0.0}, {"gamma": -1.0}])
 def test_impossible_settings_raise(wrong: dict[str, float]) -> None:
     with pytest.raises(DataError, match="PageRank needs"):
-        walk_by_approximate_pagerank(random_graph(5, 0.5, 0), np.array([0]), **wrong)
+        walks.approximate_pagerank(random_graph(5, 0.5, 0), np.array([0]), **wrong)
 
 
 def test_weights_and_unknown_sources_raise() -> None:
     adjacency = random_graph(5, 0.9, 0)
     with pytest.raises(DataError, match="unit weights"):
-        walk_by_approximate_pagerank(sp.csr_array(adjacency * 2.0), np.array([0]))
+        walks.approximate_pagerank(sp.csr_array(adjacency * 2.0), np.array([0]))
     with pytest.raises(DataError, match="sources must be rows"):
-        walk_by_approximate_pagerank(adjacency, np.array([5]))
+        walks.approximate_pagerank(adjacency, np.array([5]))

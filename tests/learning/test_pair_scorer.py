@@ -12,7 +12,7 @@ PAIRS = np.array([[0, 1], [2, 3], [4, 0], [1, 3]])
 def some(seed: int, large: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """(a vector, rows [6, 20])."""
     rng = np.random.default_rng(seed)
-    first = pair_scorer.start_pair_scorer(1, 20)
+    first = pair_scorer.start(1, 20)
     return first + large * rng.normal(size=first.size).astype(np.float32), rng.normal(size=(6, 20)).astype(np.float32)
 
 
@@ -23,7 +23,7 @@ def by_torch(vector: np.ndarray, rows: np.ndarray, pair: np.ndarray, wanted: flo
     score = pair_scorer._SHARPNESS * (found[pair[0]] * found[pair[1]]).sum() - at[-1]
     torch.nn.functional.binary_cross_entropy_with_logits(score, torch.tensor(wanted, dtype=torch.float64)).backward()
     assert at.grad is not None
-    assert pair_scorer.score_by_pair_scorer(vector, rows, pair[None])[0] == pytest.approx(score.item(), rel=1e-5)
+    assert pair_scorer.score(vector, rows, pair[None])[0] == pytest.approx(score.item(), rel=1e-5)
     return at.grad.numpy()
 
 
@@ -34,7 +34,7 @@ def test_a_sum_is_that_of_clipped_gradients(wanted: float, large: float) -> None
     most = np.sqrt(1 - pair_scorer._COUNTED**2)
     each = [by_torch(vector, rows * large, pair, wanted) for pair in PAIRS]
     clipped = [g * min(1.0, most / np.linalg.norm(g)) for g in each]
-    found = pair_scorer.clip_pair_scorer_gradients(vector, rows * large, PAIRS, wanted)
+    found = pair_scorer.clipped_sum(vector, rows * large, PAIRS, wanted)
     assert found == pytest.approx(np.r_[pair_scorer._COUNTED * len(PAIRS), np.sum(clipped, axis=0)], abs=1e-6)
 
 
@@ -43,12 +43,12 @@ def test_a_pair_more_moves_the_sum_by_one_at_most(large: float) -> None:
     vector, rows = some(1, large)
     longest = 0.0
     for wanted in (0.0, 1.0):
-        whole = pair_scorer.clip_pair_scorer_gradients(vector, rows, PAIRS, wanted)
+        whole = pair_scorer.clipped_sum(vector, rows, PAIRS, wanted)
         for place in range(len(PAIRS)):
-            less = pair_scorer.clip_pair_scorer_gradients(vector, rows, np.delete(PAIRS, place, axis=0), wanted)
+            less = pair_scorer.clipped_sum(vector, rows, np.delete(PAIRS, place, axis=0), wanted)
             longest = max(longest, float(np.linalg.norm(whole - less)))
     assert 0.99 < longest <= 1.0, "and the whole clip is used, so that a price for two thirds of it would be found out"
-    assert not pair_scorer.clip_pair_scorer_gradients(vector, rows, PAIRS[:0], 1.0).any()
+    assert not pair_scorer.clipped_sum(vector, rows, PAIRS[:0], 1.0).any()
 
 
 @pytest.mark.parametrize("apart", [1e-3, 1e-7, 1e-9, 1e-15])
@@ -60,7 +60,7 @@ def test_opposite_rows_hide_no_gradient_behind_rounding(apart: float) -> None:
     for large in 10.0 ** np.arange(0, 37, 3):
         weights[:, 1] = large
         for wanted in (0.0, 1.0):
-            found = pair_scorer.clip_pair_scorer_gradients(np.append(weights.ravel(), np.float32(0)), rows, PAIRS[:1], wanted)
+            found = pair_scorer.clipped_sum(np.append(weights.ravel(), np.float32(0)), rows, PAIRS[:1], wanted)
             assert np.linalg.norm(found) <= 1
 
 
@@ -69,25 +69,21 @@ def test_it_learns_what_joins_and_more_noise_is_no_gain() -> None:
     groups = np.arange(200) % 4
     rows = np.concatenate([3 * rng.normal(size=(200, 10)), np.eye(4)[groups]], axis=1).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    many = links.draw_possible_links(200, 20_000, rng)
+    many = links.draw_pairs(200, 20_000, rng)
     edges, others = many[groups[many[:, 0]] == groups[many[:, 1]]][:2000], many[-2000:]
 
     def auc(std: float, steps: int = 40) -> float:
         learner, noise = pair_scorer.PairScorer(steps, std, 0), np.random.default_rng(1)
-        learnt = learner.start(pair_scorer.start_pair_scorer(1, rows.shape[1]))
+        learnt = learner.start(pair_scorer.start(1, rows.shape[1]))
         for number in range(steps):
-            total = pair_scorer.clip_pair_scorer_gradients(learnt.descended.parameters, rows, edges, 1.0)
+            total = pair_scorer.clipped_sum(learnt.descended.parameters, rows, edges, 1.0)
             learnt = learner.step(learnt, rows, total + std * noise.normal(size=total.size), number)
         vector = learnt.descended.average
         assert np.isfinite(vector).all()
-        return links.measure_link_scores(
-            pair_scorer.score_by_pair_scorer(vector, rows, edges), pair_scorer.score_by_pair_scorer(vector, rows, others)
-        )["auc"]
+        return links.measure_scores(pair_scorer.score(vector, rows, edges), pair_scorer.score(vector, rows, others))["auc"]
 
-    untrained = pair_scorer.start_pair_scorer(1, rows.shape[1])
-    first = links.measure_link_scores(
-        pair_scorer.score_by_pair_scorer(untrained, rows, edges), pair_scorer.score_by_pair_scorer(untrained, rows, others)
-    )["auc"]
+    untrained = pair_scorer.start(1, rows.shape[1])
+    first = links.measure_scores(pair_scorer.score(untrained, rows, edges), pair_scorer.score(untrained, rows, others))["auc"]
     assert auc(0.0) > first + 0.1
     assert auc(5.0) > first + 0.05
     assert abs(auc(1e5) - first) < 0.05, "where noise is all there is, hardly a step is taken"

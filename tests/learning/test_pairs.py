@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from scipy.linalg import subspace_angles
 
 from fedgraph.learning import projection as module
-from fedgraph.learning.projection import _similarity, project_features, public_pair_projection
-from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
+from fedgraph.learning.projection import _similarity, project_features
+from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
 
@@ -41,7 +41,7 @@ def test_the_kernel_is_an_inner_product_over_pairs_of_coordinates() -> None:
 
 
 def test_nothing_is_lost_between_public_rows(public: Graph) -> None:
-    pairs = public_pair_projection(public, 80, rarity=0.75)
+    pairs = module.of_pairs(public, 80, rarity=0.75)
     rows, kernel = pairs.rows(public.features), _similarity(pairs.landmarks, pairs.landmarks)
     assert np.allclose(rows @ rows.T, kernel, atol=2e-2)
     assert np.abs(pairs.landmarks @ pairs.landmarks.T - kernel).max() > 0.1, "words alone are another kernel"
@@ -49,15 +49,15 @@ def test_nothing_is_lost_between_public_rows(public: Graph) -> None:
 
 @pytest.mark.parametrize("k", [2, 6])
 def test_directions_are_the_leading_ones_of_the_smoothed_kernel(public: Graph, k: int) -> None:
-    pairs = public_pair_projection(public, k)
-    smooth = walk_by_personalised_pagerank(public.adjacency, np.eye(80), 0.25, 4)
+    pairs = module.of_pairs(public, k)
+    smooth = walks.personalised_pagerank(public.adjacency, np.eye(80), 0.25, 4)
     kernel = _similarity(pairs.landmarks, pairs.landmarks)
     expected = np.linalg.eigh(smooth @ kernel @ smooth.T)[1][:, ::-1][:, :k]
     assert np.rad2deg(subspace_angles(smooth @ kernel @ pairs.mixing, expected)).max() < 1
 
 
 def test_rows_are_mapped_on_their_own(library: Graph, public: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = public_pair_projection(public, 16, rarity=0.75)
+    pairs = module.of_pairs(public, 16, rarity=0.75)
     whole = pairs.rows(library.features)
     assert np.allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-5)
     monkeypatch.setattr(module, "_ROWS", 3)
@@ -68,7 +68,7 @@ def test_rows_are_mapped_on_their_own(library: Graph, public: Graph, monkeypatch
 def test_rows_that_no_public_direction_sees_are_zero(public: Graph) -> None:
     features = np.zeros((80, 6), dtype=np.float32)
     features[:, :3] = np.random.default_rng(0).random((80, 3))
-    pairs = public_pair_projection(dataclasses.replace(public, features=sp.csr_array(features)), 3, rarity=0.75)
+    pairs = module.of_pairs(dataclasses.replace(public, features=sp.csr_array(features)), 3, rarity=0.75)
     private = np.array(
         [[0, 0, 0, 0, 0, 0], [0, 0, 0, 5, 1, 2], [1e-30, 0, 0, 0, 0, 0], [1e18, 0, 0, 0, 9, 0]], dtype=np.float32
     )
@@ -79,15 +79,15 @@ def test_rows_that_no_public_direction_sees_are_zero(public: Graph) -> None:
 
 def test_a_public_graph_without_any_word_still_gives_a_view(public: Graph) -> None:
     empty = dataclasses.replace(public, features=sp.csr_array((80, 20), dtype=np.float32))
-    assert not public_pair_projection(empty, 16, rarity=0.75).rows(public.features[:, :20]).any()
+    assert not module.of_pairs(empty, 16, rarity=0.75).rows(public.features[:, :20]).any()
 
 
 def test_same_public_graph_same_pairs_and_a_large_one_is_sampled(public: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two = public_pair_projection(public, 8), public_pair_projection(dataclasses.replace(public), 8)
+    one, two = module.of_pairs(public, 8), module.of_pairs(dataclasses.replace(public), 8)
     assert one is not two
     assert np.array_equal(one.mixing, two.mixing)
     monkeypatch.setattr(module, "_LANDMARKS", 30)
-    few, again = (public_pair_projection(dataclasses.replace(public), 8) for _ in range(2))
+    few, again = (module.of_pairs(dataclasses.replace(public), 8) for _ in range(2))
     assert few.landmarks.shape[0] == few.mixing.shape[0] == 30
     assert np.array_equal(few.landmarks, again.landmarks)
     known = {row.tobytes() for row in project_features(public.features, few.basis)}

@@ -7,11 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.clipping.per_sample import (
-    clip_per_sample,
-    overlap_per_sample,
-    per_sample_gradients,
-)
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
 
@@ -47,7 +43,7 @@ def test_equals_per_row_autograd(layout: Layout, clip: float) -> None:
     x, rng = rows(15, 0), np.random.default_rng(1)
     labels = rng.integers(-1, 4, 15)
     vector = rng.standard_normal(layout.num_parameters).astype(np.float32)
-    found = clip_per_sample(layout, vector, FeatureMatrix(x), torch.tensor(labels), clip)
+    found = per_sample.clipped_sum(layout, vector, FeatureMatrix(x), torch.tensor(labels), clip)
     assert np.allclose(found, by_autograd(layout, vector, x, labels, clip), atol=2e-5)
 
 
@@ -60,15 +56,15 @@ def test_neighbouring_inputs_stay_within_the_sensitivity(layout: Layout) -> None
     for trial in range(30):
         x = rows(10, trial, scale=5.0)
         vector = rng.standard_normal(layout.num_parameters).astype(np.float32) * 2
-        full = clip_per_sample(layout, vector, FeatureMatrix(x), torch.tensor(labels), clip)
+        full = per_sample.clipped_sum(layout, vector, FeatureMatrix(x), torch.tensor(labels), clip)
         masked = labels.copy()
         masked[0] = -1
         gone = sp.csr_array(sp.vstack([sp.csr_array((1, 12), dtype=np.float32), x[1:]]))
-        without = clip_per_sample(layout, vector, FeatureMatrix(gone), torch.tensor(masked), clip)
+        without = per_sample.clipped_sum(layout, vector, FeatureMatrix(gone), torch.tensor(masked), clip)
         other = sp.csr_array(sp.vstack([rows(1, 1000 + trial, scale=5.0), x[1:]]))
         swapped = labels.copy()
         swapped[0] = (labels[0] + 1) % 4
-        replaced = clip_per_sample(layout, vector, FeatureMatrix(other), torch.tensor(swapped), clip)
+        replaced = per_sample.clipped_sum(layout, vector, FeatureMatrix(other), torch.tensor(swapped), clip)
         largest_zero = max(largest_zero, float(np.linalg.norm(full - without)))
         largest_replace = max(largest_replace, float(np.linalg.norm(full - replaced)))
     assert 0.95 * clip <= largest_zero <= clip
@@ -78,7 +74,9 @@ def test_neighbouring_inputs_stay_within_the_sensitivity(layout: Layout) -> None
 def test_hopeless_rows_count_as_zero() -> None:
     layout = Layout((12, 4))
     x = sp.csr_array(np.full((2, 12), 1e30, dtype=np.float32))
-    found = clip_per_sample(layout, np.zeros(layout.num_parameters, np.float32), FeatureMatrix(x), torch.tensor([0, 1]), 1.0)
+    found = per_sample.clipped_sum(
+        layout, np.zeros(layout.num_parameters, np.float32), FeatureMatrix(x), torch.tensor([0, 1]), 1.0
+    )
     assert np.isfinite(found).all()
     assert np.linalg.norm(found) <= 2.0
 
@@ -87,12 +85,12 @@ def test_infinite_hidden_units_count_as_zero() -> None:
     layout = Layout((12, 3, 4))
     vector = np.full(layout.num_parameters, 1e30, dtype=np.float32)
     x = sp.csr_array(np.full((2, 12), 1e20, dtype=np.float32))
-    assert np.isfinite(clip_per_sample(layout, vector, FeatureMatrix(x), torch.tensor([0, 1]), 1.0)).all()
+    assert np.isfinite(per_sample.clipped_sum(layout, vector, FeatureMatrix(x), torch.tensor([0, 1]), 1.0)).all()
 
 
 def test_unlabelled_rows_contribute_nothing() -> None:
     layout = Layout((12, 4))
-    found = clip_per_sample(layout, np.zeros(52, np.float32), FeatureMatrix(rows(3, 0)), torch.tensor([-1, -1, -1]), 1.0)
+    found = per_sample.clipped_sum(layout, np.zeros(52, np.float32), FeatureMatrix(rows(3, 0)), torch.tensor([-1, -1, -1]), 1.0)
     assert not found.any()
 
 
@@ -106,9 +104,9 @@ def test_products_are_of_each_rows_clipped_gradient_with_what_is_left_of_a_messa
     alone = []
     for i in range(6):
         only = torch.tensor(np.where(np.arange(6) == i, labels, -1))
-        alone.append(clip_per_sample(layout, vector, FeatureMatrix(x), only, 0.5).astype(np.float64))
+        alone.append(per_sample.clipped_sum(layout, vector, FeatureMatrix(x), only, 0.5).astype(np.float64))
     left = message - sum(w * g for w, g in zip(weights, alone, strict=True))
-    clipped = per_sample_gradients(layout, vector, FeatureMatrix(x), torch.tensor(labels)).clipped(0.5)
+    clipped = per_sample.gradients(layout, vector, FeatureMatrix(x), torch.tensor(labels)).clipped(0.5)
     found = clipped.left_over_products(message, weights)
     np.testing.assert_allclose(found, [g @ left for g in alone], rtol=1e-4, atol=1e-5)
 
@@ -122,7 +120,7 @@ def test_products_of_rows_with_one_another_are_of_their_clipped_gradients(layout
     alone = []
     for i in of:
         only = torch.tensor(np.where(np.arange(6) == i, labels, -1))
-        alone.append(clip_per_sample(layout, vector, x, only, 0.5).astype(np.float64))
-    clipped = per_sample_gradients(layout, vector, x, torch.tensor(labels)).clipped(0.5)
-    found = clipped.products([overlap_per_sample(x, of)], of)
+        alone.append(per_sample.clipped_sum(layout, vector, x, only, 0.5).astype(np.float64))
+    clipped = per_sample.gradients(layout, vector, x, torch.tensor(labels)).clipped(0.5)
+    found = clipped.products([per_sample.overlaps(x, of)], of)
     np.testing.assert_allclose(found, np.stack(alone) @ np.stack(alone).T, rtol=1e-4, atol=1e-6)

@@ -15,10 +15,10 @@ def uniform(graph: Graph) -> np.ndarray:
 
 
 def test_it_learns_where_the_shared_model_knows_nothing(library: Graph) -> None:
-    rows = own_models.prepare_own_model_inputs(library, uniform(library))
+    rows = own_models.prepare(library, uniform(library))
     rng = np.random.default_rng(0)
     train = rng.random(library.num_nodes) < 0.7
-    head = own_models.fit_own_model_head(rows, np.where(train, library.labels, -1), rng)
+    head = own_models.fit_head(rows, np.where(train, library.labels, -1), rng)
     right = head.scores(rows).argmax(axis=1) == library.labels
     assert head.steps > 0
     assert right[~train].mean() > 0.45, "the majority class alone is right for about a quarter"
@@ -30,15 +30,15 @@ def test_it_keeps_a_shared_model_that_knows_everything(library: Graph) -> None:
     labels = rng.integers(0, library.num_classes, library.num_nodes)
     chances = np.full((library.num_nodes, library.num_classes), 1e-9)
     chances[np.arange(labels.size), labels] = 1.0
-    head = own_models.fit_own_model_head(own_models.prepare_own_model_inputs(library, chances), labels, rng)
-    assert (head.scores(own_models.prepare_own_model_inputs(library, chances)).argmax(axis=1) == labels).all()
+    head = own_models.fit_head(own_models.prepare(library, chances), labels, rng)
+    assert (head.scores(own_models.prepare(library, chances)).argmax(axis=1) == labels).all()
 
 
 def test_without_labels_or_neighbours_it_is_the_shared_model(library: Graph) -> None:
     alone = replace(library, adjacency=library.adjacency * 0, labels=np.full(library.num_nodes, -1))
     alone.adjacency.eliminate_zeros()
-    rows = own_models.prepare_own_model_inputs(alone, uniform(alone))
+    rows = own_models.prepare(alone, uniform(alone))
     assert (rows.around == 0).all()
-    head = own_models.fit_own_model_head(rows, alone.labels, np.random.default_rng(0))
+    head = own_models.fit_head(rows, alone.labels, np.random.default_rng(0))
     assert head.steps == 0
     np.testing.assert_allclose(head.scores(rows), np.log(uniform(alone)))

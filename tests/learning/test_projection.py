@@ -19,10 +19,8 @@ from fedgraph.learning.projection import (
     has_projectable_words,
     project_features,
     project_features_sparsely,
-    public_projection_basis,
-    public_projection_curvature,
 )
-from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
+from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
 
@@ -63,36 +61,36 @@ def test_stored_zeros_are_no_words(public: Graph) -> None:
 def test_dense_features_are_left_alone(public: Graph) -> None:
     """Where every row has every feature, rarity says nothing: the coordinates are those without it."""
     dense = with_features(public, np.random.default_rng(0).random((80, 12)) + 0.1)
-    with_, without = (project_features(dense.features, public_projection_basis(dense, 12, rarity=r)) for r in (0.75, 0.0))
+    with_, without = (project_features(dense.features, projection.basis_of(dense, 12, rarity=r)) for r in (0.75, 0.0))
     assert np.allclose(with_ @ with_.T, without @ without.T, atol=1e-3)
 
 
 @pytest.mark.parametrize("k", [3, 10])
 def test_directions_are_the_leading_singular_vectors(public: Graph, k: int) -> None:
-    smoothed = walk_by_personalised_pagerank(public.adjacency, unit_matrix_rows(public.features).toarray(), 0.25, 2)
+    smoothed = walks.personalised_pagerank(public.adjacency, unit_matrix_rows(public.features).toarray(), 0.25, 2)
     expected = np.linalg.svd(smoothed)[2][:k].T
-    basis = public_projection_basis(public, k)
+    basis = projection.basis_of(public, k)
     assert np.allclose(basis.T @ basis, np.eye(k), atol=1e-4)
     assert np.rad2deg(subspace_angles(basis, expected)).max() < 1
 
 
 def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph) -> None:
     again = dataclasses.replace(public)
-    assert np.array_equal(public_projection_basis(public, 8, rarity=0.75), public_projection_basis(again, 8, rarity=0.75))
+    assert np.array_equal(projection.basis_of(public, 8, rarity=0.75), projection.basis_of(again, 8, rarity=0.75))
     low = np.outer(np.ones(80), np.arange(1.0, 21)) + np.outer(np.arange(80), np.ones(20))
-    assert public_projection_basis(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
+    assert projection.basis_of(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
 
 
 def test_a_public_graph_without_any_word_still_gives_a_frame(public: Graph) -> None:
     empty = with_features(public, np.zeros((80, 20)))
-    basis = public_projection_basis(empty, 16, rarity=0.75)
+    basis = projection.basis_of(empty, 16, rarity=0.75)
     assert basis.shape == (20, 1)
     assert np.isfinite(basis).all()
-    assert np.isfinite(public_projection_curvature(project_features(empty.features, basis), 0.1, 0.01)).all()
+    assert np.isfinite(projection.curvature_of(project_features(empty.features, basis), 0.1, 0.01)).all()
 
 
 def test_coordinates_are_row_by_row(library: Graph, public: Graph) -> None:
-    basis = public_projection_basis(public, 16, rarity=0.75)
+    basis = projection.basis_of(public, 16, rarity=0.75)
     whole = project_features(library.features, basis)
     for rows in ([5], [200, 7, 130]):
         assert np.allclose(project_features(library.features[rows], basis), whole[rows], atol=1e-6)
@@ -102,7 +100,7 @@ def test_coordinates_are_row_by_row(library: Graph, public: Graph) -> None:
 def test_rows_outside_the_public_span_and_empty_rows_become_zero(public: Graph) -> None:
     features = np.zeros((80, 6))
     features[:, :3] = np.random.default_rng(0).random((80, 3))
-    basis = public_projection_basis(with_features(public, features), 3, rarity=0.75)
+    basis = projection.basis_of(with_features(public, features), 3, rarity=0.75)
     private = sp.csr_array(np.array([[0, 0, 0, 0, 0, 0], [1e-30, 0, 0, 0, 0, 0], [1e30, 0, 0, 0, 9, 0]], dtype=np.float32))
     norms = np.linalg.norm(project_features(private, basis), axis=1)
     assert norms[0] == 0
@@ -134,7 +132,7 @@ def test_rows_that_are_too_many_for_double_precision_go_there_by_parts(monkeypat
 
 
 def test_rows_that_do_not_fit_say_so_first(public: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    basis = public_projection_basis(public, 8)
+    basis = projection.basis_of(public, 8)
     told = tmp_path / "meminfo"
     monkeypatch.setattr(projection, "_MEMORY", told)
     assert project_features(public.features, basis).any(), "a system that tells nothing refuses nothing"
@@ -144,8 +142,8 @@ def test_rows_that_do_not_fit_say_so_first(public: Graph, monkeypatch: pytest.Mo
 
 
 def test_curvature_is_the_damped_inverse_of_the_public_second_moment(public: Graph) -> None:
-    rows = project_features(public.features, public_projection_basis(public, 8, rarity=0.75))
-    inverse = public_projection_curvature(rows, 0.1, 0.05)
+    rows = project_features(public.features, projection.basis_of(public, 8, rarity=0.75))
+    inverse = projection.curvature_of(rows, 0.1, 0.05)
     rows = np.hstack([rows, np.full((80, 1), 0.1)])
     assert np.allclose(inverse @ (rows.T @ rows / 80 + 0.05 * np.eye(9)), np.eye(9), atol=1e-4)
     assert np.linalg.eigvalsh(inverse).max() <= 1 / 0.05 + 1e-3

@@ -33,10 +33,10 @@ def test_one_makes_it_and_the_others_wait_for_it() -> None:
 
     def asks() -> None:
         together.wait()
-        found.append(public_cache.make_in_public_cache("key", make))
+        found.append(public_cache.make("key", make))
 
     found: list[np.ndarray] = []
-    with public_cache.open_public_cache():
+    with public_cache.opened():
         threads = [threading.Thread(target=asks) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -48,38 +48,38 @@ def test_one_makes_it_and_the_others_wait_for_it() -> None:
 
 def test_without_a_folder_everybody_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    with public_cache.open_public_cache():
-        folder = public_cache.public_cache_folder()
+    with public_cache.opened():
+        folder = public_cache.folder()
         assert folder is not None
-        public_cache.make_in_public_cache("key", lambda: made.append(1))
+        public_cache.make("key", lambda: made.append(1))
         (Path(folder) / "key").write_bytes(b"damaged")
-        public_cache.make_in_public_cache("key", lambda: made.append(2))
+        public_cache.make("key", lambda: made.append(2))
         monkeypatch.setattr(public_cache, "_MOST", 10)
         for number in (3, 4):
-            public_cache.make_in_public_cache("large", lambda number=number: (made.append(number), "x" * 100))
+            public_cache.make("large", lambda number=number: (made.append(number), "x" * 100))
     assert made == [1, 2, 3, 4]
     assert not Path(folder).exists()
-    assert public_cache.public_cache_folder() is None
-    public_cache.set_public_cache_folder(str(tmp_path / "on another machine"))
-    assert public_cache.public_cache_folder() is None
-    public_cache.make_in_public_cache("key", lambda: made.append(5))
+    assert public_cache.folder() is None
+    public_cache.set_folder(str(tmp_path / "on another machine"))
+    assert public_cache.folder() is None
+    public_cache.make("key", lambda: made.append(5))
     assert made[-1] == 5
 
 
 def test_what_is_damaged_is_made_again() -> None:
     """Half of it, as a full disk leaves it; or bytes that still can be read, and say something else."""
     value = [np.arange(1000.0), "text"]
-    with public_cache.open_public_cache():
-        folder = public_cache.public_cache_folder()
+    with public_cache.opened():
+        folder = public_cache.folder()
         assert folder is not None
-        public_cache.make_in_public_cache("key", lambda: value)
+        public_cache.make("key", lambda: value)
         file = Path(folder) / "key"
         whole = file.read_bytes()
         another = bytearray(whole)
         another[-100] ^= 1
         for damaged in (b"", whole[:20], whole[:-1], bytes(another), b"N.", b"cfedgraph.gone\nClass\n.", pickle.dumps("other")):
             file.write_bytes(damaged)
-            array, _ = public_cache.make_in_public_cache("key", lambda: value)
+            array, _ = public_cache.make("key", lambda: value)
             assert np.array_equal(array, value[0])
             assert file.read_bytes() == whole
 
@@ -90,12 +90,12 @@ def test_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*args: object) -> int:
         raise OSError(errno.ENOSPC, "full")
 
-    with public_cache.open_public_cache():
+    with public_cache.opened():
         with monkeypatch.context() as patched:
             patched.setattr(Path, "write_bytes", refused)
-            assert public_cache.make_in_public_cache("key", lambda: 1) == 1
-        shutil.rmtree(str(public_cache.public_cache_folder()))
-        assert [public_cache.make_in_public_cache("key", lambda n=n: n) for n in (2, 3)] == [2, 3]
+            assert public_cache.make("key", lambda: 1) == 1
+        shutil.rmtree(str(public_cache.folder()))
+        assert [public_cache.make("key", lambda n=n: n) for n in (2, 3)] == [2, 3]
 
 
 def test_a_folder_that_may_not_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +105,8 @@ def test_a_folder_that_may_not_be_looked_at(tmp_path: Path, monkeypatch: pytest.
         raise PermissionError(errno.EACCES, "not yours")
 
     monkeypatch.setattr(os, "stat", refused)
-    public_cache.set_public_cache_folder(str(tmp_path))
-    assert public_cache.public_cache_folder() is None
+    public_cache.set_folder(str(tmp_path))
+    assert public_cache.folder() is None
 
 
 def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +118,8 @@ def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.
     (killed / "key").touch()
     code = """
 from fedgraph.learning import public_cache
-with public_cache.open_public_cache():
-    print(public_cache.public_cache_folder(), flush=True)
+with public_cache.opened():
+    print(public_cache.folder(), flush=True)
     input()
 """
     with subprocess.Popen(
@@ -130,30 +130,30 @@ with public_cache.open_public_cache():
         living = Path(other.stdout.readline().strip())
         assert not killed.exists()
         assert foreign.exists(), "it does not say whose it is"
-        with public_cache.open_public_cache():
+        with public_cache.opened():
             assert living.exists(), "its run is at work"
         other.kill()
-    with public_cache.open_public_cache():
+    with public_cache.opened():
         assert not living.exists()
 
 
 def test_other_data_have_another_name() -> None:
     matrix = sp.csr_array(np.eye(3, dtype=np.float32))
     names = [
-        public_cache.public_cache_key(matrix, 3),
-        public_cache.public_cache_key(2 * matrix, 3),
-        public_cache.public_cache_key(matrix, 4),
-        public_cache.public_cache_key(np.zeros((2, 3))),
-        public_cache.public_cache_key(np.zeros((3, 2))),
-        public_cache.public_cache_key(np.zeros((3, 2), dtype=np.float32)),
-        public_cache.public_cache_key("a", "b"),
-        public_cache.public_cache_key("ab"),
-        public_cache.public_cache_key(1, 23),
-        public_cache.public_cache_key(12, 3),
-        public_cache.public_cache_key(sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(3, 4)), 3),
+        public_cache.key_of(matrix, 3),
+        public_cache.key_of(2 * matrix, 3),
+        public_cache.key_of(matrix, 4),
+        public_cache.key_of(np.zeros((2, 3))),
+        public_cache.key_of(np.zeros((3, 2))),
+        public_cache.key_of(np.zeros((3, 2), dtype=np.float32)),
+        public_cache.key_of("a", "b"),
+        public_cache.key_of("ab"),
+        public_cache.key_of(1, 23),
+        public_cache.key_of(12, 3),
+        public_cache.key_of(sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(3, 4)), 3),
     ]
     assert len(set(names)) == len(names)
-    assert public_cache.public_cache_key(sp.csr_array(np.eye(3, dtype=np.float32)), 3) == names[0]
+    assert public_cache.key_of(sp.csr_array(np.eye(3, dtype=np.float32)), 3) == names[0]
 
 
 @pytest.mark.parametrize("output", ["classes", "hidden", "published", "none"])
@@ -166,11 +166,11 @@ def test_an_encoder_tells_public_graphs_of_other_shapes_apart(library: Graph, ou
     encoder = public_training.PublicTrainingEncoder(output, 8, 2, public_training.PublicTrainingSteps(2, 0.01, 0.0))
     public_training._encoded.clear()
     for graph in (library, wider, more):
-        encoded = public_training.encode_by_public_training(graph, encoder)
+        encoded = public_training.encode(graph, encoder)
         width = {"classes": graph.num_classes, "none": graph.num_features}.get(output, 8)
         assert encoded.own.shape == (graph.num_nodes, width)
         if output != "none":
-            again = public_training.encode_after_public_training(encoded.parameters, encoder, graph)
+            again = public_training.encode_after(encoded.parameters, encoder, graph)
             assert again.shape == encoded.own.shape
 
 
@@ -178,16 +178,16 @@ def test_what_is_read_is_what_was_computed(library: Graph) -> None:
     """Another process finds the same bits in the folder that it would compute."""
 
     def found() -> list[np.ndarray]:
-        for cached in (projection.public_projection_basis, projection.public_pair_projection):
+        for cached in (projection.basis_of, projection.of_pairs):
             cached.cache_clear()
         public_training._encoded.clear()
         encoder = public_training.PublicTrainingEncoder("classes", 8, 2, public_training.PublicTrainingSteps(5, 0.01, 0.0))
-        encoded = public_training.encode_by_public_training(library, encoder)
-        pairs = projection.public_pair_projection(library, 8)
+        encoded = public_training.encode(library, encoder)
+        pairs = projection.of_pairs(library, 8)
         return [encoded.own, encoded.message, encoded.parameters, pairs.basis, pairs.landmarks, pairs.mixing]
 
     alone = found()
-    with public_cache.open_public_cache():
+    with public_cache.opened():
         first, second = found(), found()
     for a, b, c in zip(alone, first, second, strict=True):
         assert a.tobytes() == b.tobytes() == c.tobytes()

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.learning.clipping import subgraphs
-from fedgraph.learning.layers import graphsage
-from fedgraph.learning.layers.layouts import put_layout_on_device
+from fedgraph.learning.layers import graphsage, layouts
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
 
 WIDTHS = graphsage.GraphsageWidths(7, 5, 3)
@@ -40,7 +39,7 @@ def test_the_whole_graph_gradient(seed: int) -> None:
     known = labels >= 0
     autograd_loss(vector, adjacency, features, labels)[known].mean().backward()
     found = graphsage._graphsage_gradient(
-        WIDTHS, put_layout_on_device(start), FeatureMatrix(features), graphsage.GraphsageMean(adjacency), labels
+        WIDTHS, layouts.to_device(start), FeatureMatrix(features), graphsage.GraphsageMean(adjacency), labels
     )
     assert torch.allclose(found, vector.grad, atol=1e-5)
 
@@ -55,9 +54,7 @@ def test_the_clipped_sum_is_one_root_at_a_time(seed: int, clip: float) -> None:
             vector = torch.tensor(start, requires_grad=True)
             autograd_loss(vector, adjacency, features, labels)[root].backward()
             total += vector.grad * min(1.0, clip / float(vector.grad.norm()))
-    found = subgraphs.clip_subgraph_gradients(
-        WIDTHS, start, subgraphs.prepare_subgraph_roots(features, adjacency), labels, clip
-    )
+    found = subgraphs.clipped_sum(WIDTHS, start, subgraphs.prepare_roots(features, adjacency), labels, clip)
     assert np.allclose(found, total.numpy(), atol=1e-4 * max(1.0, min(clip, 20)))
 
 
@@ -65,8 +62,6 @@ def test_a_root_with_a_gradient_that_is_not_finite_counts_as_zero() -> None:
     adjacency, features, labels, start = problem(0)
     loud = features.tolil()
     loud[4, 0] = 3e38
-    found = subgraphs.clip_subgraph_gradients(
-        WIDTHS, start * 1e3, subgraphs.prepare_subgraph_roots(sp.csr_array(loud), adjacency), labels, 1.0
-    )
+    found = subgraphs.clipped_sum(WIDTHS, start * 1e3, subgraphs.prepare_roots(sp.csr_array(loud), adjacency), labels, 1.0)
     assert np.isfinite(found).all()
     assert np.linalg.norm(found) <= 20

@@ -15,9 +15,10 @@ from fedgraph.data.own.columns import own_column_scales
 from fedgraph.errors import PrivacyError
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, column_ranks
+from fedgraph.privacy import private_counts
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.private_counts import ColumnCounts, count_positions
+from fedgraph.privacy.private_counts import ColumnCounts
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, GraphProvenance, Subgraph
 from tests.public_facts import public_facts
@@ -54,9 +55,7 @@ def facts_of(graph: Graph, clients: int, viewer: Viewer) -> PublicFacts:
 def planned(method: str, facts: PublicFacts, epsilon: float, relation: str = "node-zero-out") -> Plan:
     module = {"features": features, "label_hop": label_hop}[method]
     settings = module.Params(relation=relation)
-    return column_ranks.plan_with_column_ranks(
-        lambda budget: module.plan(settings, facts, budget), facts, Budget(epsilon, DELTA)
-    )
+    return column_ranks.plan_with(lambda budget: module.plan(settings, facts, budget), facts, Budget(epsilon, DELTA))
 
 
 @pytest.mark.parametrize("method", ["features", "label_hop"])
@@ -83,7 +82,7 @@ def test_without_noise_nothing_is_hidden_and_it_is_said() -> None:
 
 def released(made: Plan, graph: Graph, epsilon_noise: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """(noisy counts of the first round, exact ones)."""
-    first = column_ranks.plan_column_ranks(made)
+    first = column_ranks.plan_before(made)
     assert first is not None
     work = column_ranks.prepare(first, Subgraph(0, graph, np.arange(graph.num_nodes)))
     streams = PlanStreams(0, ("cell", "client", 0, "round", 0), first.fingerprint)
@@ -91,7 +90,7 @@ def released(made: Plan, graph: Graph, epsilon_noise: bool = True) -> tuple[np.n
     desk = Desk("cell", 0, 0, first.schedule.of_client(0), streams.generator("noise"))
     noisy = column_ranks.client(first, work, model, 0, streams, desk)["counts"].value
     bound = first.schedule.releases[0].bound
-    exact = bound.enforce(column_ranks.private_counts.count_positions(work, model["brackets"]))
+    exact = bound.enforce(column_ranks.private_counts.positions(work, model["brackets"]))
     return noisy, exact
 
 
@@ -137,7 +136,7 @@ def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
 def test_ranks_among_public_rows_lie_on_one_scale_and_empty_cells_in_the_middle() -> None:
     graph = people()
     assert graph.columns is not None
-    found = column_ranks.public_column_ranks(graph, graph.columns).scaled(graph)
+    found = column_ranks.of_public(graph, graph.columns).scaled(graph)
     rows = found.features.toarray()
     assert found.columns is None
     assert np.abs(rows).max() <= 1
@@ -148,7 +147,7 @@ def test_ranks_among_public_rows_lie_on_one_scale_and_empty_cells_in_the_middle(
     order = np.argsort(graph.features.toarray()[:, 0])
     assert (np.diff(rows[order, 0]) >= -1e-6).all()
     assert rows[:, 0].std() > 0.4
-    assert column_ranks.fixed_column_ranks(graph.columns).scaled(graph).features.min() >= 0
+    assert column_ranks.fixed(graph.columns).scaled(graph).features.min() >= 0
 
 
 def test_words_counted_in_many_columns_stay_as_they_are() -> None:
@@ -227,7 +226,7 @@ def test_whether_a_client_refuses_brackets_is_no_matter_of_its_people(sent: list
     """A server may send any brackets: somebody at their very edge, and nobody there, give the same refusal, or counts."""
     graph = people()
     plan = planned("features", facts_of(graph, 2, Viewer.ACTIVE_SERVER), 4.0)
-    counting = column_ranks.plan_column_ranks(plan)
+    counting = column_ranks.plan_before(plan)
     assert counting is not None
     assert graph.columns is not None
     age = int(graph.columns.places[0])
@@ -253,4 +252,4 @@ def test_whether_a_client_refuses_brackets_is_no_matter_of_its_people(sent: list
 @pytest.mark.parametrize("brackets", [np.zeros((3, 2)), np.zeros((2, 3)), np.zeros(2), np.array([["a", "b"]])])
 def test_brackets_of_another_shape_are_refused(brackets: np.ndarray) -> None:
     with pytest.raises(PrivacyError, match="brackets"):
-        count_positions(np.zeros((5, 2)), brackets)
+        private_counts.positions(np.zeros((5, 2)), brackets)

@@ -18,16 +18,14 @@ from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts, sides
 from tests.trainings import Key, Trainings, difference, train
 
-EMBEDS = {m for m in plugins.names("methods") if method_kinds.load_method(m).OFFERS.kind == "embedder"}  # clients overlap
+EMBEDS = {m for m in plugins.names("methods") if method_kinds.load(m).OFFERS.kind == "embedder"}  # clients overlap
 KIND_OF = {"classifier": ("predict",), "embedder": ("answers", "in_clear"), "linker": ("scores",)}
 PROTOCOL_OF = {
     "classifier": method_kinds.ClassifierMethod,
     "embedder": method_kinds.EmbedderMethod,
     "linker": method_kinds.LinkerMethod,
 }
-OWN_PROTOCOL = (
-    set(method_kinds.list_method_names(lambda offers: not offers.serves("inductive"))) - EMBEDS
-)  # suites of their own
+OWN_PROTOCOL = set(method_kinds.list_names(lambda offers: not offers.serves("inductive"))) - EMBEDS  # suites of their own
 
 
 def methods() -> list[str]:
@@ -72,9 +70,7 @@ def test_the_file_holds_the_contract(name: str) -> None:
         assert field.description, f"{name}.Params.{key} says nothing about itself"
 
 
-@pytest.mark.parametrize(
-    "name", [m for m in methods() if m not in EMBEDS and method_kinds.load_method(m).OFFERS.is_private({})]
-)
+@pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS and method_kinds.load(m).OFFERS.is_private({})])
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
 def test_provable_calibration_never_exceeds_its_target(name: str, viewer: Viewer, epsilon: float, library: Graph) -> None:
@@ -86,7 +82,7 @@ def test_provable_calibration_never_exceeds_its_target(name: str, viewer: Viewer
 @pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS])
 def test_without_noise_it_is_deterministic_and_predicts(name: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """At ε = ∞ the noise stream must not matter: another one gives the same model."""
-    quick = next(s.settings for s in method_kinds.load_method(name).OFFERS.situations if s.given == "inductive")
+    quick = next(s.settings for s in method_kinds.load(name).OFFERS.situations if s.given == "inductive")
     plan, partition, test = planned(name, library, np.inf, Viewer.CURATOR_TRUSTED, **quick)
     module, honest = plugins.load("methods", name), PlanStreams.generator
 

@@ -9,20 +9,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import plugins, seeds
+from fedgraph import plugins, privacy, seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
-from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregation_with_cut
-from fedgraph.learning.propagation.walks import capped_walk_matrix, open_walk_matrices, walk_rows
+from fedgraph.learning.propagation import aggregation, walks
+from fedgraph.learning.propagation.aggregation import aggregate_hop
 from fedgraph.methods import gap_edge, gcon, sage_edge
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import base, ego, uniform
+from fedgraph.privacy import explain, ledger
 from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.explain import explain_ledger
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.ledger import spent_in_ledger as spent_by
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeTriangle
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -35,11 +33,11 @@ from tests.public_facts import public_facts
 
 def dealt(graph: Graph, clients: int = 3) -> Partition:
     parts = uniform.split(graph, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
-    return base.partition_with_cut_edges(graph, parts)
+    return base.with_cut_edges(graph, parts)
 
 
 def situation(graph: Graph, viewer: Viewer = Viewer.SERVER, clients: int = 3) -> tuple[Partition, PublicFacts]:
-    setting = protocols.make_protocol_setting(graph, "transductive", 0.8, seeds.seeded_generator(0, "split"))
+    setting = protocols.make_setting(graph, "transductive", 0.8, seeds.seeded_generator(0, "split"))
     partition = dealt(setting.held, clients)
     facts = public_facts(
         num_nodes=graph.num_nodes,
@@ -56,7 +54,7 @@ def situation(graph: Graph, viewer: Viewer = Viewer.SERVER, clients: int = 3) ->
 
 def run(plan: Plan, partition: Partition) -> rounds.RoundsOutcome:
     engine = SerialRuntime()
-    return rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("cut",), ("common",), rounds.RoundPrefixes())
+    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cut",), ("common",), rounds.RoundPrefixes())
 
 
 def test_every_edge_is_inside_one_client_or_cut_at_exactly_two(library: Graph) -> None:
@@ -66,7 +64,7 @@ def test_every_edge_is_inside_one_client_or_cut_at_exactly_two(library: Graph) -
     assert inner + partition.num_cut_edges == library.num_edges
     assert len(ends) == 2 * partition.num_cut_edges == 2 * len(set(ends))
     with pytest.raises(DataError, match="overlaps"):
-        base.partition_with_cut_edges(library, ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "e")))
+        base.with_cut_edges(library, ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "e")))
 
 
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
@@ -85,7 +83,7 @@ def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str
         "one end is not an edge"
     )
     out = run(plan, partition)
-    assert settle(plan.guarantee, out.releases).epsilon == plan.provable().epsilon
+    assert privacy.settle.of_releases(plan.guarantee, out.releases).epsilon == plan.provable().epsilon
 
 
 def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph) -> None:
@@ -102,11 +100,11 @@ def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph)
 
 def test_gcon_one_step_of_an_open_walk_is_the_whole_walks(library: Graph) -> None:
     x = np.random.default_rng(0).standard_normal((library.num_nodes, 3))
-    whole = walk_rows(capped_walk_matrix(library.adjacency), x, [1], 0.4)
+    whole = walks.rows_after(walks.capped_matrix(library.adjacency), x, [1], 0.4)
     for s in dealt(library).subgraphs:
-        outside = aggregation_with_cut(sp.csr_array(s.graph.adjacency.shape), s.nodes, s.cut, library.num_nodes)
-        walk, away = open_walk_matrices(s.graph.adjacency, outside)
-        assert np.allclose(walk_rows(walk, x[s.nodes], [1], 0.4, away @ x), whole[s.nodes])
+        outside = aggregation.with_cut(sp.csr_array(s.graph.adjacency.shape), s.nodes, s.cut, library.num_nodes)
+        walk, away = walks.open_matrices(s.graph.adjacency, outside)
+        assert np.allclose(walks.rows_after(walk, x[s.nodes], [1], 0.4, away @ x), whole[s.nodes])
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
@@ -114,11 +112,11 @@ def test_gcon_spends_half_an_end(epsilon: float, library: Graph) -> None:
     partition, facts = situation(library)
     plan = gcon.plan(gcon.Params(epochs=5, folds=1), facts, Budget(epsilon, 1e-5))
     out = run(plan, partition)
-    settled = settle(plan.guarantee, out.releases)
+    settled = privacy.settle.of_releases(plan.guarantee, out.releases)
     spent, holders = settled.total.price, settled.total.holders
     assert spent.epsilon == plan.provable().epsilon == epsilon
     assert holders == (0, 0)
-    assert composition.compose_disjoint(spent_by(out.releases), plan.guarantee.delta / 2).epsilon == epsilon / 2
+    assert composition.compose_disjoint(ledger.spent_by_client(out.releases), plan.guarantee.delta / 2).epsilon == epsilon / 2
 
 
 def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> None:
@@ -177,7 +175,7 @@ def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None
         assert out.facts.cut_edges_shared == (cell.world.trust is Trust.OWN_CLIENT)
         shared = Assumption.CUT_EDGES_SHARED in out.account.protection.assumptions
         assert shared == (cell.world.trust is Trust.OWN_CLIENT and cell.method != "lpgnn")
-        text = explain_ledger(Ledger([out.account], out.releases))
+        text = explain.in_words(Ledger([out.account], out.releases))
         assert ("one end of an edge" in text) == (shared and cell.method in ("gap_edge", "gcon") and bool(out.releases))
         assert f"Total: ε = {out.epsilon_provable:.6g}" in text
 
@@ -230,8 +228,8 @@ def _with(graph: Graph, adjacency: sp.csr_array) -> Graph:
 def test_bad_edges_between_clients_get_one_clear_error() -> None:
     inner = sp.csr_array((2, 2))
     with pytest.raises(DataError, match="given twice"):
-        aggregation_with_cut(inner, np.array([0, 1]), np.array([[0, 3], [0, 3]]), 5)
+        aggregation.with_cut(inner, np.array([0, 1]), np.array([[0, 3], [0, 3]]), 5)
     with pytest.raises(DataError, match="given twice"):
-        aggregation_with_cut(inner, np.array([0, 1]), np.repeat([[0, 3]], 257, axis=0), 5)
+        aggregation.with_cut(inner, np.array([0, 1]), np.repeat([[0, 3]], 257, axis=0), 5)
     with pytest.raises(DataError, match="own graph"):
-        aggregation_with_cut(inner, np.array([0, 1]), np.array([[0, 1]]), 5)
+        aggregation.with_cut(inner, np.array([0, 1]), np.array([[0, 1]]), 5)

@@ -16,19 +16,19 @@ from benchmarks.pagerank_oracle import published_loop
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning import neighbour_limits
-from fedgraph.learning.clipping.aggregated_rows import clip_aggregated_rows, prepare_aggregated_rows
+from fedgraph.learning.clipping import aggregated_rows
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
 from fedgraph.learning.optimisers.descents import StatefulDescent
 from fedgraph.methods import dpar
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.methods.dpar import rows as rows_of
+from fedgraph.privacy import events, sensitivity, settle
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import BoundedRange, EpochGaussian, Gaussian, Laplace, PoissonGaussian, Repeated, flatten_event
+from fedgraph.privacy.events import BoundedRange, EpochGaussian, Gaussian, Laplace, PoissonGaussian, Repeated
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, GumbelTopK, LaplaceNoise
-from fedgraph.privacy.sensitivity import NonNegativeRows, sensitivity_l2
-from fedgraph.privacy.settle import amplify_before_settling
+from fedgraph.privacy.sensitivity import NonNegativeRows
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
@@ -84,7 +84,7 @@ def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> r
         from_edges=False,
         from_labels=False,
     )
-    return rounds.run_rounds(engine, engine.share(f"p:{name}", partition), plan, 0, (name,), (name,), rounds.RoundPrefixes())
+    return rounds.run(engine, engine.share(f"p:{name}", partition), plan, 0, (name,), (name,), rounds.RoundPrefixes())
 
 
 class Watched(Desk):
@@ -134,12 +134,12 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     order = streams.generator("sample").choice(60, 60, replace=False)
     view = graph.induced(order)
     vectors = np.array([np.clip(published_loop(view.adjacency, s), 0, 0.02) for s in range(60)])
-    chosen = neighbour_limits.choose_largest_neighbours(vectors, 2)
+    chosen = neighbour_limits.choose_largest(vectors, 2)
     pi = np.zeros((60, 60))
     pi[np.arange(60)[:, None], chosen] = 0.5
     columns = np.abs(pi * (1 - np.eye(60))).sum(axis=0)
     pi = np.where(np.eye(60) == 1, pi, pi / np.maximum(columns, 1.0))
-    rows = prepare_aggregated_rows(unit_matrix_rows(view.features), sp.csr_array(pi), view.labels)
+    rows = aggregated_rows.prepare(unit_matrix_rows(view.features), sp.csr_array(pi), view.labels)
     layout = plan.made.layout
     follower = StatefulDescent(
         dpar.start(plan, rounds.server.seeds.seeded_generator(0, "cell", "start")).model["parameters"], 0.005
@@ -147,7 +147,7 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     coins = streams.generator("batches")
     for _ in range(9):
         batch = np.flatnonzero(coins.random(60) < 20 / 60)
-        follower.step(clip_aggregated_rows(layout, follower.vector, rows, batch, 1.0), 1 / 20)
+        follower.step(aggregated_rows.clipped_sum(layout, follower.vector, rows, batch, 1.0), 1 / 20)
     assert found == pytest.approx(follower.vector, abs=1e-6)
 
 
@@ -159,7 +159,7 @@ def test_declared_is_spent_and_provable_is_kept(variant: str, reading: str, clie
     plan = planned(graph, 2.0, reading, clients, variant=variant)
     out = train(plan, graph)
     spent = Ledger([LedgerAccount("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("cell")
-    for client, event in amplify_before_settling(plan.guarantee, spent).items():
+    for client, event in settle.amplified(plan.guarantee, spent).items():
         assert price(event, plan.guarantee.delta).epsilon == price(plan.declared()[client], plan.guarantee.delta).epsilon
     if variant == "none":
         assert math.isinf(plan.provable().epsilon)
@@ -237,11 +237,11 @@ def test_first_stage_never_moves_more_than_its_sensitivity(name: str, variant: s
         worlds = []
         for world in (graph, zeroed(graph, node)):
             desk = Watched(plan)
-            rows_of.choose_dpar_rows(plan, world, Coins(np.ones(40, bool)), desk)
+            rows_of.choose(plan, world, Coins(np.ones(40, bool)), desk)
             worlds.append(desk.seen["neighbours"])
         moved = worlds[0] - worlds[1]
         if variant == "gm":
-            allowed = sensitivity_l2(bound, Relation.NODE_ZERO_OUT)
+            allowed = sensitivity.l2(bound, Relation.NODE_ZERO_OUT)
             reached = max(reached, float(np.linalg.norm(moved)) / allowed)
         else:
             reached = max(reached, float(np.abs(moved).max()) / plan.params.clip_entry)
@@ -257,15 +257,15 @@ def test_one_gradient_sum_moves_at_most_by_its_touched_rows(name: str, touched: 
     """Same Π in both worlds (it is priced by stage 1): C for the masked own row, 2C for each other row naming the node."""
     graph = graph_of(WORST[name])
     plan = planned(graph, 1e6, sampled=1.0, num_sources=40, column_rows=touched, clip=0.01, clip_entry=1.0)
-    rows = rows_of.choose_dpar_rows(plan, graph, Coins(np.ones(40, bool)), Watched(plan))
+    rows = rows_of.choose(plan, graph, Coins(np.ones(40, bool)), Watched(plan))
     pi = sp.csr_array((rows.rows.value, rows.rows.column, rows.rows.start), shape=(40, 40))
     others = np.flatnonzero(pi.toarray()[:, node])
     assert (others != node).sum() <= touched - 1
     vector = plan.made.layout.start(np.random.default_rng(1))
     sums = []
     for world in (graph, zeroed(graph, node)):
-        made = prepare_aggregated_rows(world.features, pi, world.labels)
-        sums.append(clip_aggregated_rows(plan.made.layout, vector, made, np.arange(40), 0.01))
+        made = aggregated_rows.prepare(world.features, pi, world.labels)
+        sums.append(aggregated_rows.clipped_sum(plan.made.layout, vector, made, np.arange(40), 0.01))
     assert np.linalg.norm(sums[0] - sums[1]) <= (0.01 + 0.02 * (touched - 1)) * (1 + 1e-3)
 
 
@@ -278,8 +278,8 @@ def test_sampled_and_zeroed_looks_like_not_sampled(variant: str) -> None:
     for node in np.flatnonzero(coins)[:6]:
         without = coins.copy()
         without[node] = False
-        given = rows_of.choose_dpar_rows(plan, zeroed(graph, node), Coins(coins), Watched(plan))
-        absent = rows_of.choose_dpar_rows(plan, graph, Coins(without), Watched(plan))
+        given = rows_of.choose(plan, zeroed(graph, node), Coins(coins), Watched(plan))
+        absent = rows_of.choose(plan, graph, Coins(without), Watched(plan))
         dense = [
             sp.csr_array((r.rows.value, r.rows.column, r.rows.start), shape=(r.num_rows, 40)).toarray() for r in (given, absent)
         ]
@@ -302,14 +302,14 @@ def test_events_say_what_the_mechanisms_do(variant: str) -> None:
     def honest(plan: Plan) -> bool:
         found = []
         for planned_release in plan.schedule.releases:
-            leaf = next(e for e, _ in flatten_event(planned_release.event))
+            leaf = next(e for e, _ in events.flatten(planned_release.event))
             mechanism, bound = planned_release.mechanism, planned_release.bound
             if isinstance(mechanism, GumbelTopK) and isinstance(leaf, BoundedRange):
                 found.append(mechanism.scale / (2 * plan.params.clip_entry / leaf.epsilon))
             elif isinstance(mechanism, LaplaceNoise) and isinstance(leaf, Laplace):
                 found.append(mechanism.scale / (plan.params.clip_entry * leaf.noise_multiplier))
             elif isinstance(bound, NonNegativeRows) and isinstance(mechanism, GaussianNoise) and isinstance(leaf, Gaussian):
-                found.append(mechanism.std / (sensitivity_l2(bound, Relation.NODE_ZERO_OUT) * leaf.noise_multiplier))
+                found.append(mechanism.std / (sensitivity.l2(bound, Relation.NODE_ZERO_OUT) * leaf.noise_multiplier))
             elif isinstance(mechanism, GaussianNoise) and isinstance(leaf, PoissonGaussian):
                 found.append(mechanism.std / (plan.params.clip * leaf.noise_multiplier))
         return len(found) == len(plan.schedule.releases) and np.allclose(found, 1.0)
@@ -444,9 +444,9 @@ def test_a_released_path_cannot_be_used_twice() -> None:
     graph = random_graph(40)
     plan = planned(graph, sampled=1.0)
     desk = Watched(plan)
-    rows_of.choose_dpar_rows(plan, graph, Coins(np.ones(40, bool)), desk)
+    rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
     with pytest.raises(PrivacyError, match="one more"):
-        rows_of.choose_dpar_rows(plan, graph, Coins(np.ones(40, bool)), desk)
+        rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
 
 
 @pytest.mark.parametrize("reading", ["published", "provable"])

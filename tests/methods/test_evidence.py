@@ -85,9 +85,9 @@ def test_what_a_sum_holds_beyond_known_rows() -> None:
     rng = np.random.default_rng(0)
     layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, 2, 0, 1])
     vector = rng.normal(size=layout.num_parameters)
-    each = np.stack([neighbour_rows.clip_neighbour_rows(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in range(5)])
+    each = np.stack([neighbour_rows.clipped_sum(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in range(5)])
     message, weights = rng.normal(size=layout.num_parameters), rng.random(5)
-    gradients = neighbour_rows.neighbour_row_gradients(layout, vector, inputs, labels, 0.5, 1.0)
+    gradients = neighbour_rows.gradients(layout, vector, inputs, labels, 0.5, 1.0)
     found = gradients.left_over_products(message, weights)
     np.testing.assert_allclose(found, each @ (message - weights @ each), rtol=1e-5)
 
@@ -96,8 +96,8 @@ def test_products_of_rows_that_hold_sums_over_neighbours() -> None:
     rng = np.random.default_rng(0)
     layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, -1, 0, 1])
     vector, of = rng.normal(size=layout.num_parameters), np.array([0, 2, 4])
-    each = np.stack([neighbour_rows.clip_neighbour_rows(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in of])
-    found = neighbour_rows.neighbour_row_gradients(layout, vector, inputs, labels, 0.5, 1.0).products(of)
+    each = np.stack([neighbour_rows.clipped_sum(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in of])
+    found = neighbour_rows.gradients(layout, vector, inputs, labels, 0.5, 1.0).products(of)
     np.testing.assert_allclose(found, each @ each.T, rtol=1e-5, atol=1e-9)
 
 

@@ -13,7 +13,7 @@ from scipy.stats import kstest
 
 from fedgraph import seeds
 from fedgraph.learning.projection import project_features
-from fedgraph.learning.propagation.mean_field import run_mean_field
+from fedgraph.learning.propagation import mean_field
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, PublicFacts, State
 from fedgraph.privacy.accounting import calibrate
@@ -162,7 +162,7 @@ def test_pairs_of_words_are_seen_where_the_budget_carries_them(split: Sides) -> 
     n, m = split.train.num_nodes, split.test.num_nodes
     for epsilon in (0.2, 0.5, 1.0, 2.0, 8.0, math.inf):
         budget = Budget(epsilon, 1e-3, "provable")
-        mu = min(3.0, 1 / calibrate.calibrate_gaussian(1, epsilon, 1e-3)) if budget.private else 3.0
+        mu = min(3.0, 1 / calibrate.gaussian_multiplier(1, epsilon, 1e-3)) if budget.private else 3.0
         for clients, viewer in ((1, Viewer.CURATOR_TRUSTED), (9, Viewer.SERVER)):
             made = features.plan(features.Params(), facts(split, clients, viewer), budget).made
             enough = n * mu / math.sqrt(clients if budget.private else 1) >= 2.5 * m
@@ -185,7 +185,7 @@ def test_edges_say_less_where_the_features_decide(split: Sides) -> None:
         found = features.predict(plan, State({}, features.Memory(weights, scale * weights.ravel())), split.test)
         scores = rows @ (scale * weights[:-1])
         open_shares.append(1 - softmax(scores, axis=1).max(axis=1).mean())
-        assert np.allclose(found, run_mean_field(scores, [(3 * open_shares[-1], split.test.adjacency)], 3), atol=1e-4)
+        assert np.allclose(found, mean_field.run(scores, [(3 * open_shares[-1], split.test.adjacency)], 3), atol=1e-4)
     assert open_shares[0] > 0.3 > 0.05 > open_shares[-1]
 
 

@@ -37,7 +37,7 @@ FAST = {"epochs": 30, "folds": 2}
 def situation(
     graph: Graph, protocol: str, viewer: Viewer, clients: int = 3
 ) -> tuple[protocols.ProtocolSetting, Partition, PublicFacts]:
-    setting = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
+    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
     count = 1 if viewer is Viewer.CURATOR_TRUSTED else clients
     partition = uniform.split(setting.held, uniform.Params(clients=count), seeds.seeded_generator(0, "deal"))
     facts = public_facts(
@@ -60,7 +60,7 @@ def edge_plan(graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUS
 
 def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.RoundsOutcome:
     engine = engine or SerialRuntime()
-    return rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("gap",), ("common",), rounds.RoundPrefixes())
+    return rounds.run(engine, engine.share("p", partition), plan, 0, ("gap",), ("common",), rounds.RoundPrefixes())
 
 
 def without_edge(adjacency: sp.csr_array, u: int, v: int) -> sp.csr_array:
@@ -97,8 +97,8 @@ def test_one_undirected_edge_between_unit_rows_changes_root_two() -> None:
     rows = np.eye(2, dtype=np.float32)
     change = np.linalg.norm(aggregate_hop(adjacency, rows) - aggregate_hop(without_edge(adjacency, 0, 1), rows))
     assert change == pytest.approx(math.sqrt(2), abs=1e-5)
-    assert change <= neighbour_sums.neighbour_sum_sensitivity(Relation.EDGE_UNDIRECTED)
-    assert change > neighbour_sums.neighbour_sum_sensitivity(Relation.EDGE_DIRECTED), "the published Δ = 1 does not cover it"
+    assert change <= neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED)
+    assert change > neighbour_sums.sensitivity(Relation.EDGE_DIRECTED), "the published Δ = 1 does not cover it"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -121,10 +121,8 @@ def test_a_node_changes_root_degree_in_the_rows_of_others(degree: int) -> None:
     rows = np.tile(np.eye(1, 3, dtype=np.float32), (degree + 1, 1))
     difference = aggregate_hop(sp.csr_array(adjacency), rows) - aggregate_hop(sp.csr_array(np.zeros_like(adjacency)), rows)
     others = np.linalg.norm(difference[1:])
-    assert others == pytest.approx(
-        neighbour_sums.neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=False), rel=1e-5
-    )
-    everything = neighbour_sums.neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=True)
+    assert others == pytest.approx(neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=False), rel=1e-5)
+    everything = neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=True)
     assert np.linalg.norm(difference) == pytest.approx(everything, rel=1e-5)
 
 
@@ -136,7 +134,7 @@ def test_replacing_a_node_turns_its_message_around() -> None:
     rows[0, 0] = 1
     change = aggregate_hop(sp.csr_array(adjacency), rows) - aggregate_hop(sp.csr_array(adjacency), -rows)
     assert np.linalg.norm(change[1:]) == pytest.approx(
-        neighbour_sums.neighbour_sum_sensitivity(Relation.NODE_REPLACE, degree, False), rel=1e-5
+        neighbour_sums.sensitivity(Relation.NODE_REPLACE, degree, False), rel=1e-5
     )
 
 
@@ -371,9 +369,9 @@ def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
     with pytest.raises(ValidationError, match="node-zero-out"):
         gap_node.Params(relation="edge-undirected")
     with pytest.raises(PrivacyError, match="promised maximum degree"):
-        neighbour_sums.neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT)
+        neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT)
     with pytest.raises(PrivacyError, match="no sensitivity under graph-replace"):
-        neighbour_sums.neighbour_sum_sensitivity(Relation.GRAPH_REPLACE)
+        neighbour_sums.sensitivity(Relation.GRAPH_REPLACE)
     _, _, alone = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
     with pytest.raises(PrivacyError, match="among more than 1 others"):
         gap_edge.plan(gap_edge.Params(), replace(alone, viewer=Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-5))

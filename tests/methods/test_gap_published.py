@@ -24,7 +24,7 @@ PUBLISHED = {"encoder": "published", "hidden": 16, "depth": "all"}
 
 
 def accuracy(graph: Graph, protocol: protocols.WorldProtocol, epsilon: float, **settings: object) -> float:
-    made = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
+    made = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
     facts = public_facts(
         num_nodes=made.held.num_nodes,
         num_features=graph.num_features,
@@ -38,7 +38,7 @@ def accuracy(graph: Graph, protocol: protocols.WorldProtocol, epsilon: float, **
     plan = gap_edge.plan(gap_edge.Params(**settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
     engine, nodes = SerialRuntime(), np.arange(made.held.num_nodes)
     shared = engine.share("p", Partition((Subgraph(0, made.held, nodes),), True, 0, "one", from_edges=False, from_labels=False))
-    state = rounds.run_rounds(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
+    state = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
     named = gap_edge.predict(plan, state, made.asked).argmax(axis=1)
     known = made.truth >= 0
     return float((named == made.truth)[known].mean())

@@ -13,7 +13,7 @@ from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
-from fedgraph.learning.propagation.walks import capped_walk_matrix, walk_rows
+from fedgraph.learning.propagation import walks
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.gcon import releases as encoding
@@ -37,7 +37,7 @@ Made = tuple[Plan, Partition, protocols.ProtocolSetting]
 def planned(
     graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, protocol: str = "transductive", **given: object
 ) -> Made:
-    setting = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
     held = setting.held
     if viewer is Viewer.CURATOR_TRUSTED:
         partition = Partition(
@@ -55,7 +55,7 @@ def planned(
 
 def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.RoundsOutcome:
     shared = engine.share(f"partition:{partition.num_clients}", partition)
-    return rounds.run_rounds(engine, shared, plan, 0, (name,), (name,), rounds.RoundPrefixes())
+    return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.RoundPrefixes())
 
 
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
@@ -156,7 +156,7 @@ def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, se
     given = claim.Situation(epsilon, 1e-3, 0.9, claim.gcon_soft_margin(c), psi, c, c, n, per_end=False)
     least = perturbing.least_regulariser(given)
     made = constants(epsilon, 1.5 * least, psi, n, prior)
-    worlds = [walk_rows(capped_walk_matrix(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]
+    worlds = [walks.rows_after(walks.capped_matrix(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]
     assert np.linalg.norm(worlds[0] - worlds[1], axis=1).sum() <= psi * (1 + 1e-12)
     loss = ObjectiveLoss("soft-margin", c)
     objective = LinearObjective(loss, labels, made.regulariser, 1e-9, prior)
@@ -222,7 +222,7 @@ def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: G
     assert Assumption.OWN_EDGES_KNOWN in plan.guarantee.protection.assumptions
     scores = gcon.predict(plan, out.state, setting.asked)
     rows = out.state.memory.rows
-    one = walk_rows(capped_walk_matrix(setting.asked.adjacency), rows, (0, 1), 0.4)
+    one = walks.rows_after(walks.capped_matrix(setting.asked.adjacency), rows, (0, 1), 0.4)
     assert np.allclose(scores, 3 * (one[:, :4] + one[:, 4:]))
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.6
     with pytest.raises(ValueError, match="prior alone"):
@@ -329,7 +329,7 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
         longest = prior + (bounds.c1 + mechanism.noise_std * given.length / n) / total
         lost = given.determinant(longest, total)
         change = (bounds.c1 + bounds.c2 * longest) * psi
-        least = gaussian_objective.objective_noise_std(4.0 * kept, plan.guarantee.delta * kept, change, c, lost, given.missed)
+        least = gaussian_objective.noise_std(4.0 * kept, plan.guarantee.delta * kept, change, c, lost, given.missed)
         assert mechanism.noise_std >= least * (1 - 1e-5)
         least_output = claim.gcon_output_sensitivity(mechanism.gradient_norm, total) / 2
         assert mechanism.output_std > least_output

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import data
-from fedgraph.learning.layers import shared_gnn
-from fedgraph.learning.layers.layouts import put_layout_on_device
+from fedgraph.learning.layers import layouts, shared_gnn
 from fedgraph.methods.local_dp.local_training import Work, train_locally
 from fedgraph.methods.local_dp.params import Params
 from fedgraph.types import Graph, GraphCollection
@@ -47,17 +46,17 @@ def test_gin_learns_mutag_in_batches_of_32(data_root: Path) -> None:
         model="gin", hidden=64, layers=5, normalise="batch", pooling="sum", local_epochs=60, batch_size=32,
         optimiser="adam", learning_rate=0.005,
     )  # fmt: skip
-    net = shared_gnn.make_shared_gnn("gin", collection.graphs[0].num_features, 64, 5, 2, "sum", "batch")
+    net = shared_gnn.make("gin", collection.graphs[0].num_features, 64, 5, 2, "sum", "batch")
     right = []
     folds = StratifiedKFold(10, shuffle=True, random_state=0).split(collection.labels, collection.labels)
     for fold, (train, test) in zip(range(2), folds, strict=False):
         graph, sizes = union(collection, train)
-        given = shared_gnn.prepare_shared_gnn_inputs(net, graph, sizes)
-        own, where = shared_gnn.select_shared_gnn_inputs(net, given)
+        given = shared_gnn.prepare(net, graph, sizes)
+        own, where = shared_gnn.select_inputs(net, given)
         vector = net.layout.start(np.random.default_rng(fold))
         work = Work(given, own, where, 1.0, shared_gnn.SharedGnnBatches(graph.adjacency, sizes))
-        vector[where] = train_locally(how, work, put_layout_on_device(vector[where])).cpu().numpy()
+        vector[where] = train_locally(how, work, layouts.to_device(vector[where])).cpu().numpy()
         asked, sizes = union(collection, test)
-        named = shared_gnn.score_shared_gnn_graphs(net, vector, asked, sizes).argmax(axis=1)
+        named = shared_gnn.score_graphs(net, vector, asked, sizes).argmax(axis=1)
         right.append(float((named == collection.labels[test]).mean()))
     assert np.mean(right) > 0.75

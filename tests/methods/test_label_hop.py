@@ -11,11 +11,12 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import kstest
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.errors import BudgetExceededError, ScenarioError
 from fedgraph.federation import client, rounds
 from fedgraph.learning.optimisers.descents import Descent
-from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading, information_of_meetings, vote_by_meetings
+from fedgraph.learning.propagation import meetings
+from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, State
 from fedgraph.methods.label_hop.releases import label_hop_answering
@@ -26,7 +27,6 @@ from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, Pu
 from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Subgraph
@@ -47,7 +47,7 @@ def met(graph: Graph, like: float, seed: int = 0) -> Graph:
 
 
 def asking(graph: Graph) -> protocols.ProtocolSetting:
-    return protocols.make_protocol_setting(graph, "asking", 0.8, seeds.seeded_generator(0, "split"))
+    return protocols.make_setting(graph, "asking", 0.8, seeds.seeded_generator(0, "split"))
 
 
 def planned(
@@ -75,9 +75,7 @@ def planned(
 
 def trained(plan: Plan, partition: Partition) -> State:
     engine = SerialRuntime()
-    return rounds.run_rounds(
-        engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes()
-    ).state
+    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes()).state
 
 
 def accuracy(setting: protocols.ProtocolSetting, scores: np.ndarray) -> float:
@@ -217,10 +215,10 @@ def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(hop: boo
     setting = asking(met(library, 0.9 if hop else 0.25))
     plan, partition = planned(setting, 8.0 if hop else 1.0)
     engine = SerialRuntime()
-    outcome = rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
+    outcome = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
     assert outcome.state.memory.hop == hop
     assert {line.path for line in outcome.releases} == ({"meetings", "labels", "model"} if hop else {"meetings", "rows"})
-    paid = settle(plan.guarantee, outcome.releases)
+    paid = privacy.settle.of_releases(plan.guarantee, outcome.releases)
     assert paid.epsilon == pytest.approx(plan.provable().epsilon, rel=1e-9)
     assert paid.epsilon <= (8.0 if hop else 1.0)
 
@@ -339,18 +337,18 @@ def test_votes_by_hand() -> None:
     star = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=np.float32))
     named = np.array([[0, 0], [1, 0], [1, 0]])
     said = np.log((0.2 + 0.6 * np.array([0.75, 0.25])) / 0.5)  # P(answer 0 | class of who asks) over P(answer 0)
-    assert np.allclose(vote_by_meetings(star, named, reading, by, 0.0)[0], 2 * said)
-    assert np.allclose(vote_by_meetings(star, named, reading, by, 0.5)[0], 2 * said / (1 + 0.5 * 0.36)), (
+    assert np.allclose(meetings.vote(star, named, reading, by, 0.0)[0], 2 * said)
+    assert np.allclose(meetings.vote(star, named, reading, by, 0.5)[0], 2 * said / (1 + 0.5 * 0.36)), (
         "two neighbours have half in common"
     )
-    assert np.allclose(vote_by_meetings(star, named, reading, by, 0.0)[1], 0), "a node that answers nothing says nothing"
+    assert np.allclose(meetings.vote(star, named, reading, by, 0.0)[1], 0), "a node that answers nothing says nothing"
     nothing = MeetingReading(shares, np.ones((2, 2)), 2.0)
-    assert np.allclose(vote_by_meetings(star, np.array([[0, 0], [1, 0], [0, 1]]), nothing, by, 0.0), 0)
+    assert np.allclose(meetings.vote(star, np.array([[0, 0], [1, 0], [0, 1]]), nothing, by, 0.0), 0)
     assert (
-        information_of_meetings(nothing, by, 0.0)
+        meetings.information_of(nothing, by, 0.0)
         == 0
-        < information_of_meetings(reading, by, 0.1)
-        < information_of_meetings(reading, by, 0.0)
+        < meetings.information_of(reading, by, 0.1)
+        < meetings.information_of(reading, by, 0.0)
     )
 
 
@@ -365,7 +363,7 @@ def test_votes_of_sets_by_hand() -> None:
     given = [sum(truth[y, z] * (a if z in (0, 2) else b) for z in range(4)) for y in range(4)]
     whatever = sum(shares[z] * (a if z in (0, 2) else b) for z in range(4))
     assert np.allclose(
-        vote_by_meetings(edge, named, reading, label_hop_answering(0.6, 4, replaces=False), 0.3)[0],
+        meetings.vote(edge, named, reading, label_hop_answering(0.6, 4, replaces=False), 0.3)[0],
         np.log(np.array(given) / whatever),
     )
 
@@ -383,9 +381,7 @@ def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool)
     def pooled(named: tuple[int, ...]) -> float:
         all_named = np.zeros((askers + 1, 4))
         all_named[0] = named
-        return float(
-            vote_by_meetings(star, all_named, reading, label_hop_answering(epsilon, 4, replaces=False), 0.0)[1:, 2].sum()
-        )
+        return float(meetings.vote(star, all_named, reading, label_hop_answering(epsilon, 4, replaces=False), 0.0)[1:, 2].sum())
 
     def believed(label: int) -> float:
         """How often the pooled votes speak for class 2."""

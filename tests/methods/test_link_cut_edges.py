@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fedgraph
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
@@ -16,7 +16,6 @@ from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import base, uniform
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph, Partition, graph_without_edges
@@ -28,7 +27,7 @@ VIEWERS = [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION]
 
 def situation(graph: Graph, viewer: Viewer, cut_edges: str = "protected") -> tuple[Partition, PublicFacts]:
     partition = uniform.split(graph, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
-    partition = base.partition_with_cut_edges(graph, partition) if cut_edges == "protected" else partition
+    partition = base.with_cut_edges(graph, partition) if cut_edges == "protected" else partition
     facts = public_facts(
         graph.num_nodes, graph.num_features, graph.num_classes, tuple(s.nodes.size for s in partition.subgraphs), viewer,
         public_attributes=graph_without_edges(graph), members=tuple(s.nodes for s in partition.subgraphs), cut_edges=cut_edges,
@@ -70,7 +69,7 @@ def test_an_edge_at_two_clients_moves_what_is_seen_by_at_most_what_is_priced(vie
     model["rows"] = np.concatenate([model["rows"]] * 2, axis=1)
     owner = np.concatenate([np.full(s.nodes.size, s.client) for s in situation(library, viewer)[0].subgraphs])
     owner = owner[np.argsort(np.concatenate([s.nodes for s in situation(library, viewer)[0].subgraphs]))]
-    edges = links.list_links(library.adjacency)
+    edges = links.list_all(library.adjacency)
     away = owner[edges[:, 0]] != owner[edges[:, 1]]
     coins = link_hops.supervises_link(plan, edges)
     largest = {False: 0.0, True: 0.0}
@@ -78,7 +77,7 @@ def test_an_edge_at_two_clients_moves_what_is_seen_by_at_most_what_is_priced(vie
         for teaches in (False, True):
             for edge in np.flatnonzero((away == apart) & (coins == teaches))[:6]:
                 less = dataclasses.replace(
-                    library, adjacency=links.link_adjacency(np.delete(edges, edge, axis=0), library.num_nodes)
+                    library, adjacency=links.adjacency_of(np.delete(edges, edge, axis=0), library.num_nodes)
                 )
                 for round_, release in enumerate(plan.schedule.releases):
                     assert isinstance(release.mechanism, GaussianNoise)
@@ -103,7 +102,7 @@ def test_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, hops: int, libra
     assert noise == [r.mechanism for r in dropped.schedule.releases]
     assert plan.provable().epsilon == pytest.approx(dropped.provable().epsilon, rel=1e-9)
     assert Assumption.CUT_EDGES_SHARED in plan.guarantee.protection.assumptions
-    assert settle(plan.guarantee, run(plan, partition).releases).epsilon == plan.provable().epsilon
+    assert privacy.settle.of_releases(plan.guarantee, run(plan, partition).releases).epsilon == plan.provable().epsilon
 
 
 @pytest.mark.parametrize("viewer", VIEWERS)
@@ -118,7 +117,7 @@ def test_without_noise_a_federation_learns_what_a_curator_learns(viewer: Viewer,
     from fedgraph.types import partition_of_one
 
     whole = run(made(alone, math.inf, hops=2), partition_of_one(library, "one"))
-    pairs = links.list_links(library.adjacency)[:200]
+    pairs = links.list_all(library.adjacency)[:200]
     told, known = (link_hops.scores(plan, out.state, pairs) for out in (run(plan, partition), whole))
     assert np.allclose(told, known, atol=1e-3)
 
@@ -127,7 +126,7 @@ def test_edges_in_clear_are_all_there(library: Graph) -> None:
     partition, facts = situation(library, Viewer.SERVER)
     plan = link_clear.plan(link_clear.Params(), facts, Budget(math.inf, 1e-5))
     shown = np.unique(np.concatenate([link_clear.prepare(plan, s) for s in partition.subgraphs]), axis=0)
-    assert np.array_equal(shown, links.list_links(library.adjacency))
+    assert np.array_equal(shown, links.list_all(library.adjacency))
 
 
 def test_all_ties_of_a_person_at_two_clients_are_refused_in_one_line(library: Graph) -> None:

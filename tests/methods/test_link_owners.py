@@ -29,7 +29,7 @@ PEOPLE = 60  # owners of the library's edges
 
 def owned(graph: Graph, rng: np.random.Generator) -> Graph:
     """Every edge has one to three records, each with an owner; owner 0 is in a third of all."""
-    edges = links.list_links(graph.adjacency)
+    edges = links.list_all(graph.adjacency)
     ends = edges[rng.integers(len(edges), size=2 * len(edges))]
     ends = np.concatenate([edges, ends])
     owners = np.where(rng.random(len(ends)) < 1 / 3, 0, rng.integers(1, PEOPLE, size=len(ends)))
@@ -38,9 +38,9 @@ def owned(graph: Graph, rng: np.random.Generator) -> Graph:
 
 def without(graph: Graph, owner: int) -> Graph:
     """The neighbour: no edge that the owner has a part in."""
-    edges = links.list_links(graph.adjacency)
+    edges = links.list_all(graph.adjacency)
     kept = edges[~(links._owners_of_links(graph, edges) == owner).any(axis=1)]
-    return dataclasses.replace(graph, adjacency=links.link_adjacency(kept, graph.num_nodes))
+    return dataclasses.replace(graph, adjacency=links.adjacency_of(kept, graph.num_nodes))
 
 
 def plan(graph: Graph, epsilon: float, clients: int, viewer: Viewer, **settings: object) -> Plan:
@@ -61,7 +61,7 @@ def bounded(made: Plan, graph: Graph, nodes: np.ndarray) -> np.ndarray:
 def test_owners_survive_cuts_and_repeated_records() -> None:
     ends = np.array([[0, 1], [1, 0], [1, 0], [2, 3], [1, 2]])
     layers = adjacency_of_owners(ends, np.array([4, 0, 4, 2, 1]), 5)
-    graph = graph_of(sp.csr_array(links.link_adjacency(np.sort(ends, axis=1), 5)), layers)
+    graph = graph_of(sp.csr_array(links.adjacency_of(np.sort(ends, axis=1), 5)), layers)
     assert links._owners_of_links(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 4], [1, -1], [2, -1]]
     part = graph.induced(np.array([3, 2, 1]))
     assert links._owners_of_links(part, np.array([[0, 1], [1, 2]])).tolist() == [[2, -1], [1, -1]]
@@ -145,21 +145,21 @@ def test_more_is_learnt_than_the_cosine_says_with_noise_too(library: Graph) -> N
     rng = np.random.default_rng(0)
     groups, noise = np.repeat(np.arange(4), 50), rng.integers(0, 6, size=200)
     features = np.concatenate([np.eye(4)[groups], np.eye(6)[noise]], axis=1).astype(np.float32)
-    pairs = links.draw_possible_links(200, 12_000, rng)
+    pairs = links.draw_pairs(200, 12_000, rng)
     pairs = np.unique(pairs[(groups[pairs[:, 0]] == groups[pairs[:, 1]]) | (rng.random(len(pairs)) < 0.02)], axis=0)
     graph = dataclasses.replace(
-        library.induced(np.arange(180)), adjacency=links.link_adjacency(pairs, 200), features=sp.csr_array(features),
+        library.induced(np.arange(180)), adjacency=links.adjacency_of(pairs, 200), features=sp.csr_array(features),
         labels=groups, num_classes=4,
     )  # fmt: skip
-    against = links.draw_possible_links(200, 2000, rng, graph.adjacency)
+    against = links.draw_pairs(200, 2000, rng, graph.adjacency)
 
     def auc(epsilon: float, **settings: object) -> float:
         made = plan(graph, epsilon, 1, Viewer.CURATOR_TRUSTED, **settings)
         engine, partition = SerialRuntime(), partition_of_one(graph, "one curator")
         shared = engine.share(f"owners:{epsilon}:{settings}", partition)
-        out = rounds.run_rounds(engine, shared, made, 0, ("a", "link_owners"), ("a", "link_owners"), rounds.RoundPrefixes())
+        out = rounds.run(engine, shared, made, 0, ("a", "link_owners"), ("a", "link_owners"), rounds.RoundPrefixes())
         positive, negative = (link_owners.scores(made, out.state, p) for p in (pairs, against))
-        return links.measure_link_scores(positive, negative)["auc"]
+        return links.measure_scores(positive, negative)["auc"]
 
     clear, private, cosine = auc(np.inf, limit=60), auc(20.0, limit=60), auc(np.inf, width=0)
     assert min(clear, private) > cosine + 0.03

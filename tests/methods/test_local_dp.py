@@ -60,9 +60,7 @@ def run(epsilon: float = 2.0, **settings: Any) -> tuple[Plan, rounds.RoundsOutco
     partition, facts = collection()
     plan = local_dp.plan(local_dp.Params(**{"rounds": 4, **settings}), facts, Budget(epsilon, 1e-5))
     engine = SerialRuntime()
-    return plan, rounds.run_rounds(
-        engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes()
-    )
+    return plan, rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
 
 
 ENCODERS = ("multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none")
@@ -148,12 +146,11 @@ def test_partial_rounds_average_over_those_who_train() -> None:
     (who,) = plan.made.attendance.training[0]
     partition, _ = collection()
     work = local_dp.prepare(plan, partition.subgraphs[who])
-    from fedgraph.learning.layers import shared_gnn
-    from fedgraph.learning.layers.layouts import put_layout_on_device
+    from fedgraph.learning.layers import layouts, shared_gnn
 
     begin = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
-    vector = put_layout_on_device(begin[work.where])
-    step = (vector - shared_gnn.shared_gnn_gradient(work.network, vector, work.inputs)).numpy()
+    vector = layouts.to_device(begin[work.where])
+    step = (vector - shared_gnn.gradient(work.network, vector, work.inputs)).numpy()
     assert np.allclose(out.state.model["parameters"][work.where], step, atol=1e-6)
 
 
@@ -288,7 +285,7 @@ def trained_by_five(monkeypatch: pytest.MonkeyPatch, attacked: bool, **settings:
     with monkeypatch.context() as patched:
         patched.setattr(local_dp, "client", sent)
         engine = SerialRuntime()
-        out = rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
+        out = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
     return np.asarray(out.state.model["parameters"])
 
 
@@ -325,7 +322,6 @@ def test_a_robust_mean_is_that_of_the_clients_that_have_an_entry() -> None:
 def test_momentum_at_clients_is_momentum_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that take one step a round, with equal weights: MFL is heavy-ball descent on their mean (Liu et al. 2020)."""
     from fedgraph.learning.layers import shared_gnn
-    from fedgraph.learning.layers.layouts import put_layout_on_device
 
     found = trained_by_five(monkeypatch, False, rounds=3, client_momentum=0.9)
     partition, facts = five_clients()
@@ -337,8 +333,7 @@ def test_momentum_at_clients_is_momentum_in_one_place(monkeypatch: pytest.Monkey
         mean = np.zeros_like(now)
         for work in works:
             mean[work.where] += (
-                shared_gnn.shared_gnn_gradient(work.network, put_layout_on_device(now[work.where]), work.inputs).cpu().numpy()
-                / 5
+                shared_gnn.gradient(work.network, layouts.to_device(now[work.where]), work.inputs).cpu().numpy() / 5
             )
         velocity = 0.9 * velocity + mean
         now = now - 0.5 * velocity

@@ -10,12 +10,13 @@ import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.methods.local_dp.encoders import EncoderSettings, _promised_rows
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import best_accuracy
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, MultiBitEncoder
-from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import SimplexRows
 from fedgraph.privacy.units import Relation
 
 
@@ -37,7 +38,7 @@ def test_released_code_is_a_gaussian_mechanism() -> None:
     mechanism, event = EncoderSettings("gaussian-as-coded", 1.0, "1/n", 2, True).of_graph(18)
     assert mechanism == GaussianNoise(1 / 18)
     assert isinstance(event, Gaussian)
-    assert event == Gaussian((1 / 18) / sensitivity_l2(SimplexRows(18), Relation.GRAPH_REPLACE))
+    assert event == Gaussian((1 / 18) / sensitivity.l2(SimplexRows(18), Relation.GRAPH_REPLACE))
     assert event.noise_multiplier == pytest.approx(1 / 108)
     assert price(event, 1e-5).epsilon > 108**2 / 2
     assert price(event, 0.0).epsilon == math.inf
@@ -67,7 +68,7 @@ def test_simplex_rows_bound_and_sensitivity() -> None:
     bound = SimplexRows(2)
     assert np.allclose(bound.enforce(np.array([[2.0, 2.0], [-1.0, 0.0]])), 0.5)
     apart = bound.enforce(np.eye(2)) - bound.enforce(np.eye(2)[::-1])
-    assert np.linalg.norm(apart) == pytest.approx(sensitivity_l2(bound, Relation.GRAPH_REPLACE))
+    assert np.linalg.norm(apart) == pytest.approx(sensitivity.l2(bound, Relation.GRAPH_REPLACE))
     rng = np.random.default_rng(0)
     for _ in range(200):
         one, two = (bound.enforce(rng.normal(size=(2, 3))) for _ in range(2))
@@ -99,18 +100,18 @@ def test_blocks_are_noised_apart() -> None:
 
 
 def test_bayes_bound() -> None:
-    assert best_accuracy.best_accuracy(1 / 18) == pytest.approx(0.5139, abs=1e-4)
-    assert best_accuracy.best_accuracy(0.0, 4) == 0.25
-    assert best_accuracy.best_accuracy(math.inf) == 1.0
-    assert best_accuracy.best_accuracy(best_accuracy.epsilon_for_accuracy(0.9, 3), 3) == pytest.approx(0.9)
-    assert best_accuracy.epsilon_for_accuracy(0.4) == 0.0
+    assert best_accuracy.at_epsilon(1 / 18) == pytest.approx(0.5139, abs=1e-4)
+    assert best_accuracy.at_epsilon(0.0, 4) == 0.25
+    assert best_accuracy.at_epsilon(math.inf) == 1.0
+    assert best_accuracy.at_epsilon(best_accuracy.epsilon_for(0.9, 3), 3) == pytest.approx(0.9)
+    assert best_accuracy.epsilon_for(0.4) == 0.0
     sizes, labels = np.array([1, 1, 1, 2]), np.array([0, 0, 1, 1])
-    assert best_accuracy.best_accuracy_given_public(sizes, labels, np.zeros(4)) == pytest.approx(0.75)
-    assert best_accuracy.best_accuracy_given_public(sizes, labels, np.full(4, math.inf)) == 1.0
+    assert best_accuracy.given_public(sizes, labels, np.zeros(4)) == pytest.approx(0.75)
+    assert best_accuracy.given_public(sizes, labels, np.full(4, math.inf)) == 1.0
     with pytest.raises(PrivacyError):
-        best_accuracy.best_accuracy(math.nan)
+        best_accuracy.at_epsilon(math.nan)
     with pytest.raises(PrivacyError, match="two classes"):
-        best_accuracy.best_accuracy_given_public(np.arange(3), np.arange(3), np.zeros(3))
+        best_accuracy.given_public(np.arange(3), np.arange(3), np.zeros(3))
 
 
 def test_no_classifier_of_the_encoder_beats_the_bound() -> None:
@@ -123,4 +124,4 @@ def test_no_classifier_of_the_encoder_beats_the_bound() -> None:
         truth = int(rng.integers(2))
         total = encoder.apply(np.full((n, 1), float(truth)), rng).sum()
         right += int((total > 0) == truth) if total else int(rng.integers(2) == truth)
-    assert 0.5 < right / trials < best_accuracy.best_accuracy(epsilon)
+    assert 0.5 < right / trials < best_accuracy.at_epsilon(epsilon)

@@ -16,7 +16,8 @@ from fedgraph.federation import rounds, server
 from fedgraph.federation.messages import ClientMessage
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
-from fedgraph.methods.local_dp.local_training import clip_local_gradients, local_training_update
+from fedgraph.methods.local_dp import local_training
+from fedgraph.methods.local_dp.local_training import clip_local_gradients
 from fedgraph.partition import ego
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.composition import compose_overlapping_secure
@@ -51,7 +52,7 @@ def plan_of(facts: PublicFacts, epsilon: float = 4.0, **settings: Any) -> Plan:
 
 def trained(plan: Plan, partition: Partition) -> rounds.RoundsOutcome:
     engine = SerialRuntime()
-    return rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
+    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
 
 
 @pytest.mark.parametrize("unit", ["node", "graph"])
@@ -84,7 +85,7 @@ def test_the_noise_of_an_update_is_that_of_the_price(training: str, library: Gra
     work = local_dp.prepare(plan, partition.subgraphs[0])
     desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(1))
     sent = local_dp.client(plan, work, model, 0, PlanStreams(0, ("c",)), desk)["model"].value
-    exact = (clip_local_gradients if training == "dp_sgd" else local_training_update)(plan.params, work, model["parameters"])
+    exact = (clip_local_gradients if training == "dp_sgd" else local_training.update_of)(plan.params, work, model["parameters"])
     release = next(r for r in plan.schedule.releases if r.path == "model")
     noise = (sent - release.bound.enforce(exact)).astype(np.float64)
     assert isinstance(release.event, Gaussian)
@@ -119,7 +120,7 @@ def test_replacing_a_whole_graph_changes_an_update_by_at_most_twice_the_clip(
     partition, facts = dealt(library)
     plan = plan_of(facts, epsilon=math.inf, training=training, clip=clip, unit="graph", learning_rate=4.0)
     parameters = local_dp.start(plan, np.random.default_rng(0)).model["parameters"]
-    made = clip_local_gradients if training == "dp_sgd" else local_training_update
+    made = clip_local_gradients if training == "dp_sgd" else local_training.update_of
     release = next(r for r in plan.schedule.releases if r.path == "model")
     own = partition.subgraphs[0]
     worst = 0.0
@@ -199,9 +200,7 @@ def test_pooled_rows_of_neighbours_stay_within_the_simplex(library: Graph) -> No
             graph = dataclasses.replace(subgraph.graph, labels=labels)
             work = local_dp.prepare(plan, dataclasses.replace(subgraph, graph=graph))
             vectors.append(
-                plan.schedule.releases[0].bound.enforce(
-                    local_dp.local_training.local_training_embedding(plan, work, model["parameters"])
-                )
+                plan.schedule.releases[0].bound.enforce(local_dp.local_training.embedding_of(plan, work, model["parameters"]))
             )
     gaps = [np.linalg.norm(a - b) for a in vectors for b in vectors]
     assert max(gaps) == pytest.approx(math.sqrt(2))

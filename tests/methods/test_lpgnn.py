@@ -18,7 +18,8 @@ from fedgraph.methods.base import Budget, Plan
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
-from fedgraph.privacy.mechanisms.local_bits import SampledBits, _distinct_columns, signs_of_bits
+from fedgraph.privacy.mechanisms import local_bits
+from fedgraph.privacy.mechanisms.local_bits import SampledBits, _distinct_columns
 from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.runtime.base import Runtime
@@ -31,7 +32,7 @@ Made = tuple[Plan, Partition, protocols.ProtocolSetting]
 
 
 def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str = "transductive", **given: object) -> Made:
-    setting = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
     held = setting.held
     partition = Partition(
         (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
@@ -48,11 +49,11 @@ def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str
 
 def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.RoundsOutcome:
     shared = engine.share(f"partition:{partition.num_clients}", partition)
-    return rounds.run_rounds(engine, shared, plan, 0, (name,), (name,), rounds.RoundPrefixes())
+    return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.RoundPrefixes())
 
 
 def asked(plan: Plan, setting: protocols.ProtocolSetting) -> Graph:
-    return protocols.protocol_question(setting, plan, lambda: plan.provable().epsilon)
+    return protocols.question(setting, plan, lambda: plan.provable().epsilon)
 
 
 @pytest.mark.parametrize("federated", [False, True])
@@ -167,7 +168,7 @@ def test_columns_are_distinct_and_uniform(num_columns: int, count: int) -> None:
     assert (ordered[:, 1:] > ordered[:, :-1]).all()
     share = np.bincount(found.ravel(), minlength=num_columns) / found.size
     assert np.abs(share - 1 / num_columns).max() < 0.01
-    assert signs_of_bits(found * 2, num_columns).nnz == found.size
+    assert local_bits.signs(found * 2, num_columns).nnz == found.size
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

@@ -40,7 +40,7 @@ def trained(graph: Graph, params: Params, clients: int = 1, facts: PublicFacts |
     plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
     engine = SerialRuntime()
     shared = engine.share("p", Partition(parts, True, 0, "dealt in turn", from_edges=False, from_labels=False))
-    return plan, rounds.run_rounds(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
+    return plan, rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
 
 
 def test_a_run_gives_one_client_what_it_gives_a_curator(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_the_ceiling_brings_filled_columns_to_one_scale() -> None:
 def test_columns_of_one_scale_are_the_same_in_rounds_and_at_once(library: Graph) -> None:
     in_rounds = Params(model="gcn", rounds=4, local_epochs=3, validation=0, features="columns")
     at_once = Params(model="gcn", rounds=1, local_epochs=12, validation=0, features="columns")
-    first, second = (phases.answering_in_phase(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
+    first, second = (phases.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
     assert np.array_equal(first, second)
 
 
@@ -109,15 +109,15 @@ def test_one_client_is_central_training_bit_for_bit(model: str, library: Graph) 
     """Cut into rounds or in one go: the same parameters; dropout and batch norm included."""
     in_rounds = Params(model=model, rounds=6, local_epochs=3, validation=0, learning_rate=0.02)
     at_once = Params(model=model, rounds=1, local_epochs=18, validation=0, learning_rate=0.02)
-    first, second = (phases.answering_in_phase(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
+    first, second = (phases.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
     assert np.array_equal(first, second)
     plan, state = trained(library, in_rounds)
     seed = phases.PhasePlace.of(state.model).seed
-    shape = phases.phase_shape(plan, 0)  # type: ignore[arg-type]
-    start = fitting.start_fitting(shape, phases.phase_step_seed(seed, 0))
+    shape = phases.shape_of(plan, 0)  # type: ignore[arg-type]
+    start = fitting.start_fitting(shape, phases.seed_of_step(seed, 0))
     alone = fitting.continue_fitting(
         fitting.build_network_for_fitting(shape, 0), fitting.prepare_fitting_inputs(library), library.labels, start,
-        fitting.FittingSteps(18, 0, 0.02, 5e-4), lambda step: phases.phase_step_seed(seed, 0, 0, step),
+        fitting.FittingSteps(18, 0, 0.02, 5e-4), lambda step: phases.seed_of_step(seed, 0, 0, step),
     )  # fmt: skip
     assert np.array_equal(alone.vector, first)
 
@@ -162,7 +162,7 @@ def test_rows_of_sum_one_are_what_the_network_sees(library: Graph) -> None:
     seen = (given.x @ torch.eye(library.num_features)).numpy()
     assert np.allclose(seen.sum(axis=1), (library.features.sum(axis=1) > 0).astype(float), atol=1e-6)
     answers = [
-        phases.answering_in_phase(trained(library, Params(model="gcn", rounds=2, validation=0, features=rows))[1])[0][1]
+        phases.answering(trained(library, Params(model="gcn", rounds=2, validation=0, features=rows))[1])[0][1]
         for rows in ("unit", "sum")
     ]
     assert not np.allclose(*answers), "the setting reaches the training"
@@ -196,9 +196,9 @@ def test_two_identical_clients_are_central_training(library: Graph) -> None:
             tuple(Subgraph(c, library, nodes) for c in range(2)), True, 0, "twice the same", from_edges=False, from_labels=False
         ),
     )
-    twice = rounds.run_rounds(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
+    twice = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
     once = trained(library, params)[1]
-    assert np.allclose(phases.answering_in_phase(twice)[0][1], phases.answering_in_phase(once)[0][1], atol=1e-5)
+    assert np.allclose(phases.answering(twice)[0][1], phases.answering(once)[0][1], atol=1e-5)
 
 
 def test_sparse_rows_give_what_dense_rows_give(library: Graph) -> None:
@@ -252,16 +252,16 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
     assert plan.made.folds == 3, "three thirds of a small graph"  # type: ignore[attr-defined]
     assert plan.schedule.rounds == (len(plan.made.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
     assert not phases.PhasePlace.of(state.model).going
-    assert [m.candidate for m in kept.members] == [c for c, _ in phases.answering_in_phase(state)]
+    assert [m.candidate for m in kept.members] == [c for c, _ in phases.answering(state)]
     assert max(t.folds for t in kept.tried.values()) > 1 or len(phases.candidates_within(kept.tried, phases._FAR)) == 1
-    for member, (index, parameters) in zip(kept.members, phases.answering_in_phase(state), strict=True):
-        start = fitting.start_fitting(phases.phase_shape(plan, index), phases.phase_step_seed(kept.seed, index))  # type: ignore[arg-type]
+    for member, (index, parameters) in zip(kept.members, phases.answering(state), strict=True):
+        start = fitting.start_fitting(phases.shape_of(plan, index), phases.seed_of_step(kept.seed, index))  # type: ignore[arg-type]
         alone = fitting.continue_fitting(
-            fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0), fitting.prepare_fitting_inputs(library),
+            fitting.build_network_for_fitting(phases.shape_of(plan, index), 0), fitting.prepare_fitting_inputs(library),
             library.labels, start,  # type: ignore[arg-type]
             fitting.FittingSteps(5 * member.updates, 0, params.candidates(False)[index].rate,
             params.candidates(False)[index].decay),
-            lambda step, index=index: phases.phase_step_seed(kept.seed, 0, index, step),
+            lambda step, index=index: phases.seed_of_step(kept.seed, 0, index, step),
         )  # fmt: skip
         assert np.allclose(alone.vector, parameters, atol=1e-5), "the refit reads all training nodes, for the rounds found"
     assert nonprivate._TOO_FEW not in nonprivate._says(plan, state)  # type: ignore[arg-type]
@@ -275,7 +275,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
 
 def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(library: Graph) -> None:
     drawn = np.random.default_rng(0).random(library.num_nodes)
-    parts = [phases.divide_phase_labels(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
+    parts = [phases.divide_labels(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
     assert np.array_equal(np.sum(parts, axis=0), np.ones(library.num_nodes)), "five fifths: each node validates once"
     asked = Params(model="ceiling")
     assert [asked.divided(n, 10) for n in (1530, 4000, 9000, 50_000)] == [(5, 0.1), (3, 0.1), (2, 0.1), (1, 0.1)]
@@ -330,14 +330,14 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
     tried = {c: phases.TriedCandidate(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
 
     def goes_on(right: int, steps: int) -> bool:
-        shape = phases.phase_shape(plan, 2)
+        shape = phases.shape_of(plan, 2)
         begun = fitting.start_fitting(shape, 0)
         place = phases.PhasePlace(2, steps, 0, refits=False, going=True)
         training = phases.PhaseTraining(0, begun.vector, tried=tried, going=(0, 1, 2))
         message = np.concatenate([begun.vector, begun.moments.ravel(), [1.0, right, 50.0, 100.0, 0.0]])
         before = State(place.broadcast(begun.vector, begun.moments), training)
         inbox = PlanInbox(0, {"update": message}, {}, 1)
-        after = phases.PhasePlace.of(phases.merge_phase(plan, before, inbox).model)
+        after = phases.PhasePlace.of(phases.merge(plan, before, inbox).model)
         return after.candidate == 2 and after.fold == 0 and not after.refits
 
     assert goes_on(73, 100)
@@ -348,14 +348,14 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
 def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> None:
     """Inductive: on average an edge of a validation node stays as often as the test graph is a part of the training graph."""
     rng = np.random.default_rng(0)
-    made = protocols.make_protocol_setting(library, "inductive", 0.8, rng)
+    made = protocols.make_setting(library, "inductive", 0.8, rng)
     held = made.held
     facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.SERVER, public_graph=made.public_graph
     )
     plan = nonprivate.plan(Params(), facts, Budget(math.inf, 1e-5))
     work = nonprivate.prepare(plan, Subgraph(0, held, np.arange(held.num_nodes)))
-    _, validation = phases.divide_phase_labels(held, 0.1, rng.random(held.num_nodes))
+    _, validation = phases.divide_labels(held, 0.1, rng.random(held.num_nodes))
     judged = [
         clients._like_asked(plan, work, validation, phases.PhasePlace(0, 0, seed, False, True), (0,)) for seed in range(40)
     ]
@@ -387,15 +387,13 @@ def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
         labels=np.where(chooses, -1, library.labels),
         validation=np.where(chooses, library.labels, -1),
     )
-    training, validation = phases.divide_phase_labels(graph, 0.5, rng.random(graph.num_nodes))
+    training, validation = phases.divide_labels(graph, 0.5, rng.random(graph.num_nodes))
     assert np.array_equal(training, graph.labels)
     assert (validation >= 0).sum() == chooses.sum()
     _, state = trained(graph, Params(model="gcn", rounds=5, local_epochs=4))
     (best,) = state.memory.members
     assert state.memory.tried[0].folds == 1
-    assert np.array_equal(best.parameters, phases.answering_in_phase(state)[0][1]), (
-        "no refit with a given mask: the best round answers"
-    )
+    assert np.array_equal(best.parameters, phases.answering(state)[0][1]), "no refit with a given mask: the best round answers"
 
 
 def test_federated_learns(library: Graph) -> None:
@@ -420,7 +418,7 @@ PUBLISHED = {
 def test_published_accuracy_on_the_public_split(name: str, model: str, data_root: Path) -> None:
     graph = data.load(name, root=data_root, download=False)
     assert isinstance(graph, Graph)
-    made = protocols.make_protocol_setting(graph, "transductive", 0.8, np.random.default_rng(0), "public")
+    made = protocols.make_setting(graph, "transductive", 0.8, np.random.default_rng(0), "public")
     gat = model.endswith("GAT")
     arguments = {"heads": 8, "v2": False} if gat else {}
     params = Params(

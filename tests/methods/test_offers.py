@@ -56,7 +56,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def plan_of(name: str, graph: Graph, **settings: object):  # type: ignore[no-untyped-def]
     facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, (graph.num_nodes,), Viewer.SERVER)
-    method = method_kinds.load_method(name)
+    method = method_kinds.load(name)
     return method.plan(method.Params(**settings), facts, Budget(2.0, 1e-3))
 
 
@@ -66,14 +66,14 @@ def test_it_is_listed(own: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_it_is_in_the_schema(own: str) -> None:
-    assert f"'const': {own!r}" in str(schema.scenario_schema())
+    assert f"'const': {own!r}" in str(schema.whole())
 
 
 @pytest.mark.parametrize("clients", [0, 3])
 def test_it_is_drafted(own: str, clients: int) -> None:
     data = wishes.WantedData("embedded/library", None, "x", "found", clients)
     wanted = wishes.Wanted(data, "node", wishes.WANTED_TRUST[:1], (1.0,), None, None)
-    assert f"- {{method: {own}, label: My own}}" in draft.draft_yaml(wanted, Path())
+    assert f"- {{method: {own}, label: My own}}" in draft.as_yaml(wanted, Path())
 
 
 def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
@@ -83,10 +83,10 @@ def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
 
 
 def test_it_is_named_among_those_that_can(own: str) -> None:
-    assert own in (method_kinds.explain_method_misfit("local_dp", "classifier", "inductive") or "")
-    assert own in method_kinds.list_method_names(lambda offers: offers.partial_rounds)
-    assert grid.grid_row_ignores_budget({"method": own, "model": "mlp"})
-    assert not grid.grid_row_ignores_budget({"method": own, "model": "logistic"})
+    assert own in (method_kinds.explain_misfit("local_dp", "classifier", "inductive") or "")
+    assert own in method_kinds.list_names(lambda offers: offers.partial_rounds)
+    assert grid.ignores_budget({"method": own, "model": "mlp"})
+    assert not grid.ignores_budget({"method": own, "model": "logistic"})
 
 
 def test_attacks_read_it(own: str, library: Graph) -> None:
@@ -99,12 +99,12 @@ def test_methods_are_compared_where_their_offers_say() -> None:
         t["label"]: [m["method"] for m in t["methods"]]
         for t in api._by_unit([{"method": m} for m in plugins.own_names("methods")], {}, "auto", {})
     }
-    links = {name for name in plugins.own_names("methods") if method_kinds.load_method(name).OFFERS.kind == "linker"}
+    links = {name for name in plugins.own_names("methods") if method_kinds.load(name).OFFERS.kind == "linker"}
     assert set(found["links"]) == links == {"link_clear", "link_hops", "link_owners"}
-    own = {name: method_kinds.load_method(name).OFFERS for name in plugins.own_names("methods")}
+    own = {name: method_kinds.load(name).OFFERS for name in plugins.own_names("methods")}
     edges = {name for name, offers in own.items() if not offers.serves("inductive")} - links
     assert set(found["edge-level"]) == edges
-    assert {name for name in edges if method_kinds.load_method(name).OFFERS.units == (Unit.EDGE,)} == {
+    assert {name for name in edges if method_kinds.load(name).OFFERS.units == (Unit.EDGE,)} == {
         "gap_edge",
         "gcon",
         "progap_edge",
@@ -115,7 +115,7 @@ def test_methods_are_compared_where_their_offers_say() -> None:
 @pytest.mark.parametrize("name", plugins.names("methods"))
 def test_every_situation_is_another_one(name: str) -> None:
     """One that repeats the defaults of another would leave what it is meant for untested."""
-    method = method_kinds.load_method(name)
+    method = method_kinds.load(name)
     found = [(s.given, trust, method.Params(**s.settings)) for s in method.OFFERS.situations for trust in s.trusted]
     assert all(one not in found[:place] for place, one in enumerate(found))
 

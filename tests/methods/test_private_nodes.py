@@ -22,7 +22,7 @@ from tests.trainings import train
 PRIVATE = [
     name
     for name in plugins.names("methods")
-    if (offers := method_kinds.load_method(name).OFFERS).private_test_nodes and not offers.never_private
+    if (offers := method_kinds.load(name).OFFERS).private_test_nodes and not offers.never_private
 ]
 
 
@@ -43,8 +43,8 @@ def alone(graph: Graph, node: int, own_edges: bool) -> Graph:
 def test_an_answer_to_a_private_node_follows_from_its_own_data(
     name: str, protocol: protocols.WorldProtocol, public: PublicSetChoice, library: Graph
 ) -> None:
-    method = method_kinds.load_classifier_method(name)
-    setting = protocols.make_protocol_setting(library, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
+    method = method_kinds.load_classifier(name)
+    setting = protocols.make_setting(library, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
     assert not setting.test_graph_public
     partition = uniform.split(setting.held, uniform.Params(clients=1), seeds.seeded_generator(0, "deal"))
     dealt = DealtWorld(world_of_trust(Trust.CURATOR), setting, partition, "dropped", 1)
@@ -53,7 +53,7 @@ def test_an_answer_to_a_private_node_follows_from_its_own_data(
     state = train(plan, partition).state
     reads = None if method.OFFERS.reads is None else method.OFFERS.reads(plan)
     assert reads in (MethodReads.OWN_ROW, MethodReads.OWN_EDGES), f"{name} answers a private node from {reads}"
-    asked = protocols.protocol_question(setting, plan, lambda: 4.0)
+    asked = protocols.question(setting, plan, lambda: 4.0)
     answers = method.predict(plan, state, asked)
     rows = setting.asking if setting.asking.size else np.arange(asked.num_nodes)
     for node in rows[:3]:

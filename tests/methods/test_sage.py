@@ -10,12 +10,11 @@ from pydantic import ValidationError
 from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning.clipping import neighbour_rows, subgraphs
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning import neighbour_limits
+from fedgraph.learning.clipping import neighbour_rows, per_sample, subgraphs
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
-from fedgraph.learning.neighbour_limits import limit_neighbour_weights
 from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.methods.sage_node.published import claimed_sage_subgraphs, claimed_touched_rows
@@ -35,7 +34,7 @@ torch = pytest.importorskip("torch")
 
 
 def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[protocols.ProtocolSetting, Partition, PublicFacts]:
-    setting = protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
+    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
     clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
     partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
@@ -49,7 +48,7 @@ def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[protocols.Pr
 
 def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.RoundsOutcome:
     engine = engine or SerialRuntime()
-    return rounds.run_rounds(engine, engine.share("p", partition), plan, 0, ("sage",), ("common",), rounds.RoundPrefixes())
+    return rounds.run(engine, engine.share("p", partition), plan, 0, ("sage",), ("common",), rounds.RoundPrefixes())
 
 
 def regular(n: int, degree: int, seed: int) -> sp.csr_array:
@@ -98,16 +97,12 @@ def rows_of(adjacency, features, labels, layers: int, clip: float, seed: int) ->
         if layers == 1:
             layout = Layout((2 * features.shape[1], 3))
             vector = np.random.default_rng(seed).standard_normal(layout.num_parameters).astype(np.float32)
-            x = FeatureMatrix(subgraphs.join_subgraph_inputs(features, adjacency))
-            out.append(clip_per_sample(layout, vector, x, one, clip))
+            x = FeatureMatrix(subgraphs.join_inputs(features, adjacency))
+            out.append(per_sample.clipped_sum(layout, vector, x, one, clip))
         else:
             widths = graphsage.GraphsageWidths(features.shape[1], 5, 3)
             vector = np.random.default_rng(seed).standard_normal(widths.start(rng).size).astype(np.float32)
-            out.append(
-                subgraphs.clip_subgraph_gradients(
-                    widths, vector, subgraphs.prepare_subgraph_roots(features, adjacency), one, clip
-                )
-            )
+            out.append(subgraphs.clipped_sum(widths, vector, subgraphs.prepare_roots(features, adjacency), one, clip))
     return np.stack(out)
 
 
@@ -157,13 +152,13 @@ def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> 
         features, labels = sp.csr_array(np.tile(features.toarray()[:1], (n, 1))), np.zeros(n, dtype=np.int64)
     vector = rng.standard_normal(layout.num_parameters).astype(np.float32) * 30
     for scale in (0.5, 5.0, 40.0):
-        allowed = neighbour_sums.neighbour_gradient_sensitivity(cap, clip, 2.0, scale)
+        allowed = neighbour_sums.gradient_sensitivity(cap, clip, 2.0, scale)
         for node in (0, 1, 25, 60):
             sums = [
-                neighbour_rows.clip_neighbour_rows(
+                neighbour_rows.clipped_sum(
                     layout,
                     vector,
-                    neighbour_rows.make_neighbour_rows(x, limit_neighbour_weights(a, cap.factors), scale),
+                    neighbour_rows.make(x, neighbour_limits.log_weights(a, cap.factors), scale),
                     y,
                     clip,
                     bound=2.0,
@@ -181,19 +176,17 @@ def test_no_parameters_make_neighbours_count_for_more_than_is_priced(size: float
     dense[0, 1:] = dense[1:, 0] = 1
     features, labels = sp.csr_array(np.tile(np.eye(6, dtype=np.float32)[:1], (n, 1))), np.zeros(n, dtype=np.int64)
     there, gone = (sp.csr_array(dense), features, labels), zeroed(sp.csr_array(dense), features, labels, 0)
-    for scale in (neighbour_sums.neighbour_gradient_scale(cap, clip, bound), 5.0, 0.5):
-        rows = [
-            neighbour_rows.make_neighbour_rows(x, limit_neighbour_weights(a, cap.factors), scale) for a, x, _ in (there, gone)
-        ]
+    for scale in (neighbour_sums.gradient_scale(cap, clip, bound), 5.0, 0.5):
+        rows = [neighbour_rows.make(x, neighbour_limits.log_weights(a, cap.factors), scale) for a, x, _ in (there, gone)]
         assert all(np.linalg.norm(half, axis=1).max() <= 1 + 1e-12 for row in rows for half in np.hsplit(row, 2))
         middle = (rows[0][1, 6] + rows[1][1, 6]) / 2
         weights = np.zeros((13, 2))
         weights[6], weights[12] = (size, -size), (-size * middle, size * middle)
         with_it, without = (
-            neighbour_rows.clip_neighbour_rows(layout, weights.ravel(), row, y, clip, bound)
+            neighbour_rows.clipped_sum(layout, weights.ravel(), row, y, clip, bound)
             for row, y in zip(rows, (there[2], gone[2]), strict=True)
         )
-        allowed = neighbour_sums.neighbour_gradient_sensitivity(cap, clip, bound, scale)
+        allowed = neighbour_sums.gradient_sensitivity(cap, clip, bound, scale)
         assert np.linalg.norm(with_it - without) <= allowed
 
 
@@ -201,8 +194,8 @@ def test_the_gradient_of_the_log_cap_rows_is_that_of_the_usual_kernel() -> None:
     rng, layout = np.random.default_rng(0), Layout((8, 3))
     inputs = rng.standard_normal((40, 8)).astype(np.float32).astype(np.float64) * 0.2
     labels, vector = rng.integers(-1, 3, size=40), rng.standard_normal(layout.num_parameters).astype(np.float32) * 0.1
-    ours = neighbour_rows.clip_neighbour_rows(layout, vector, inputs, labels, 0.3, bound=100.0)
-    usual = clip_per_sample(layout, vector, FeatureMatrix(sp.csr_array(inputs)), torch.tensor(labels), 0.3)
+    ours = neighbour_rows.clipped_sum(layout, vector, inputs, labels, 0.3, bound=100.0)
+    usual = per_sample.clipped_sum(layout, vector, FeatureMatrix(sp.csr_array(inputs)), torch.tensor(labels), 0.3)
     assert np.allclose(ours, usual, rtol=2e-3, atol=2e-4)
 
 

@@ -22,6 +22,7 @@ from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
 from fedgraph.learning.optimisers import descents
 from fedgraph.methods.base import Budget, MethodReads, Plan, PlanStreams, State, method_kinds
+from fedgraph.privacy import events, ledger
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, Released
 from fedgraph.privacy.events import (
@@ -32,9 +33,7 @@ from fedgraph.privacy.events import (
     PoissonGaussian,
     Repeated,
     Unprotected,
-    flatten_event,
 )
-from fedgraph.privacy.ledger import spent_in_ledger
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
@@ -48,7 +47,7 @@ from tests.trainings import Key, Trainings, difference, placed, planned, train
 CASES = [
     pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted.value}")
     for name in plugins.names("methods")
-    for index, situation in enumerate(method_kinds.load_method(name).OFFERS.situations)
+    for index, situation in enumerate(method_kinds.load(name).OFFERS.situations)
     for trusted in situation.trusted
 ]
 CENTRAL = [p for p in CASES if p.values[2] is Trust.CURATOR or (p.values[0] == "local_dp" and p.values[2] is not Trust.SUMS)]
@@ -62,7 +61,7 @@ def test_declared_is_spent_and_inputs_stay_and_a_round_may_be_asked_again(
     training = trainings.of(Key(name, index, trusted, epsilon))
     plan = training.plan
     paid, declared = (
-        spent_in_ledger(training.outcome.releases),
+        ledger.spent_by_client(training.outcome.releases),
         dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, sampled_once=None)).declared(),
     )
     for client in range(plan.facts.sizes.num_clients):
@@ -122,22 +121,22 @@ def test_at_infinity_no_noise_is_drawn(
     first, second = trained_with(1), trained_with(2)
     for key, value in first.model.items():
         assert np.array_equal(value, second.model[key]), key
-    method = method_kinds.load_method(name)
+    method = method_kinds.load(name)
     if method.OFFERS.kind == "classifier":
-        scores = method_kinds.load_classifier_method(name).predict(plan, first, asked)
-        assert np.array_equal(scores, method_kinds.load_classifier_method(name).predict(other, second, asked))
+        scores = method_kinds.load_classifier(name).predict(plan, first, asked)
+        assert np.array_equal(scores, method_kinds.load_classifier(name).predict(other, second, asked))
         assert scores.shape == (asked.num_nodes, asked.num_classes)
     if method.OFFERS.kind == "linker":
         pairs = np.array([[0, 1], [2, 5]])
         assert np.array_equal(
-            method_kinds.load_linker_method(name).scores(plan, first, pairs),
-            method_kinds.load_linker_method(name).scores(other, second, pairs),
+            method_kinds.load_linker(name).scores(plan, first, pairs),
+            method_kinds.load_linker(name).scores(other, second, pairs),
         )
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
 def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, library: Graph, trainings: Trainings) -> None:
-    offers = method_kinds.load_method(name).OFFERS
+    offers = method_kinds.load(name).OFFERS
     situation = offers.situations[index]
     plan = trainings.planned(Key(name, index, trusted))[0]
     assert plan.guarantee.protection.unit in offers.units
@@ -147,7 +146,7 @@ def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, libr
     if offers.ignores_budget is not None:
         free = dataclasses.replace(situation, settings={**situation.settings, **offers.ignores_budget})
         facts = placed(free, trusted, library)[1]
-        method = method_kinds.load_method(name)
+        method = method_kinds.load(name)
         without = method.plan(method.Params(**free.settings), facts, Budget(2.0, 1e-3))
         assert all(isinstance(r.mechanism, Disclose) for r in without.schedule.releases)
         assert math.isinf(without.provable().epsilon)
@@ -156,7 +155,7 @@ def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, libr
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
 def test_an_answer_reads_no_more_than_is_said(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
     """``fedgraph predict`` decides by ``reads`` whom a model may answer."""
-    offers, key = method_kinds.load_method(name).OFFERS, Key(name, index, trusted)
+    offers, key = method_kinds.load(name).OFFERS, Key(name, index, trusted)
     plan, _, asked = trainings.planned(key)
     said = offers.reads(plan) if offers.reads is not None else None
     if offers.kind != "classifier" or said not in (MethodReads.OWN_ROW, MethodReads.NOTHING):
@@ -164,7 +163,7 @@ def test_an_answer_reads_no_more_than_is_said(name: str, index: int, trusted: Tr
     other = graph_without_edges(asked)
     if said is MethodReads.NOTHING:
         other = dataclasses.replace(other, features=0 * other.features)
-    predict, state = method_kinds.load_classifier_method(name).predict, trainings.of(key).outcome.state
+    predict, state = method_kinds.load_classifier(name).predict, trainings.of(key).outcome.state
     assert np.allclose(predict(plan, state, asked), predict(plan, state, other), atol=1e-6)
 
 
@@ -271,7 +270,7 @@ def moved(plan: Plan, partition: Partition, sent: dict[str, np.ndarray] | None =
 
     sent: what is broadcast; None: parameters so large that gradients are clipped.
     """
-    method, found = method_kinds.load_method(plan.method), dict[str, float]()
+    method, found = method_kinds.load(plan.method), dict[str, float]()
     subgraph = partition.subgraphs[0]
     model = sent or hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     for one, two, node in worlds(plan, subgraph.graph):
@@ -326,7 +325,7 @@ def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trust
             assert changes[release.path] > reached * 2 / 3, f"{release.path}: a price for two thirds would not be seen"
 
 
-ANY_BROADCAST = [p for p in MEASURED if method_kinds.load_method(str(p.values[0])).OFFERS.any_broadcast]
+ANY_BROADCAST = [p for p in MEASURED if method_kinds.load(str(p.values[0])).OFFERS.any_broadcast]
 
 
 @pytest.mark.parametrize("size", [0.0, 1e3, 1e30])
@@ -336,7 +335,7 @@ def test_whoever_trusts_no_broadcast_is_moved_by_none_beyond_its_price(
 ) -> None:
     """``Offers.any_broadcast``: a server that chooses what it sends learns no more than an honest one."""
     plan, partition, _ = trainings.planned(Key(name, index, trusted))
-    rng, begun = np.random.default_rng(1), method_kinds.load_method(name).start(plan, np.random.default_rng(0)).model
+    rng, begun = np.random.default_rng(1), method_kinds.load(name).start(plan, np.random.default_rng(0)).model
     sent = {k: (size * rng.standard_normal(v.shape)).astype(v.dtype) if v.dtype.kind == "f" else v for k, v in begun.items()}
     changes = moved(plan, partition, sent)
     checked = [r for r in plan.schedule.releases if priced(r) is not None and r.path in changes]
@@ -345,7 +344,7 @@ def test_whoever_trusts_no_broadcast_is_moved_by_none_beyond_its_price(
         assert changes[release.path] <= (priced(release) or 0.0) * (1 + 1e-6), release.path
 
 
-MAY_MISS = [p for p in MEASURED if method_kinds.load_method(str(p.values[0])).OFFERS.partial_rounds]
+MAY_MISS = [p for p in MEASURED if method_kinds.load(str(p.values[0])).OFFERS.partial_rounds]
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), MAY_MISS)
@@ -354,7 +353,7 @@ def test_who_may_miss_rounds_needs_nothing_that_it_released_in_one(
 ) -> None:
     """``Offers.partial_rounds``: whoever was away has released nothing, so what it makes again then was never recorded."""
     plan, partition, _ = trainings.planned(Key(name, index, trusted))
-    method = method_kinds.load_method(name)
+    method = method_kinds.load(name)
     model = method.start(plan, np.random.default_rng(0)).model
     for round_ in range(plan.schedule.rounds):
         streams = PlanStreams(0, ("c", "client", 0, "round", round_))
@@ -379,7 +378,7 @@ DRAWN = {  # of the zoo's methods where it is installed
 def test_secret_samples_and_batches_follow_the_secret_and_the_round(what: str, library: Graph) -> None:
     """What is priced as drawn in secret is drawn from a private stream, and afresh in each round."""
     plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = method_kinds.load_method(plan.method), partition.subgraphs[0]
+    method, subgraph = method_kinds.load(plan.method), partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
 
     def bounded(key: int, round_: int) -> dict[str, list[np.ndarray]]:
@@ -390,7 +389,7 @@ def test_secret_samples_and_batches_follow_the_secret_and_the_round(what: str, l
 
     checked = 0
     for release in plan.schedule.releases:
-        leaf = next(leaf for leaf, _ in flatten_event(release.event))
+        leaf = next(leaf for leaf, _ in events.flatten(release.event))
         if (
             not isinstance(leaf, PoissonGaussian | FixedSizeGaussian | MentionedGaussian)
             and plan.guarantee.sampled_once is None
@@ -412,9 +411,9 @@ SECRET = {"dpar": {"sample"}, "heter_poisson": {"batch", "mentions"}}  # streams
 def test_each_secret_stream_alone_decides_who_is_drawn(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Coins that come from elsewhere (a seed that everybody knows, another stream) leave a name without any effect."""
     plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = method_kinds.load_method(plan.method), partition.subgraphs[0]
+    method, subgraph = method_kinds.load(plan.method), partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
-    first = next(r for r in plan.schedule.releases if not isinstance(next(flatten_event(r.event))[0], Gaussian)).rounds[0]
+    first = next(r for r in plan.schedule.releases if not isinstance(next(events.flatten(r.event))[0], Gaussian)).rounds[0]
     honest = {draws: getattr(PlanStreams, draws) for draws in ("generator", "drawn")}
 
     def bounded(*changed: str) -> list[np.ndarray]:
@@ -477,10 +476,10 @@ def test_who_is_gone_leaves_the_same_whether_it_is_drawn_or_not(
 ) -> None:
     """What a secret sample hides under zero-out: a node without data is as good as one that was not drawn."""
     plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph, honest = method_kinds.load_method(plan.method), partition.subgraphs[0], PlanStreams.generator
+    method, subgraph, honest = method_kinds.load(plan.method), partition.subgraphs[0], PlanStreams.generator
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     # Of all that one sample feeds, the first release: the coins of later ones are counted along the rows that are left.
-    first = next(r for r in plan.schedule.releases if not isinstance(next(flatten_event(r.event))[0], Gaussian))
+    first = next(r for r in plan.schedule.releases if not isinstance(next(events.flatten(r.event))[0], Gaussian))
     tossed = 0
     for node in (int(subgraph.graph.degrees.argmax()), subgraph.nodes.size - 1):
         gone = dataclasses.replace(subgraph, graph=zeroed(subgraph.graph, node))
@@ -507,7 +506,7 @@ def test_who_is_gone_leaves_the_same_whether_it_is_drawn_or_not(
 def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """A price for half of the rate would be far too small, and moves no value that a test of sensitivities sees."""
     plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
-    method, subgraph = method_kinds.load_method(plan.method), partition.subgraphs[0]
+    method, subgraph = method_kinds.load(plan.method), partition.subgraphs[0]
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     drawn: list[float] = []
 
@@ -519,18 +518,18 @@ def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, mo
         def kept(*given: Any) -> Any:
             mask = honest(*given)
             drawn.append(float(given[3]) if name == "drawn" else float(given[1]))
-            assert name != "draw_fixed_descent_mask" or mask.sum() == given[1]
+            assert name != "draw_fixed_mask" or mask.sum() == given[1]
             return mask
 
         monkeypatch.setattr(room, name, kept)
 
     keep(PlanStreams, "drawn")
-    for name in ("draw_poisson_descent_mask", "draw_fixed_descent_mask"):
+    for name in ("draw_poisson_mask", "draw_fixed_mask"):
         keep(method, name)
         keep(descents, name)  # a method may reach it through its module
     checked = 0
     for release in plan.schedule.releases:
-        leaf = next(flatten_event(release.event))[0]
+        leaf = next(events.flatten(release.event))[0]
         if plan.guarantee.sampled_once is not None or not isinstance(
             leaf, PoissonGaussian | FixedSizeGaussian | MentionedGaussian
         ):
@@ -560,12 +559,12 @@ def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> Non
     assert (
         named
         == {
-            "fedgraph.learning.clipping.aggregated_rows.clip_aggregated_rows",
-            "fedgraph.learning.clipping.neighbour_rows.clip_neighbour_rows",
-            "fedgraph.learning.clipping.per_sample.clip_per_sample",
+            "fedgraph.learning.clipping.aggregated_rows.clipped_sum",
+            "fedgraph.learning.clipping.neighbour_rows.clipped_sum",
+            "fedgraph.learning.clipping.per_sample.clipped_sum",
             "fedgraph.learning.clipping.staged.clip_staged_gradients",
-            "fedgraph.learning.clipping.subgraphs.clip_subgraph_gradients",
-            "fedgraph.learning.pair_scorer.clip_pair_scorer_gradients",
+            "fedgraph.learning.clipping.subgraphs.clipped_sum",
+            "fedgraph.learning.pair_scorer.clipped_sum",
         }
         & named
     )
@@ -580,12 +579,12 @@ def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(
     from fedgraph.learning.clipping import per_sample
     from fedgraph.methods import features
 
-    honest = per_sample.clip_per_sample
+    honest = per_sample.clipped_sum
 
     def louder(layout: object, vector: object, x: object, labels: object, clip: float) -> np.ndarray:
         return honest(layout, vector, x, labels, clip * larger)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(features, "clip_per_sample", louder)
+    monkeypatch.setattr(features, "clipped_sum", louder)
     plan, partition, _ = planned("features", 0, Trust.CURATOR, library, 2.0)
     assert moved(plan, partition)["model"] > priced(plan.schedule.releases[0]) * 1.2
     assert math.isfinite(plan.provable().epsilon)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fedgraph
+from fedgraph import models
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.models.model import read_model_people
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.units import Unit
 from fedgraph.runs.run import Run
@@ -29,7 +29,9 @@ def test_people_who_train_are_not_public(run: Run, place: Path) -> None:
     row, people = run.score(taking_public(run)), str(place / "people")
     with pytest.raises(PrivacyError, match=r"150 of 150 people .* train, too: .* not public"):
         row.fit(people, public=people)
-    graph = read_model_people(people, run.score(taking_public(run)).fit(people, public=str(place / "volunteers")).reading)
+    graph = models.model.read_people(
+        people, run.score(taking_public(run)).fit(people, public=str(place / "volunteers")).reading
+    )
     mixed = graph.induced(np.arange(100, 120))
     with pytest.raises(PrivacyError, match=r"20 of 20 people"):
         row.fit(graph, public=mixed)
@@ -38,8 +40,8 @@ def test_people_who_train_are_not_public(run: Run, place: Path) -> None:
 def test_people_without_names_are_told_by_their_rows(run: Run, place: Path) -> None:
     row, people = run.score(taking_public(run)), str(place / "people")
     model = row.fit(people, public=str(place / "volunteers"))
-    graph = nameless(read_model_people(people, model.reading))
-    for public in (graph, nameless(graph.induced(np.arange(7, 90))), read_model_people(people, model.reading)):
+    graph = nameless(models.model.read_people(people, model.reading))
+    for public in (graph, nameless(graph.induced(np.arange(7, 90))), models.model.read_people(people, model.reading)):
         with pytest.raises(PrivacyError, match="as those who train"):
             row.fit(graph, public=public)
 
@@ -57,7 +59,7 @@ tasks:
 
 @pytest.fixture
 def paid(tmp_path: Path) -> Run:
-    budget_book.create_budget_book(tmp_path / "people.budget", Unit.NODE, 3.0, 1e-5, [str(k) for k in range(300)])
+    budget_book.create(tmp_path / "people.budget", Unit.NODE, 3.0, 1e-5, [str(k) for k in range(300)])
     (tmp_path / "s.yaml").write_text(TEXT, encoding="utf-8")
     return fedgraph.run(str(tmp_path / "s.yaml"), out=tmp_path / "out", quiet=True)
 

@@ -97,7 +97,7 @@ def test_ties_are_told_from_other_pairs_and_no_tie_was_hidden(models: dict[str, 
     there = np.array([frozenset(pair) in tied for pair in all_pairs()])
     for name in ("tie curator", "person curator"):
         scores = models[name].score_pairs(all_pairs())
-        assert links.measure_link_scores(scores[there], scores[~there])["auc"] > 0.7, name
+        assert links.measure_scores(scores[there], scores[~there])["auc"] > 0.7, name
 
 
 @pytest.mark.parametrize("name", ["tie curator", "person sums", "owner curator"])

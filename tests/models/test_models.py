@@ -36,7 +36,7 @@ def models(place: Path, run: Run) -> dict[str, Model]:
 
 
 def who(model: Model) -> dict[str, Any]:
-    reads = method_kinds.load_method(model.method).OFFERS.reads
+    reads = method_kinds.load(model.method).OFFERS.reads
     assert reads is not None
     public = reads(model.plan).name in ("PUBLIC_GRAPH", "NOTHING")
     return {"people": "public" if public else "own", "nothing_protected": np.isinf(model.epsilon)}
@@ -230,7 +230,7 @@ def test_the_weights_are_laid_out_as_safetensors(models: dict[str, Model], tmp_p
 
 def test_a_budget_is_charged_before_and_refuses_what_exceeds_it(place: Path, run: Run, tmp_path: Path) -> None:
     book = tmp_path / "book"
-    budget_book.create_budget_book(book, budget_book.Unit.NODE, 6.0, 1e-4, [f"p{k}" for k in range(150)])
+    budget_book.create(book, budget_book.Unit.NODE, 6.0, 1e-4, [f"p{k}" for k in range(150)])
     row = run.best(unit="node", trust="curator", epsilon=4)
     assert row is not None
     asking = run.score(next(s.anchor for s in run.answered.scores if s.variant == "alone"))

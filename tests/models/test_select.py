@@ -16,10 +16,11 @@ import fedgraph
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.models import fit as fits
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import calibrate, rdp, selection
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import Composed, Gaussian, Laplace, PureDP, Selected, Unprotected, event_from_dict, event_to_dict
+from fedgraph.privacy.events import Composed, Gaussian, Laplace, PureDP, Selected, Unprotected
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Assumption
 from fedgraph.runs.run import Run
@@ -36,9 +37,9 @@ DELTA = 1e-5
 @pytest.mark.parametrize("shape", [0.0, 1.0, 2.5])
 @pytest.mark.parametrize("among", [1, 3, 20])
 def test_the_number_of_trials_has_its_law(shape: float, among: int) -> None:
-    stop = selection.stop_for_selection(shape, among)
+    stop = selection.stop_for(shape, among)
     rng = np.random.default_rng(0)
-    drawn = np.array([selection.draw_selection_trials(shape, stop, rng) for _ in range(20_000)])
+    drawn = np.array([selection.draw_trials(shape, stop, rng) for _ in range(20_000)])
     assert drawn.min() >= 1
     assert drawn.mean() == pytest.approx(among, rel=0.06)
     assert selection._mean_selection_trials(shape, stop) == pytest.approx(among, rel=1e-6)
@@ -48,19 +49,17 @@ def test_the_number_of_trials_has_its_law(shape: float, among: int) -> None:
 
 def test_the_price_is_that_of_the_theorem_and_grows_with_what_is_tried() -> None:
     """Papernot & Steinke 2022, Theorem 2, written down a second time; and ε → 2ε of Liu & Talwar for the pure case."""
-    orders, stop = rdp.RDP_ORDERS, selection.stop_for_selection(1.0, 20)
+    orders, stop = rdp.RDP_ORDERS, selection.stop_for(1.0, 20)
     each = orders / (2 * 4.0**2)
-    found = selection.private_selection_rdp(each, orders, 1.0, stop)
+    found = selection.rdp(each, orders, 1.0, stop)
     for k in (5, 40, 80):
         inner = [2 * ((1 - 1 / hat) * hat / 32 + math.log(20) / hat) for hat in orders]
         assert found[k] == pytest.approx(each[k] + min(inner) + math.log(20) / (orders[k] - 1))
-    prices = [
-        price(Selected((Gaussian(4.0),), 0.0, selection.stop_for_selection(0.0, k)), DELTA).epsilon for k in (2, 5, 20, 100)
-    ]
+    prices = [price(Selected((Gaussian(4.0),), 0.0, selection.stop_for(0.0, k)), DELTA).epsilon for k in (2, 5, 20, 100)]
     assert price(Gaussian(4.0), DELTA).epsilon < prices[0] < prices[1] < prices[2] < prices[3]
     several = Selected((Gaussian(4.0), Composed((Laplace(3.0), Gaussian(9.0)))), 0.0, 0.1)
     assert price(several, DELTA).epsilon >= price(Selected((Gaussian(4.0),), 0.0, 0.1), DELTA).epsilon
-    assert event_from_dict(event_to_dict(several)) == several
+    assert events.from_dict(events.to_dict(several)) == several
 
 
 def test_edges_of_the_price() -> None:
@@ -89,7 +88,7 @@ def test_a_chosen_model_pays_for_the_choice_within_its_epsilon(run: Run, place: 
         model.predict(str(place / "people"), people="public")
     trained = model.plan.guarantee.delta, [r.event for r in model.plan.schedule.releases]
     multiplier = math.sqrt(sum(r.count for r in model.plan.schedule.releases))
-    assert trained[1][0].noise_multiplier / multiplier > calibrate.calibrate_gaussian(1, 4.0, 1e-4), "more noise than alone"  # type: ignore[attr-defined]
+    assert trained[1][0].noise_multiplier / multiplier > calibrate.gaussian_multiplier(1, 4.0, 1e-4), "more noise than alone"  # type: ignore[attr-defined]
 
 
 def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path) -> None:
@@ -100,7 +99,7 @@ def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path
         chosen(run, next(s.anchor for s in run.answered.scores if s.method == "gcon"), place, over={"restart": [0.5]})
     (tmp_path / "s.yaml").write_text("over: {steps: []}\namong: 0", encoding="utf-8")
     with pytest.raises(ScenarioError, match=r"s\.yaml: .* allowed: over, among, by, shape"):
-        fits.read_fit_select(tmp_path / "s.yaml")
+        fits.read_select(tmp_path / "s.yaml")
 
 
 def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> None:
@@ -108,7 +107,7 @@ def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> 
     people, public = str(place / "people"), str(place / "volunteers")
     model = run.score(name).fit(people, public=public, select={"over": {"epochs": [2, 4], "sampled": [0.5]}, "among": 2})
     assert 3 < model.epsilon <= 4
-    account, event = json.loads(model.ledger[0]), event_from_dict(json.loads(model.ledger[1])["event"])
+    account, event = json.loads(model.ledger[0]), events.from_dict(json.loads(model.ledger[1])["event"])
     assert account["sampled_once"] is None, "the sample is inside of each trial, and amplifies once"
     assert Assumption.SAMPLE_SECRET.value in model.ledger[0]
     assert isinstance(event, Selected)
@@ -124,7 +123,7 @@ def test_a_row_that_chooses_is_fitted_by_choosing_anew(place: Path, tmp_path: Pa
     found = fedgraph.run(asked, out=tmp_path / "run", quiet=True)
     name = next(s.anchor for s in found.answered.scores if s.variant == "picks")
     model = fedgraph.open_run(tmp_path / "run").score(name).fit(str(place / "people"))
-    event = event_from_dict(json.loads(model.ledger[1])["event"])
+    event = events.from_dict(json.loads(model.ledger[1])["event"])
     assert isinstance(event, Selected)
     assert len(event.candidates) == 3, "two trainings and a score"
     assert 3.5 < model.epsilon <= 4
@@ -189,7 +188,7 @@ def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) ->
         assert selects is not None
         assert not selects.judges.alone
         fitted = selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
-    classifier, asked = method_kinds.load_classifier_method("gap_edge"), list[int]()
+    classifier, asked = method_kinds.load_classifier("gap_edge"), list[int]()
     predict = classifier.predict
 
     def watched(plan: Plan, state: State, graph: Graph) -> np.ndarray:

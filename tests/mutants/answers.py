@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.audit.lower_bound import bits_lower_bound, laplace_lower_bound, response_lower_bound
+from fedgraph.audit import lower_bound
 from fedgraph.privacy.events import ZCDP, BoundedRange, Laplace, MultiBit, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.local_bits import MASKED_LABEL, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder
@@ -53,7 +53,7 @@ def _number() -> Iterator[BenchCase]:
     scale = 1.0 / _EPSILON
     claim = BenchClaim.of(Laplace(scale), 0.0)
     worlds, relation = (release(high, scale), release(low, scale)), Relation.NODE_REPLACE.value
-    sound = BenchCase("laplace", relation, claim, *worlds, laplace_lower_bound())
+    sound = BenchCase("laplace", relation, claim, *worlds, lower_bound.laplace())
     yield sound
     yield sound.broken("scale × ⅔", release(high, scale * 2 / 3), release(low, scale * 2 / 3))
     yield sound.broken("value not clamped", release(57.0, scale))
@@ -88,7 +88,7 @@ def _response() -> Iterator[BenchCase]:
         return np.asarray((KaryResponse(epsilon, _NUM_VALUES).apply(np.full(runs, value), rng) == 3).astype(float))
 
     claim = BenchClaim.of(RandomizedResponse(_EPSILON, _NUM_VALUES), 0.0)
-    closed = response_lower_bound(_NUM_VALUES)
+    closed = lower_bound.response(_NUM_VALUES)
     sound = BenchCase("k-ary-response", Relation.NODE_REPLACE.value, claim, release(3, _EPSILON), release(0, _EPSILON), closed)
     yield sound
     # Keeping with e^ε/(e^ε + 1), the binary formula, is k-ary response at ε + ln(k − 1).
@@ -121,7 +121,7 @@ def _bits() -> Iterator[BenchCase]:
     total = _BITS_PER_ROW * _NUM_ROWS
     claim = BenchClaim.of(MultiBit(_EPSILON / total, total), 0.0)
     high, low = (_per_row(v, _EPSILON / total) for v in (1.0, 0.0))
-    sound = BenchCase("multi-bit-per-row", relation, claim, high, low, bits_lower_bound(total))
+    sound = BenchCase("multi-bit-per-row", relation, claim, high, low, lower_bound.bits(total))
     yield sound
     wrong = _EPSILON / _BITS_PER_ROW
     yield sound.broken("budget not divided by the rows", _per_row(1.0, wrong), _per_row(0.0, wrong))
@@ -130,7 +130,7 @@ def _bits() -> Iterator[BenchCase]:
 
     claim = BenchClaim.of(MultiBit(_EPSILON / _BITS_IN_TOTAL, _BITS_IN_TOTAL), 0.0)
     high, low = (_in_total(v, _EPSILON / _BITS_IN_TOTAL) for v in (1.0, 0.0))
-    sound = BenchCase("multi-bit-in-total", relation, claim, high, low, bits_lower_bound(_BITS_IN_TOTAL), runs=_RUNS_IN_TOTAL)
+    sound = BenchCase("multi-bit-in-total", relation, claim, high, low, lower_bound.bits(_BITS_IN_TOTAL), runs=_RUNS_IN_TOTAL)
     yield sound
     yield sound.broken("budget not divided by the bits", _in_total(1.0, _EPSILON), _in_total(0.0, _EPSILON))
 

@@ -35,7 +35,7 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.audit import lower_bound
 from fedgraph.audit.lower_bound import ClosedFormAudit, LowerBoundScores
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
+from fedgraph.privacy.accounting.accountant import Epsilon, price
 from fedgraph.privacy.events import Event
 
 BenchSampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
@@ -70,7 +70,7 @@ class BenchClaim:
         return cls.paid(price(event, delta), delta)
 
     @classmethod
-    def paid(cls, paid: AccountantEpsilon, delta: float) -> BenchClaim:
+    def paid(cls, paid: Epsilon, delta: float) -> BenchClaim:
         return cls(paid.epsilon, delta, paid.accountant)
 
 
@@ -233,13 +233,13 @@ def judge_bench_case(case: BenchCase, seed: int, alpha: float) -> BenchRow:
     if case.counts:
         chosen_on = _runs(case, seed, "chosen", case.runs // 2)
         if case.measures == "epsilon":
-            bounds["Clopper-Pearson"] = lower_bound.epsilon_lower_bound(chosen_on, counted_on, claim.delta, each)
+            bounds["Clopper-Pearson"] = lower_bound.of_epsilon(chosen_on, counted_on, claim.delta, each)
         else:
-            bounds["Clopper-Pearson"] = lower_bound.delta_lower_bound(chosen_on, counted_on, claim.epsilon, each)
+            bounds["Clopper-Pearson"] = lower_bound.of_delta(chosen_on, counted_on, claim.epsilon, each)
     if closed is not None and case.measures == "epsilon":
         bounds[closed.name] = closed.bound(counted_on, claim.delta, each)
     method = max(bounds, key=lambda name: bounds[name])
-    measured = (case.measures, bounds[method], lower_bound.lower_bound_ceiling(case.runs, claim.delta, each), method)
+    measured = (case.measures, bounds[method], lower_bound.ceiling(case.runs, claim.delta, each), method)
     told = (case.name, case.mutant, case.relation, claim.epsilon, claim.delta, claim.accountant)
     return BenchRow(*told, *measured, case.runs)
 

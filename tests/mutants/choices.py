@@ -45,7 +45,7 @@ def _run(place: str, protocol: str, row: dict[str, Any], seed: int | str = 0, tr
         "name": "choice", "seed": seed, "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}],
         "tasks": [{**task, "methods": [chooses]}],
     }  # fmt: skip
-    with mock.patch.object(selection, "draw_selection_trials", return_value=trials):
+    with mock.patch.object(selection, "draw_trials", return_value=trials):
         return fedgraph.run(scenario, out=Path(place) / "run", quiet=True)
 
 
@@ -118,7 +118,7 @@ def _public_choice() -> list[tuple[object, str, object]]:
 def _a_choice_is_charged() -> None:
     with tempfile.TemporaryDirectory() as place:
         run, book = _run(place, "asking", _ROWS["asking"][0]), Path(place) / "budget.json"
-        budget_book.create_budget_book(book, Unit.NODE, 6.0, 1e-3, [str(number) for number in range(300)])
+        budget_book.create(book, Unit.NODE, 6.0, 1e-3, [str(number) for number in range(300)])
         row, wanted = run.score(run.answered.scores[0].anchor), {"over": {"steps": [2]}, "among": 2}
         model = row.fit(budget=book, select=wanted)
         paid = max((group.epsilon for group in budget_book.read(book).groups()), default=0.0)

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.lower_bound import gaussian_lower_bound
-from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian, calibrate_noise
+from fedgraph.audit import lower_bound
+from fedgraph.privacy import sensitivity
+from fedgraph.privacy.accounting import calibrate, composition
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, OneOf, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
-from fedgraph.privacy.sensitivity import L2Ball, sensitivity_l2
+from fedgraph.privacy.sensitivity import L2Ball
 from fedgraph.privacy.units import Relation
 from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
@@ -33,8 +33,8 @@ _RELATION = Relation.NODE_ZERO_OUT
 
 def cases() -> Iterator[BenchCase]:
     """Clients that overlap; sequences of releases."""
-    each = sensitivity_l2(_BOUND, _RELATION)
-    multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
+    each = sensitivity.l2(_BOUND, _RELATION)
+    multiplier = calibrate.gaussian_multiplier(1, _EPSILON, _DELTA)
     yield from _secure_sum(each, multiplier)
     yield from _own_messages(each, multiplier)
     yield from _equal()
@@ -53,7 +53,7 @@ def _secure_sum(each: float, multiplier: float) -> Iterator[BenchCase]:
         return _messages(9.0, total / math.sqrt(_NUM_CLIENTS)), _messages(0.0, total / math.sqrt(_NUM_CLIENTS))
 
     relation = f"{_RELATION.value}, secure sum"
-    sound = BenchCase("overlapping-secure-sum", relation, claim, *of_total(std), gaussian_lower_bound())
+    sound = BenchCase("overlapping-secure-sum", relation, claim, *of_total(std), lower_bound.gaussian())
     yield sound
     yield sound.broken("clients added in squares", *of_total(multiplier * squares))
     share = std / _NUM_CLIENTS
@@ -67,7 +67,7 @@ def _own_messages(each: float, multiplier: float) -> Iterator[BenchCase]:
     claim = BenchClaim.paid(composition.compose_overlapping(spent, held, _DELTA).price, _DELTA)
 
     relation, worlds = f"{_RELATION.value}, every message", (_messages(9.0, std), _messages(0.0, std))
-    sound = BenchCase("overlapping-messages", relation, claim, *worlds, gaussian_lower_bound())
+    sound = BenchCase("overlapping-messages", relation, claim, *worlds, lower_bound.gaussian())
     yield sound
     alone = multiplier * each
     yield sound.broken("priced as disjoint clients", _messages(9.0, alone), _messages(0.0, alone))
@@ -90,12 +90,12 @@ def _equal() -> Iterator[BenchCase]:
         seen = GaussianNoise(multiplier).apply(np.zeros(shape), rng) + value * signs
         return seen @ signs
 
-    multiplier = calibrate_gaussian(_COUNT, _EPSILON, _DELTA)
+    multiplier = calibrate.gaussian_multiplier(_COUNT, _EPSILON, _DELTA)
     claim = BenchClaim.of(Repeated(Gaussian(multiplier), _COUNT), _DELTA)
     there, back = release(1.0, multiplier), release(0.0, multiplier)
-    sound = BenchCase("composition", Relation.NODE_ZERO_OUT.value, claim, there, back, gaussian_lower_bound())
+    sound = BenchCase("composition", Relation.NODE_ZERO_OUT.value, claim, there, back, lower_bound.gaussian())
     yield sound
-    single = calibrate_gaussian(1, _EPSILON, _DELTA)
+    single = calibrate.gaussian_multiplier(1, _EPSILON, _DELTA)
     yield sound.broken("count dropped", release(1.0, single), release(0.0, single))
     yield sound.broken("the same noise in every round", release(1.0, multiplier, False), release(0.0, multiplier, False))
 
@@ -106,7 +106,7 @@ def _mixed() -> Iterator[BenchCase]:
     def event(multiplier: float) -> Composed:
         return Composed((Gaussian(multiplier), Laplace(scale), RandomizedResponse(response, 2)))
 
-    multiplier = calibrate_noise(event, 1.5, delta)
+    multiplier = calibrate.noise_multiplier_of(event, 1.5, delta)
 
     @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: int) -> np.ndarray:
@@ -129,7 +129,7 @@ def _chosen() -> Iterator[BenchCase]:
     def event(multiplier: float) -> Composed:
         return Composed((Gaussian(tested), OneOf((PureDP(response), Gaussian(multiplier)))))
 
-    multiplier = calibrate_noise(event, 1.5, delta)
+    multiplier = calibrate.noise_multiplier_of(event, 1.5, delta)
 
     @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: int, multiplier: float, both: bool = False) -> np.ndarray:

@@ -36,7 +36,7 @@ def _planned_is_counted() -> None:
         for client in (None, _OWN):
             alone = PlannedRelease("own", L2Ball(1.0), GaussianNoise(1.0), event, range(_ROUNDS), client=client)
             others = PlannedRelease("all", L2Ball(1.0), GaussianNoise(1.0), Gaussian(9.0), range(_ROUNDS))
-            assert _same(settle.settle_plan(_GUARANTEE, (alone, others)).epsilon, event), f"{event}, planned by client {client}"
+            assert _same(settle.of_plan(_GUARANTEE, (alone, others)).epsilon, event), f"{event}, planned by client {client}"
 
 
 def _spent_is_counted() -> None:
@@ -47,30 +47,30 @@ def _spent_is_counted() -> None:
         book = Ledger([account], made)
         read = Ledger.of_lines(book.lines())
         for lines in (book.of("cell"), read.of("cell")):
-            assert _same(settle.settle(_GUARANTEE, lines).epsilon, event), f"{event}, spent by one client"
-            assert _same(settle.settle_account(account, lines).epsilon, event), f"{event}, as explained"
+            assert _same(settle.of_releases(_GUARANTEE, lines).epsilon, event), f"{event}, spent by one client"
+            assert _same(settle.of_account(account, lines).epsilon, event), f"{event}, as explained"
 
 
 def _planned_once() -> list[tuple[object, str, object]]:
-    honest = desk.declared_at_desk
+    honest = desk.declared
 
     def dropped(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
         return honest([r if r.client is None else replace(r, rounds=tuple(r.rounds)[:1]) for r in releases], client, path)
 
-    return [(settle, "declared_at_desk", dropped)]
+    return [(settle, "declared", dropped)]
 
 
 def _spent_once() -> list[tuple[object, str, object]]:
-    honest = ledger.spent_in_ledger
+    honest = ledger.spent_by_client
 
     def dropped(lines: Iterable[LedgerLine], path: str | None = None) -> dict[int, Event]:
         def once(line: LedgerLine) -> LedgerLine:
-            alone = ledger.count_ledger_spans(line.clients) == 1
+            alone = ledger.count_spans(line.clients) == 1
             return replace(line, rounds=((line.rounds[0][0],) * 2,), times=1) if alone else line
 
         return honest([once(line) for line in lines], path)
 
-    return [(settle, "spent_in_ledger", dropped)]
+    return [(settle, "spent_by_client", dropped)]
 
 
 MUTANTS = [

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fedgraph.audit.lower_bound import gaussian_lower_bound
+from fedgraph.audit import lower_bound
 from fedgraph.errors import UnboundedValueError
-from fedgraph.privacy.accounting import selection
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
+from fedgraph.privacy import sensitivity
+from fedgraph.privacy.accounting import calibrate, selection
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, Laplace, Selected
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, LaplaceNoise
-from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, SensitivityBound, Unbounded, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, SensitivityBound, Unbounded
 from fedgraph.privacy.units import Relation
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
@@ -37,7 +37,7 @@ _Opened = Callable[[int, np.random.Generator], _Door]
 
 
 def cases() -> Iterator[BenchCase]:
-    multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
+    multiplier = calibrate.gaussian_multiplier(1, _EPSILON, _DELTA)
     claim = BenchClaim.of(Gaussian(multiplier), _DELTA)
     yield from _bounds(multiplier, claim)
     yield from _refusals(multiplier, claim)
@@ -47,7 +47,7 @@ def cases() -> Iterator[BenchCase]:
 def _audit_desk(bound: SensitivityBound, std: float) -> _Opened:
     def opened(runs: int, rng: np.random.Generator) -> _Door:
         noise = GaussianNoise(std)
-        planned = PlannedRelease("audit", bound, noise, Gaussian(std / sensitivity_l2(bound, _RELATION)), range(1), runs)
+        planned = PlannedRelease("audit", bound, noise, Gaussian(std / sensitivity.l2(bound, _RELATION)), range(1), runs)
         through = Desk("audit", 0, 0, (planned,), rng)
         return lambda value: through.release("audit", value).value
 
@@ -61,7 +61,7 @@ def _open_door(std: float) -> _Opened:
 
 def _bounds(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     bound = L2Ball(0.5)
-    std = multiplier * sensitivity_l2(bound, _RELATION)
+    std = multiplier * sensitivity.l2(bound, _RELATION)
 
     @bench_sampler
     def release(runs: int, rng: np.random.Generator, opened: _Opened, value: float) -> np.ndarray:
@@ -69,14 +69,14 @@ def _bounds(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
         return np.array([door(np.array([value]))[0] for _ in range(runs)])
 
     there, back = release(_audit_desk(bound, std), 50.0), release(_audit_desk(bound, std), 0.0)
-    sound = BenchCase("desk-bounds", _RELATION.value, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
+    sound = BenchCase("desk-bounds", _RELATION.value, claim, there, back, lower_bound.gaussian(), runs=_RUNS)
     yield sound
     yield sound.broken("bound not enforced", release(_open_door(std), 50.0))
 
 
 def _refusals(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     bound = ClippedSum(0.5, 3)
-    std = multiplier * sensitivity_l2(bound, _RELATION)
+    std = multiplier * sensitivity.l2(bound, _RELATION)
     forbidden = [np.array([0.2, bad]) for bad in (math.nan, math.inf, -math.inf, 1e9)]
     usual = [np.array([0.2, 0.1])]
 
@@ -107,7 +107,7 @@ _FEW, _CHOICES = 5, 2_000  # trials on average, and choices, at the desk
 
 def _selection() -> Iterator[BenchCase]:
     """A score that is released once; the best of many, priced as such; the same at the desk."""
-    stop = selection.stop_for_selection(_SHAPE, _AMONG)
+    stop = selection.stop_for(_SHAPE, _AMONG)
     claim = BenchClaim.of(Laplace(1.0), 0.0)
     alone = BenchCase("one score", _RELATION.value, claim, _best(1.0, 1.0, 1.0), _best(0.0, 1.0, 1.0))
     yield alone
@@ -116,7 +116,7 @@ def _selection() -> Iterator[BenchCase]:
     sound = BenchCase("private selection", _RELATION.value, claim, _best(1.0, 1.0, stop), _best(0.0, 1.0, stop))
     yield sound
     yield sound.broken("scores with a quarter of the noise", _best(1.0, 0.25, stop), _best(0.0, 0.25, stop))
-    claim = BenchClaim.of(Selected((Laplace(1.0),), _SHAPE, selection.stop_for_selection(_SHAPE, _FEW)), _DELTA)
+    claim = BenchClaim.of(Selected((Laplace(1.0),), _SHAPE, selection.stop_for(_SHAPE, _FEW)), _DELTA)
     door = BenchCase("choice at the desk", _RELATION.value, claim, _chosen(50.0, 1.0), _chosen(0.0, 1.0), runs=_CHOICES)
     yield door
     yield door.broken("scores with a quarter of the noise", _chosen(1.0, 0.25), _chosen(0.0, 0.25))
@@ -125,13 +125,13 @@ def _selection() -> Iterator[BenchCase]:
 
 @bench_sampler
 def _best(runs: int, rng: np.random.Generator, value: float, scale: float, stop: float) -> np.ndarray:
-    trials = np.array([selection.draw_selection_trials(_SHAPE, stop, rng) for _ in range(runs)])
+    trials = np.array([selection.draw_trials(_SHAPE, stop, rng) for _ in range(runs)])
     scores = LaplaceNoise(scale).apply(np.full(int(trials.sum()), value), rng)
     return np.asarray(np.maximum.reduceat(scores, np.cumsum(trials) - trials))
 
 
 @bench_sampler
 def _chosen(runs: int, rng: np.random.Generator, value: float, scale: float, bound: SensitivityBound = _UNIT) -> np.ndarray:
-    event, score = Selected((Laplace(1.0),), _SHAPE, selection.stop_for_selection(_SHAPE, _FEW)), np.array([value])
+    event, score = Selected((Laplace(1.0),), _SHAPE, selection.stop_for(_SHAPE, _FEW)), np.array([value])
     desk = Desk("audit", 0, 0, (PlannedRelease("choice", bound, LaplaceNoise(scale), event, range(1), runs),), rng)
     return np.array([desk.choose("choice", lambda _: (None, score))[1].value.item() for _ in range(runs)])

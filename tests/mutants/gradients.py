@@ -11,12 +11,12 @@ from unittest import mock
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.lower_bound import gaussian_lower_bound
+from fedgraph.audit import lower_bound
+from fedgraph.learning import neighbour_limits
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.neighbour_limits import limit_neighbour_weights
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.neighbour_sums import priced_log_cap
 from fedgraph.privacy.units import Relation
@@ -31,14 +31,14 @@ _RUNS = 10_000
 def cases() -> Iterator[BenchCase]:
     """The kernel under the log cap, and what it would do without a projection, or without the clip."""
     cap = priced_log_cap(RING_OF_SUMS + 1)
-    multiplier = calibrate_gaussian(1, EPSILON, DELTA)
-    std = multiplier * neighbour_sums.neighbour_gradient_sensitivity(cap, _CLIP, _BOUND, _SCALE)
+    multiplier = calibrate.gaussian_multiplier(1, EPSILON, DELTA)
+    std = multiplier * neighbour_sums.gradient_sensitivity(cap, _CLIP, _BOUND, _SCALE)
 
     claim, relation = BenchClaim.of(Gaussian(multiplier), DELTA), Relation.NODE_ZERO_OUT.value
     present, absent = noisy_sum_worlds(_sum(True), _sum(False), std)
-    sound = BenchCase("neighbour-gradients", relation, claim, present, absent, gaussian_lower_bound(), runs=_RUNS)
+    sound = BenchCase("neighbour-gradients", relation, claim, present, absent, lower_bound.gaussian(), runs=_RUNS)
     yield sound
-    with mock.patch.object(neighbour_rows, "limit_neighbour_rows_weights", lambda layout, vector, bound: vector):
+    with mock.patch.object(neighbour_rows, "limit_weights", lambda layout, vector, bound: vector):
         yield sound.broken("parameters not projected", *noisy_sum_worlds(_sum(True), _sum(False), std))
 
 
@@ -46,10 +46,10 @@ def _sum(there: bool) -> np.ndarray:
     labels, layout = np.zeros(RING_OF_SUMS + 1, dtype=np.int64), Layout((2, 2))
     labels[-1] = 0 if there else -1
     factors = priced_log_cap(RING_OF_SUMS + 1).factors
-    weights = [limit_neighbour_weights(audited_sums_hub(there), factors) for there in (True, False)]
+    weights = [neighbour_limits.log_weights(audited_sums_hub(there), factors) for there in (True, False)]
     features = [sp.csr_array(np.append(np.ones(RING_OF_SUMS), own)[:, None]) for own in (1.0, 0.0)]
-    both = [neighbour_rows.make_neighbour_rows(f, w, _SCALE) for f, w in zip(features, weights, strict=True)]
+    both = [neighbour_rows.make(f, w, _SCALE) for f, w in zip(features, weights, strict=True)]
     middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it
     reads = _LARGE * np.array([[0.0, 0.0], [1.0, -1.0]])
     vector = np.concatenate([reads.ravel(), -middle * reads[1]])
-    return neighbour_rows.clip_neighbour_rows(layout, vector, both[0 if there else 1], labels, _CLIP, _BOUND)
+    return neighbour_rows.clipped_sum(layout, vector, both[0 if there else 1], labels, _CLIP, _BOUND)

@@ -11,8 +11,9 @@ import numpy as np
 
 from fedgraph import data, plugins
 from fedgraph.methods.base import Budget, Plan, PlanStreams
+from fedgraph.privacy import events
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import MentionedGaussian, flatten_event
+from fedgraph.privacy.events import MentionedGaussian
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Subgraph
 from tests.mutants.code import CodeMutant
@@ -46,7 +47,7 @@ def _every_client_keeps_its_rate() -> None:
         with mock.patch.object(method, "_mentioned", noted):
             method.client(plan, method.prepare(plan, Subgraph(client, library.induced(nodes), nodes)), model, 0, streams, desk)
         (release,) = plan.schedule.of_client(client)
-        event = next(flatten_event(release.event))[0]
+        event = next(events.flatten(release.event))[0]
         assert isinstance(event, MentionedGaussian)
         assert used == [event.mention_rate], f"client {client} mentions at {used}, and pays for {event.mention_rate}"
         rates.append(event.mention_rate)

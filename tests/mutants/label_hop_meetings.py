@@ -67,12 +67,12 @@ def _nobody_without_a_label_counts() -> None:
 
 
 def _class_0() -> list[tuple[object, str, object]]:
-    honest = meetings.count_meetings
+    honest = meetings.count
 
     def counted(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, rules: Any) -> np.ndarray:
         return honest(adjacency, np.maximum(labels, 0), ids, rules)
 
-    return [(meetings, "count_meetings", counted)]
+    return [(meetings, "count", counted)]
 
 
 MUTANTS = [CodeMutant("label_hop counts askers and masked nodes as class 0", _class_0, _nobody_without_a_label_counts)]

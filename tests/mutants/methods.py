@@ -11,7 +11,7 @@ one thing (that is what it is priced for) and whose door does another:
                               client takes its own message off the sum, in the sound method as in the broken one
     second colluder           two clients pool what they know, where the plan priced one
 
-**Judged** by ``audit.lower_bound.gaussian_lower_bound``: the score of a sound run is a sum of Gaussian releases along
+**Judged** by ``audit.lower_bound.gaussian``: the score of a sound run is a sum of Gaussian releases along
 directions of one length (gradients that are clipped, rows of norm one), so that the distance in standard deviations, estimated
 from the runs, gives a lower limit of μ. All sound rows together are accused with probability at most ``MUTANT_ERROR_RATE``.
 
@@ -87,7 +87,7 @@ def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: in
         asked = found.planted(asked, np.arange(asked.num_nodes), np.ones(1, dtype=bool))
     else:
         found = canaries.draw_canary_edges(asked, dealt, relation, 1, rng)
-    worlds = [canaries.plant_canaries(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
+    worlds = [canaries.plant(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
 
     def read(seen_as: Any, state: State) -> float:
         return float(module.OFFERS.evidence(seen_as, state, asked, found.units)[0])
@@ -105,7 +105,7 @@ def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.rand
     nothing = base.PublicFactsPart("nothing")
     facts = PublicFacts(sizes, Viewer.SERVER, members, nothing, base.NO_PUBLIC_DERIVED_FACTS, colluders=1)
     plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
-    found = canary_graphs.draw_canary_graphs(plan, dealt, rng)
+    found = canary_graphs.draw(plan, dealt, rng)
     assert found is not None
     one = replace(found.zero, subgraphs=(found.one.subgraphs[0], *found.zero.subgraphs[1:]))
     units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
@@ -208,7 +208,7 @@ def _case_of(whole: _Whole, runs: int = MUTANT_RUNS, seed: int = 0) -> BenchCase
         return np.array([_score(whole, played, world, (root, "run", run)) for run in range(count)])
 
     absent, present = (scores(world) for world in played.worlds)
-    claim, name, how = BenchClaim.paid(played.plan.provable(), DELTA), whole.name, lower_bound.gaussian_lower_bound()
+    claim, name, how = BenchClaim.paid(played.plan.provable(), DELTA), whole.name, lower_bound.gaussian()
     case = BenchCase(name, whole.viewer.value, claim, present, absent, how, runs=runs * whole.times, counts=False)
     return replace(case, mutant=whole.broken or None)
 
@@ -259,7 +259,7 @@ def _trained(whole: _Whole, plan: Plan, world: Partition, path: tuple[int | str,
         secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
         inbox = base.PlanInbox(round_, sums, {} if secure else told, len(sent))
         after = method.server(plan, state, inbox)
-        colluders = 2 if whole.broken == "second colluder" else len(seen_by.seen_colluders(plan))
+        colluders = 2 if whole.broken == "second colluder" else len(seen_by.colluders_of(plan))
         known = {name: np.sum(values[len(works) - colluders :], axis=0) for name, values in each.items() if colluders}
         seen.append((state.model, replace(inbox, each=told if plan.sums.paths else each, colluding=known)))
         state = State(after.model, after.memory, tuple(seen))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.audit.lower_bound import gaussian_lower_bound
+from fedgraph.audit import lower_bound
 from fedgraph.privacy.fields import ArrayField
 from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated
 from fedgraph.privacy.mechanisms.gcon_noise import GconLossBounds
@@ -49,7 +49,7 @@ def cases() -> Iterator[BenchCase]:
     made, halved = calibrated_for(2.0), calibrated_for(1.0)
     claim, worlds = BenchClaim.of(made.event, _DELTA), (_minimisers(made, 1.0, -1.0), _minimisers(made, 1.0, 1.0))
     relation = Relation.EDGE_UNDIRECTED.value
-    sound = BenchCase("gaussian-objective", relation, claim, *worlds, gaussian_lower_bound(), runs=_RUNS)
+    sound = BenchCase("gaussian-objective", relation, claim, *worlds, lower_bound.gaussian(), runs=_RUNS)
     yield sound
     yield sound.broken("noise × ⅔", _minimisers(made, 2 / 3, -1.0), _minimisers(made, 2 / 3, 1.0))
     yield sound.broken("Ψ of one end for two", _minimisers(halved, 1.0, -1.0), _minimisers(halved, 1.0, 1.0))

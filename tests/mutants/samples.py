@@ -19,7 +19,7 @@ from fedgraph.types import Graph
 from tests.mutants.code import CodeMutant
 from tests.trainings import planned
 
-_DRAWS = ("draw_poisson_descent_mask", "draw_fixed_descent_mask", "drawn")  # what gives bool [n]: who is drawn
+_DRAWS = ("draw_poisson_mask", "draw_fixed_mask", "drawn")  # what gives bool [n]: who is drawn
 _DRAWN: dict[str, list[dict[str, object]]] = {
     "gap_node": [{"sampling_rate": 0.4}],
     "progap_node": [{"sampling_rate": 0.4}],
@@ -64,7 +64,7 @@ def masks_of_rounds(name: str, settings: dict[str, object], most: int = 4) -> di
     library = data.load("embedded/library")
     assert isinstance(library, Graph)
     plan, partition, _ = planned(name, 0, Trust.CURATOR, library, 2.0, **settings)
-    method, subgraph = method_kinds.load_method(name), partition.subgraphs[0]
+    method, subgraph = method_kinds.load(name), partition.subgraphs[0]
     model = method.start(plan, np.random.default_rng(0)).model
     found: dict[str, list[np.ndarray]] = {}
     for release in plan.schedule.releases:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import binom
 
-from fedgraph.audit.lower_bound import gaussian_lower_bound
+from fedgraph.audit import lower_bound
 from fedgraph.learning import pair_scorer
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import mixture
@@ -57,7 +57,7 @@ def _poisson_sums(
 
 def _poisson() -> Iterator[BenchCase]:
     sigma, rate, steps, delta = 1.0, 0.1, 10, 1e-2
-    read = mixture.mixture_pair(sigma, rate, 1, False)
+    read = mixture.pair(sigma, rate, 1, False)
     claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
     there, back = (_poisson_sums(sigma, rate, steps, rows, read) for rows in ((1.0,), (0.0,)))
     sound = BenchCase("poisson-gaussian", _ZERO_OUT, claim, there, back)
@@ -75,8 +75,8 @@ def _poisson() -> Iterator[BenchCase]:
 def _pairs() -> Iterator[BenchCase]:
     """An edge that is drawn gives the clipped gradient of its pair; random pairs are drawn without looking at edges."""
     sigma, rate, steps, delta = 1.5, 0.4, 4, 5e-2
-    nodes, read = np.array([[1.0, 0.0], [-0.6, 0.8]]), mixture.mixture_pair(sigma, rate, 1, False)
-    one = pair_scorer.clip_pair_scorer_gradients(pair_scorer.start_pair_scorer(1, 2), nodes, np.array([[0, 1]]), 1.0)
+    nodes, read = np.array([[1.0, 0.0], [-0.6, 0.8]]), mixture.pair(sigma, rate, 1, False)
+    one = pair_scorer.clipped_sum(pair_scorer.start(1, 2), nodes, np.array([[0, 1]]), 1.0)
     long = float(np.linalg.norm(one))
     claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
     there, back = (_poisson_sums(sigma, rate, steps, rows, read) for rows in ((long,), (0.0,)))
@@ -97,7 +97,7 @@ def _fixed_batches() -> Iterator[BenchCase]:
         return np.asarray(GaussianNoise(sigma).apply(np.full((runs, visits), value), rng).sum(axis=1))
 
     claim = BenchClaim.of(Repeated(Gaussian(sigma), visits), delta)
-    sound = BenchCase("fixed-batches", _ZERO_OUT, claim, release(1.0), release(0.0), gaussian_lower_bound())
+    sound = BenchCase("fixed-batches", _ZERO_OUT, claim, release(1.0), release(0.0), lower_bound.gaussian())
     yield sound
     yield sound.broken("only the first visit counted", sound.present, claim=BenchClaim.of(Gaussian(sigma), delta))
 
@@ -125,7 +125,7 @@ def _without_replacement() -> Iterator[BenchCase]:
 def _changing_rows() -> Iterator[BenchCase]:
     """Three rows of one node, all replaced, three steps."""
     sigma, rate, steps, delta = 3.0, 0.3, 3, 5e-2
-    read = mixture.mixture_pair(sigma, rate, 3, True)
+    read = mixture.pair(sigma, rate, 3, True)
     claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, 3, True), steps), delta)
     there, back = (_poisson_sums(sigma, rate, steps, (sign,) * 3, read) for sign in (1.0, -1.0))
     sound = BenchCase("poisson-changing-rows", _REPLACE, claim, there, back)
@@ -138,11 +138,11 @@ def _one_changing_step() -> Iterator[BenchCase]:
     """PRIVACY §4: q = 0.3, B' = 8, σ = 1, hockey-stick 0.846 at ε = 0; the one-sided mixture says 0.806."""
     sigma, rate, rows = 1.0, 0.3, 8
     event, delta = PoissonGaussian(sigma, rate, rows, replaced=False), 0.85
-    there = _poisson_sums(sigma, rate, 1, (1.0,) * rows, mixture.mixture_pair(sigma, rate, rows, False))
-    back = _poisson_sums(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.mixture_pair(sigma, rate, rows, False))
+    there = _poisson_sums(sigma, rate, 1, (1.0,) * rows, mixture.pair(sigma, rate, rows, False))
+    back = _poisson_sums(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.pair(sigma, rate, rows, False))
     sound = BenchCase("poisson-two-sided-mixture", _ZERO_OUT, BenchClaim.of(event, delta), there, back, measures="delta")
     yield sound
-    said = mixture.mixture_hockey_stick(_one_sided_sampling_pair(sigma, rate, rows), 0.0)
+    said = mixture.hockey_stick(_one_sided_sampling_pair(sigma, rate, rows), 0.0)
     yield sound.broken("one-sided mixture, rows change", there, claim=BenchClaim(0.0, said, "one-sided mixture"))
 
 
@@ -152,7 +152,7 @@ def _one_sided_sampling_pair(sigma: float, rate: float, rows: int) -> mixture.Mi
     What ``from_mixture_gaussian_mechanism`` computes for sensitivities d: own row a ~ Bern(q), the others'
     changes 2j, j ~ 2·Bin(B' − 1, q). Only the mutant uses it.
     """
-    others = mixture.mixture_pair(sigma, rate, rows - 1, True)
+    others = mixture.pair(sigma, rate, rows - 1, True)
     weights = np.concatenate([others.weights_p * (1 - rate), others.weights_p * rate])
     shifts = np.concatenate([2 * others.shifts_p, 2 * others.shifts_p + 1])
     return mixture.MixturePair(weights, shifts, np.ones(1), np.zeros(1), sigma)

@@ -1,7 +1,7 @@
 """The noise of a run with a secret seed: fresh for every client, round, block and plan, and nobody can draw it again.
 
 **Echo** is a method that sends what it holds: a client's column of numbers in [0, 1], every entry a run of its own. It stands
-where a method's module stands (``method_kinds.load_method``), so that the product's own client, desk, streams, blocks and masks
+where a method's module stands (``method_kinds.load``), so that the product's own client, desk, streams, blocks and masks
 carry thousands of independent runs at once; whatever is broken there shows in what it sends. The unit is an entry of client 0,
 there in round 0 and gone in the rounds after: a value that did change.
 
@@ -22,14 +22,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
-from fedgraph.audit.lower_bound import gaussian_lower_bound
+from fedgraph.audit import lower_bound
 from fedgraph.federation import client as one_client
-from fedgraph.federation.messages import ClientJob, cut_message_blocks
+from fedgraph.federation import messages
+from fedgraph.federation.messages import ClientJob
 from fedgraph.methods import base
-from fedgraph.methods.base import Plan, PlanStreams, method_kinds, plan_block_path, plan_client_path, plan_gradient_std
+from fedgraph.methods.base import Plan, PlanStreams, block_path, client_path, gradient_std, method_kinds
 from fedgraph.methods.base.plan import PLAN_PUBLIC_COINS
 from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
@@ -108,7 +109,7 @@ _METHOD = SimpleNamespace(prepare=_prepare, client=_client)
 def break_streams(*breaks: StreamBreak) -> Iterator[None]:
     """Echo in the place of every method, and each of ``breaks``."""
     with contextlib.ExitStack() as held:
-        held.enter_context(mock.patch.object(method_kinds, "load_method", return_value=_METHOD))
+        held.enter_context(mock.patch.object(method_kinds, "load", return_value=_METHOD))
         for owner, name, instead in breaks:
             held.enter_context(mock.patch.object(owner, name, instead))
         yield
@@ -131,7 +132,7 @@ def cases() -> Iterator[BenchCase]:
 
 
 def _messages() -> Iterator[BenchCase]:
-    multiplier = calibrate_gaussian(1, EPSILON, DELTA)
+    multiplier = calibrate.gaussian_multiplier(1, EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, every message"
     claim = BenchClaim.of(Gaussian(multiplier), DELTA)
 
@@ -143,24 +144,24 @@ def _messages() -> Iterator[BenchCase]:
 
         def sent(of: int, client: int, round_: int, plan: str = "plan", known: bool = False) -> np.ndarray:
             job = here.job(of, GaussianNoise(multiplier), price, fingerprint=plan)
-            (found,) = one_client.run_client_blocks([client], (gone if known else held).subgraphs, job, STREAM_MODEL, round_)
+            (found,) = one_client.run_blocks([client], (gone if known else held).subgraphs, job, STREAM_MODEL, round_)
             return found.released[SUM].value
 
         with break_streams(*breaks):
             message = sent(root, 0, 0)
             others = [sent(root, 0, 1), sent(root, 1, 0), sent(root, 0, 0, "another plan", True), sent(0, 0, 0, known=True)]
-            coins = PlanStreams(root, plan_client_path(("echo",), 0, 0), "plan").generator(PLAN_PUBLIC_COINS)
+            coins = PlanStreams(root, client_path(("echo",), 0, 0), "plan").generator(PLAN_PUBLIC_COINS)
         return _read(message, [*others, multiplier * coins.standard_normal(runs)])
 
     there, back = release(True), release(False)
-    sound = BenchCase("noise-of-messages", relation, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
+    sound = BenchCase("noise-of-messages", relation, claim, there, back, lower_bound.gaussian(), runs=_RUNS)
     yield sound
     for mutant, broken in _breaks_of_messages().items():
         yield sound.broken(mutant, release(True, broken), release(False, broken))
 
 
 def _breaks_of_messages() -> dict[str, StreamBreak]:
-    honest = plan_client_path
+    honest = client_path
 
     def without_plan(streams: PlanStreams, name: str) -> np.random.Generator:
         return seeds.secret_seeded_generator(streams.root, *streams.path, name)
@@ -179,29 +180,29 @@ def _breaks_of_messages() -> dict[str, StreamBreak]:
 
 def _blocks() -> Iterator[BenchCase]:
     """Twice ``FEW_SEEN_CLIENTS`` clients, two in a block: their noise is one draw with the law of the sum of their shares."""
-    multiplier, clients = calibrate_gaussian(1, EPSILON, DELTA), 2 * FEW_SEEN_CLIENTS
+    multiplier, clients = calibrate.gaussian_multiplier(1, EPSILON, DELTA), 2 * FEW_SEEN_CLIENTS
     relation = f"{Relation.NODE_ZERO_OUT.value}, secure sum"
     claim = BenchClaim.of(Gaussian(multiplier), DELTA)
 
     @bench_sampler
     def release(runs: int, rng: np.random.Generator, present: bool, *breaks: StreamBreak) -> np.ndarray:
         here = StreamSituation(clients, Viewer.SERVER_SECURE_AGGREGATION, runs)
-        held, every = here.partition(present), range(len(cut_message_blocks(clients)))
-        share, _ = plan_gradient_std(multiplier, 1.0, here.facts)
+        held, every = here.partition(present), range(len(messages.cut_blocks(clients)))
+        share, _ = gradient_std(multiplier, 1.0, here.facts)
         root, price = attacked_stream_root(rng), Gaussian(multiplier / math.sqrt(runs))
 
         def total(of: int, round_: int, known: bool = False) -> np.ndarray:
             job: ClientJob = here.job(of, GaussianNoise(share), price, additive=True)
             subgraphs = (here.partition(False) if known else held).subgraphs
-            found = one_client.run_client_blocks(every, subgraphs, job, STREAM_MODEL, round_)
+            found = one_client.run_blocks(every, subgraphs, job, STREAM_MODEL, round_)
             return np.sum([block.released[SUM].value for block in found], axis=0)
 
         with break_streams(*breaks):
             return _read(total(root, 0), [total(root, 1), total(0, 0, True)])
 
-    honest = plan_block_path
+    honest = block_path
     there, back = release(True), release(False)
-    sound = BenchCase("noise-of-blocks", relation, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
+    sound = BenchCase("noise-of-blocks", relation, claim, there, back, lower_bound.gaussian(), runs=_RUNS)
     yield sound
     for mutant, broken in {
         "one share of noise for a block": (GaussianNoise, "of_many", lambda noise, shares: noise),

@@ -29,15 +29,15 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.audit.lower_bound import gaussian_lower_bound
-from fedgraph.learning.neighbour_limits import limit_neighbour_weights, limit_neighbours
-from fedgraph.privacy import private_counts
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
+from fedgraph.audit import lower_bound
+from fedgraph.learning import neighbour_limits
+from fedgraph.privacy import neighbour_sums, private_counts, sensitivity
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.neighbour_sums import neighbour_sum_sensitivity, priced_log_cap
+from fedgraph.privacy.neighbour_sums import priced_log_cap
 from fedgraph.privacy.owned_rows import OwnedRows
-from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
+from fedgraph.privacy.sensitivity import ClippedSum, L2Ball
 from fedgraph.privacy.units import Relation
 from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
@@ -51,7 +51,7 @@ _LONG_BUT_PLAUSIBLE = 2 * _CLIP  # unclipped, and still within the norm that a s
 
 
 def cases() -> Iterator[BenchCase]:
-    multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
+    multiplier = calibrate.gaussian_multiplier(1, _EPSILON, _DELTA)
     claim = BenchClaim.of(Gaussian(multiplier), _DELTA)
     yield from _zero_out(multiplier, claim)
     yield from _replace(multiplier, claim)
@@ -65,9 +65,9 @@ def cases() -> Iterator[BenchCase]:
 def _zero_out(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     bound, relation = ClippedSum(_CLIP, 4), Relation.NODE_ZERO_OUT
     with_, without = _clipped_sum(_OWN), _clipped_sum(np.zeros(3))
-    std = multiplier * sensitivity_l2(bound, relation)
+    std = multiplier * sensitivity.l2(bound, relation)
     worlds = noisy_sum_worlds(with_, without, std)
-    sound = BenchCase("gaussian-sum", relation.value, claim, *worlds, gaussian_lower_bound())
+    sound = BenchCase("gaussian-sum", relation.value, claim, *worlds, lower_bound.gaussian())
     yield sound
     yield sound.broken("noise × ⅔", *noisy_sum_worlds(with_, without, std * 2 / 3))
     yield sound.broken("sensitivity halved", *noisy_sum_worlds(with_, without, std / 2))
@@ -79,9 +79,9 @@ def _replace(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     one, other, right = _clipped_sum(_OWN), _clipped_sum(-_OWN), Relation.NODE_REPLACE
 
     def released(priced: Relation) -> tuple[BenchSampler, BenchSampler]:
-        return noisy_sum_worlds(one, other, multiplier * sensitivity_l2(ClippedSum(_CLIP, 4), priced))
+        return noisy_sum_worlds(one, other, multiplier * sensitivity.l2(ClippedSum(_CLIP, 4), priced))
 
-    sound = BenchCase("gaussian-sum-replace", right.value, claim, *released(right), gaussian_lower_bound())
+    sound = BenchCase("gaussian-sum-replace", right.value, claim, *released(right), lower_bound.gaussian())
     yield sound
     yield sound.broken("replace priced as zero-out", *released(Relation.NODE_ZERO_OUT))
 
@@ -94,7 +94,7 @@ def _edge(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     sums = ((path + edge) @ features).ravel(), (path @ features).ravel()
     # an undirected edge changes two rows of AX, each by a unit row of X
     worlds = noisy_sum_worlds(*sums, multiplier * math.sqrt(2))
-    sound = BenchCase("edge-aggregate", Relation.EDGE_UNDIRECTED.value, claim, *worlds, gaussian_lower_bound())
+    sound = BenchCase("edge-aggregate", Relation.EDGE_UNDIRECTED.value, claim, *worlds, lower_bound.gaussian())
     yield sound
     yield sound.broken("√2 forgotten", *noisy_sum_worlds(*sums, multiplier * 1.0))
 
@@ -104,14 +104,14 @@ def _millions(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
     width = 64
     others = np.full(width, 2.0**20 + 0.125)
     own = np.full(width, _CLIP / math.sqrt(width))
-    std = multiplier * sensitivity_l2(ClippedSum(_CLIP, 2**24 + 8), Relation.NODE_ZERO_OUT)
+    std = multiplier * sensitivity.l2(ClippedSum(_CLIP, 2**24 + 8), Relation.NODE_ZERO_OUT)
 
     def total(dtype: type) -> np.ndarray:
         return np.asarray(others.astype(dtype) + own.astype(dtype), dtype=np.float64)
 
     there, back = (audited_noisy_sums(value, std, own) for value in (total(np.float64), others))
     relation = Relation.NODE_ZERO_OUT.value
-    sound = BenchCase("gaussian-sum-of-millions", relation, claim, there, back, gaussian_lower_bound(), runs=_RUNS)
+    sound = BenchCase("gaussian-sum-of-millions", relation, claim, there, back, lower_bound.gaussian(), runs=_RUNS)
     yield sound
     yield sound.broken("sum in single precision", audited_noisy_sums(total(np.float32), std, own))
 
@@ -135,7 +135,7 @@ def noisy_sum_worlds(one: np.ndarray, other: np.ndarray, std: float) -> tuple[Be
 
 def _degrees() -> Iterator[BenchCase]:
     """The log cap; a rule that is too steep, and the cut that refills, priced as if nothing refilled."""
-    multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
+    multiplier = calibrate.gaussian_multiplier(1, _EPSILON, _DELTA)
     claim, cap = BenchClaim.of(Gaussian(multiplier), _DELTA), priced_log_cap(RING_OF_SUMS + 1)
     hubs, ids, relation = (audited_sums_hub(True), audited_sums_hub(False)), np.arange(RING_OF_SUMS + 1), Relation.NODE_ZERO_OUT
     ones, signs = np.ones((ids.size, 1)), np.where(ids % 2, 1.0, -1.0)[:, None]
@@ -145,12 +145,12 @@ def _degrees() -> Iterator[BenchCase]:
         return noisy_sum_worlds(there, gone, std)
 
     std, steep = multiplier * cap.sensitivity_l2(), np.maximum(0.0, 2 * cap.factors - 1)
-    worlds = release([limit_neighbour_weights(hub, cap.factors) for hub in hubs], ones, std)
-    sound = BenchCase("log-cap-hop", relation.value, claim, *worlds, gaussian_lower_bound(), runs=_RUNS)
+    worlds = release([neighbour_limits.log_weights(hub, cap.factors) for hub in hubs], ones, std)
+    sound = BenchCase("log-cap-hop", relation.value, claim, *worlds, lower_bound.gaussian(), runs=_RUNS)
     yield sound
-    yield sound.broken("h twice as steep", *release([limit_neighbour_weights(hub, steep) for hub in hubs], ones, std))
-    claimed = multiplier * neighbour_sum_sensitivity(relation, _PROMISED, rows_released=False)
-    cut = release([limit_neighbours(hub, _PROMISED, ids) for hub in hubs], signs, claimed)
+    yield sound.broken("h twice as steep", *release([neighbour_limits.log_weights(hub, steep) for hub in hubs], ones, std))
+    claimed = multiplier * neighbour_sums.sensitivity(relation, _PROMISED, rows_released=False)
+    cut = release([neighbour_limits.at_most(hub, _PROMISED, ids) for hub in hubs], signs, claimed)
     yield sound.broken("cut with refill priced as √D", *cut)
 
 
@@ -171,18 +171,18 @@ _PERSON, _ANOTHER = np.array([40.0, 5e4, 0.3]), np.array([-40.0, -5e4, -0.3])
 
 def _columns() -> Iterator[BenchCase]:
     """Zero-out and replace; each with a price that forgets something."""
-    multiplier = calibrate_gaussian(1, _EPSILON, _DELTA)
+    multiplier = calibrate.gaussian_multiplier(1, _EPSILON, _DELTA)
     claim, bound = BenchClaim.of(Gaussian(multiplier), _DELTA), private_counts.ColumnCounts(3, 4, pooled=False)
 
     def counted(own: np.ndarray) -> np.ndarray:
-        line, brackets = private_counts.private_count_line(np.vstack([_PEOPLE, own])), private_counts.widest_count_brackets(3)
-        return bound.enforce(private_counts.count_positions(line, brackets)).ravel()
+        line, brackets = private_counts.number_line(np.vstack([_PEOPLE, own])), private_counts.widest_brackets(3)
+        return bound.enforce(private_counts.positions(line, brackets)).ravel()
 
     for relation, other in ((Relation.NODE_ZERO_OUT, np.full(3, np.nan)), (Relation.NODE_REPLACE, _ANOTHER)):
         release = partial(noisy_sum_worlds, counted(_PERSON), counted(other))
-        right = private_counts.column_count_sensitivity(bound, relation)
+        right = private_counts.column_sensitivity(bound, relation)
         name, worlds = f"column-counts-{relation.value}", release(multiplier * right)
-        sound = BenchCase(name, relation.value, claim, *worlds, gaussian_lower_bound())
+        sound = BenchCase(name, relation.value, claim, *worlds, lower_bound.gaussian())
         yield sound
         yield sound.broken("noise × ⅔", *release(multiplier * (right * 2 / 3)))
         yield sound.broken("columns counted as one", *release(multiplier * (right / 3**0.5)))
@@ -200,7 +200,7 @@ def _owners(multiplier: float, claim: BenchClaim) -> Iterator[BenchCase]:
         return noisy_sum_worlds(with_, without, multiplier * priced)
 
     delta_2 = bound.sensitivity_l2(Relation.NODE_LINKS)
-    sound = BenchCase("owned-records", Relation.NODE_LINKS.value, claim, *released(bound, delta_2), gaussian_lower_bound())
+    sound = BenchCase("owned-records", Relation.NODE_LINKS.value, claim, *released(bound, delta_2), lower_bound.gaussian())
     yield sound
     yield sound.broken("noise × ⅔", *released(bound, delta_2 * 2 / 3))
     yield sound.broken("one record priced, not all of a person's", *released(bound, math.sqrt(columns)))

@@ -65,9 +65,9 @@ def test_a_cut_edge_is_told_at_both_its_ends_and_counted_once(name: str, library
     partition = split(name, library)
     if not partition.disjoint:
         with pytest.raises(DataError, match="overlaps"):
-            base.partition_with_cut_edges(library, partition)
+            base.with_cut_edges(library, partition)
         return
-    told = base.partition_with_cut_edges(library, partition)
+    told = base.with_cut_edges(library, partition)
     found = [(int(s.nodes[row]), int(other)) for s in told.subgraphs if s.cut is not None for row, other in s.cut]
     assert len(found) == len(set(found)) == 2 * told.num_cut_edges == 2 * partition.num_cut_edges
     assert set(found) == {(b, a) for a, b in found}
@@ -110,7 +110,7 @@ def same_clients(one: Partition, other: Partition) -> bool:
 def test_a_node_held_twice_or_by_nobody_is_refused(groups: tuple[list[int], ...], library: Graph) -> None:
     graph = library.induced(np.arange(6))
     with pytest.raises(DataError, match=r"node [25] is given to [20] clients; .* hold each node once"):
-        base.disjoint_partition(graph, [np.array(g) for g in groups], "wrong", from_edges=False, from_labels=False)
+        base.disjoint(graph, [np.array(g) for g in groups], "wrong", from_edges=False, from_labels=False)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("whole", "natural")])

@@ -70,7 +70,7 @@ def test_fixed_size_lies_between_the_coins_and_no_amplification(tmp_path: Path) 
     one_round = total(tmp_path, sampling=fixed, relation="replace", rounds=1)
     for epsilon in (one_round * 0.97, one_round):  # Balle, Barthe & Gaboardi 2018: delta' = q delta at ln(1 + q(e^eps - 1))
         inner = math.log1p(math.expm1(epsilon) / 0.05)
-        delta = 0.05 * math.exp(gaussian.gaussian_log_delta(inner, 1.0))
+        delta = 0.05 * math.exp(gaussian.log_delta(inner, 1.0))
         assert (delta <= 1.001e-5) == (epsilon == one_round)
     zero_out = total(tmp_path, sampling=fixed)
     assert zero_out <= replaced

@@ -15,10 +15,10 @@ from scipy.stats import norm
 
 import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
-from fedgraph.privacy import fields
-from fedgraph.privacy.accounting import rdp, zcdp
+from fedgraph.privacy import events, fields
+from fedgraph.privacy.accounting import amplification, rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.amplification import amplified_epsilon, epsilon_before_amplification
+from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.accounting.selection import _mean_selection_trials
 from fedgraph.privacy.events import (
     ZCDP,
@@ -42,12 +42,7 @@ from fedgraph.privacy.events import (
     SampledOnce,
     Selected,
     Unprotected,
-    all_event_types,
-    event_from_dict,
-    event_to_dict,
-    flatten_event,
 )
-from fedgraph.privacy.fields import field_checks
 
 CHOICE = OneOf((Composed((PureDP(0.3), Gaussian(9.0))), Repeated(Gaussian(8.0), 4)))
 EVERY = [
@@ -119,7 +114,7 @@ def test_every_event_is_priced_and_composing_n_is_n_composes(event):
     repeated, composed = price(Repeated(event, 3), 1e-5), price(Composed((event, Composed((event, event)))), 1e-5)
     assert repeated == composed
     assert one.epsilon < repeated.epsilon
-    assert event_from_dict(event_to_dict(event)) == event
+    assert events.from_dict(events.to_dict(event)) == event
 
 
 @pytest.mark.parametrize("event", FREE, ids=repr)
@@ -159,7 +154,7 @@ def shipped_events() -> list[type[Event]]:
     for module in pkgutil.walk_packages(fedgraph.privacy.__path__, "fedgraph.privacy."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    return [kind for kind in all_event_types().values() if kind.__module__.startswith("fedgraph.")]
+    return [kind for kind in events.all_types().values() if kind.__module__.startswith("fedgraph.")]
 
 
 def test_an_event_that_nobody_prices_is_found():
@@ -177,7 +172,7 @@ def test_a_field_without_a_check_is_refused():
         f"{kind.__name__}.{f.name}"
         for kind in shipped_events()
         for f in dataclasses.fields(kind)
-        if f.name not in field_checks(kind)
+        if f.name not in fields.checks_of(kind)
     ]
     assert not unchecked
 
@@ -205,7 +200,7 @@ ABOVE_ONE = st.floats(min_value=1, exclude_min=True)
 @settings(max_examples=40, deadline=None)
 def test_a_field_refuses_what_it_cannot_mean(event, data):
     """0.5, infinity, NaN, −1 and True for a count; NaN, −1 and True for any number; and more than 1 for a rate."""
-    for name, check in field_checks(type(event)).items():
+    for name, check in fields.checks_of(type(event)).items():
         value = getattr(event, name)
         if isinstance(value, int) and not isinstance(value, bool):
             wrong = WRONG_COUNTS
@@ -220,7 +215,7 @@ def test_a_field_refuses_what_it_cannot_mean(event, data):
 
 @pytest.mark.parametrize("event", {type(e): e for e in EVERY}.values(), ids=lambda e: type(e).__name__)
 def test_half_infinity_nan_minus_one_and_true_are_no_count(event):
-    for name, check in field_checks(type(event)).items():
+    for name, check in fields.checks_of(type(event)).items():
         wrong = {"an integer": (0.5, math.inf, math.nan, -1, True), "in [0, 1]": (math.inf, math.nan, -1, True, 1.01)}
         kinds = {"a number ≥ 0": (math.nan, -1, True), **wrong}
         for value in next((values for words, values in kinds.items() if check.words.startswith(words)), ()):
@@ -370,7 +365,7 @@ def test_amplification_is_exact_at_any_size(epsilon, rate):
     exact = mp.log(1 + mp.mpf(rate) * (mp.exp(mp.mpf(epsilon)) - 1))
     assert amplified_epsilon(epsilon, rate) == pytest.approx(float(exact), rel=1e-12)
     if rate > 1e-6:
-        assert amplified_epsilon(epsilon_before_amplification(epsilon, rate), rate) == pytest.approx(epsilon, rel=1e-9)
+        assert amplified_epsilon(amplification.epsilon_before(epsilon, rate), rate) == pytest.approx(epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -411,7 +406,7 @@ def test_what_sampled_parts_may_miss_adds_up(rates):
 
 def test_a_secret_sample_inside_a_choice_is_a_mixture():
     """One Gaussian step on a secret sample is a Poisson step, whose moments are known: the bound is never below them."""
-    exact, inside = rdp.rdp_of_poisson_row(1.5, 0.1, rdp.RDP_ORDERS), rdp._per_release(SampledOnce(Gaussian(1.5), 0.1))
+    exact, inside = rdp.of_poisson_row(1.5, 0.1, rdp.RDP_ORDERS), rdp._per_release(SampledOnce(Gaussian(1.5), 0.1))
     known, alone = rdp.RDP_ORDERS <= 256, rdp.RDP_ORDERS / (2 * 1.5**2)
     assert (inside >= exact * (1 - 1e-9))[known].all()
     assert (inside < alone).all(), "it amplifies"
@@ -463,7 +458,7 @@ def test_fixed_size_sampling_does_not_amplify_zero_out():
         max(tv((own + 2 * other, 3 * other), (2 * other, 3 * other), 1.0, 0.3) for other in (1.0, -1.0) for own in (1.0, -1.0)),
         max(tv((2 * other, 3 * other), (own + 2 * other, 3 * other), 1.0, 0.3) for other in (1.0, -1.0) for own in (1.0, -1.0)),
     )
-    inner = epsilon_before_amplification(1.0, 0.3)
+    inner = amplification.epsilon_before(1.0, 0.3)
     formula = 0.3 * float(norm.cdf(0.5 - inner) - math.exp(inner) * norm.cdf(-0.5 - inner))
     assert formula == pytest.approx(0.0077, abs=2e-4)
     assert worst == pytest.approx(0.0322, abs=1e-4)
@@ -493,7 +488,7 @@ def test_zcdp_edges_and_dual():
     for bad in (math.nan, -1.0):
         with pytest.raises(PrivacyError):
             zcdp.epsilon(bad, 1e-5)
-    assert zcdp.zcdp_rho(FixedSizeGaussian(1.0, 5, 10, touched_rows=1, replaced=True)) is None
+    assert zcdp.rho(FixedSizeGaussian(1.0, 5, 10, touched_rows=1, replaced=True)) is None
     grid = np.linspace(1.01, 200, 100_000)
     brute = (0.3 * grid + np.log1p(-1 / grid) - np.log(1e-6 * grid) / (grid - 1)).min()
     assert zcdp.epsilon(0.3, 1e-6) == pytest.approx(brute, rel=1e-6)
@@ -501,7 +496,7 @@ def test_zcdp_edges_and_dual():
 
 def test_flatten_keeps_counts():
     event = Repeated(Composed((Repeated(Gaussian(1.0), 3), PureDP(0.1))), 4)
-    assert list(flatten_event(event)) == [(Gaussian(1.0), 12), (PureDP(0.1), 4)]
+    assert list(events.flatten(event)) == [(Gaussian(1.0), 12), (PureDP(0.1), 4)]
 
 
 def test_a_choice_costs_what_its_dearest_alternative_costs_and_a_little_more_beside_others():

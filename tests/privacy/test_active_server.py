@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedgraph import plugins
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, unit_matrix_rows
 from fedgraph.methods.base import method_kinds
@@ -21,13 +21,13 @@ from fedgraph.types import Graph
 
 def test_only_methods_that_hold_for_any_broadcast_may_be_asked() -> None:
     for name in plugins.names("methods"):
-        why = method_kinds.explain_method_misfit(
+        why = method_kinds.explain_misfit(
             name,
-            method_kinds.load_method(name).OFFERS.kind,
-            method_kinds.load_method(name).OFFERS.situations[0].given,
+            method_kinds.load(name).OFFERS.kind,
+            method_kinds.load(name).OFFERS.situations[0].given,
             [Trust.ACTIVE_SERVER],
         )
-        assert (why is None) == method_kinds.load_method(name).OFFERS.any_broadcast, name
+        assert (why is None) == method_kinds.load(name).OFFERS.any_broadcast, name
         assert why is None or "follows the protocol" in why or "protects itself" in why
 
 
@@ -50,8 +50,8 @@ def test_a_row_moves_the_sum_by_no_more_than_the_clip_whatever_is_sent(library: 
     sent = (size * rng.normal(size=layout.num_parameters)).astype(np.float32)
     x = FeatureMatrix(unit_matrix_rows(library.features))
     labels = torch.tensor(library.labels)
-    whole = clip_per_sample(layout, sent, x, labels, 0.5)
+    whole = per_sample.clipped_sum(layout, sent, x, labels, 0.5)
     for node in (0, 7, 33):
         without = labels.clone()
         without[node] = -1
-        assert np.linalg.norm(whole - clip_per_sample(layout, sent, x, without, 0.5)) <= 0.5 * (1 + 1e-9)
+        assert np.linalg.norm(whole - per_sample.clipped_sum(layout, sent, x, without, 0.5)) <= 0.5 * (1 + 1e-9)

@@ -12,22 +12,16 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedgraph import privacy
 from fedgraph.commands.base import main
 from fedgraph.commands.budget import _budget_book_text, _read_ids
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.budget_book import BudgetBookCandidate
+from fedgraph.privacy.budget_book import Candidate
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PureDP, Repeated
 from fedgraph.privacy.ledger import LedgerLine
-from fedgraph.privacy.settle import (
-    Guarantee,
-    Promise,
-    dearest_settled_events,
-    dearest_settled_together,
-    settle,
-    settle_jointly,
-)
+from fedgraph.privacy.settle import Guarantee, Promise, dearest_settled_events, dearest_settled_together
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 
 DELTA = 1e-6
@@ -45,12 +39,12 @@ def line(event: Event, client: int = 0, rounds: int = 1) -> LedgerLine:
 
 
 def charge(path: Path, what: str, given: Guarantee, lines: list[LedgerLine], ids: list[str] | None) -> budget_book.BudgetBook:
-    return budget_book.charge_budget_book(path, what, [BudgetBookCandidate.planned(what, given, lines)], ids)
+    return budget_book.charge(path, what, [Candidate.planned(what, given, lines)], ids)
 
 
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
-    budget_book.create_budget_book(tmp_path / "people.budget", Unit.NODE, 2.0, DELTA, PEOPLE)
+    budget_book.create(tmp_path / "people.budget", Unit.NODE, 2.0, DELTA, PEOPLE)
     return tmp_path / "people.budget"
 
 
@@ -90,18 +84,18 @@ def test_overlapping_people_cost_per_person(book: Path) -> None:
 def test_the_dearest_events_bound_every_person(multipliers: list[float], seed: int) -> None:
     """With clients that share people, no person pays more than what is charged; without, the price is the run's own."""
     lines = [line(Gaussian(m), client) for client, m in enumerate(multipliers)]
-    alone = settle_jointly([dearest_settled_events(guarantee(), lines)], DELTA)
-    assert alone == pytest.approx(settle(guarantee(), lines).epsilon)
+    alone = privacy.settle.jointly([dearest_settled_events(guarantee(), lines)], DELTA)
+    assert alone == pytest.approx(privacy.settle.of_releases(guarantee(), lines).epsilon)
     held = np.random.default_rng(seed).integers(0, 2, (len(multipliers), 6))
     shared = guarantee(holdings=sp.csr_array(held))
-    charged = settle_jointly([dearest_settled_events(shared, lines)], DELTA)
-    assert charged >= settle(shared, lines).epsilon - 1e-9
+    charged = privacy.settle.jointly([dearest_settled_events(shared, lines)], DELTA)
+    assert charged >= privacy.settle.of_releases(shared, lines).epsilon - 1e-9
 
 
 def test_prices_per_end_charge_both_ends(book: Path) -> None:
     per_end = guarantee(per_end=True)
     dearest = dearest_settled_events(per_end, [line(Gaussian(6.0)), line(Gaussian(9.0), 1)])
-    assert settle_jointly([dearest], DELTA) == pytest.approx(price(Repeated(Gaussian(6.0), 2), DELTA).epsilon)
+    assert privacy.settle.jointly([dearest], DELTA) == pytest.approx(price(Repeated(Gaussian(6.0), 2), DELTA).epsilon)
 
 
 def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> None:
@@ -119,11 +113,11 @@ def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> Non
 def test_two_rows_of_one_first_charge_are_of_one_relation(book: Path) -> None:
     """Nothing was charged before, with which either of them could be compared."""
     rows = [
-        BudgetBookCandidate.planned(relation.value, guarantee(relation), [line(Gaussian(90.0))])
+        Candidate.planned(relation.value, guarantee(relation), [line(Gaussian(90.0))])
         for relation in (Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE)
     ]
     with pytest.raises(PrivacyError, match="they do not compose"):
-        budget_book.charge_budget_book(book, "both", rows, None)
+        budget_book.charge(book, "both", rows, None)
 
 
 @pytest.mark.parametrize(
@@ -139,16 +133,16 @@ def test_two_rows_of_one_first_charge_are_of_one_relation(book: Path) -> None:
 )
 def test_what_a_run_released_is_charged_at_what_the_run_said(given: Guarantee) -> None:
     lines = [line(Gaussian(5.0), 0, 3), line(Gaussian(3.0), 1)]
-    said = settle(given, lines)
-    row = BudgetBookCandidate.released("row", said.account("cell", given), lines)
-    assert settle_jointly([row.dearest], DELTA) == pytest.approx(said.epsilon, rel=1e-6)
+    said = privacy.settle.of_releases(given, lines)
+    row = Candidate.released("row", said.account("cell", given), lines)
+    assert privacy.settle.jointly([row.dearest], DELTA) == pytest.approx(said.epsilon, rel=1e-6)
 
 
 @pytest.mark.parametrize("trainings", [2, 9])
 def test_many_trainings_cost_whoever_paid_the_dearest_of_each(trainings: int) -> None:
     """2⁹ combinations are too many to be priced one by one; what bounds them all must bound this one, too."""
     parts = [(Gaussian(40.0), PureDP(0.02)), *(((PureDP(0.01), Gaussian(30.0)),) * (trainings - 1))]
-    charged = settle_jointly([dearest_settled_together(parts)], DELTA)
+    charged = privacy.settle.jointly([dearest_settled_together(parts)], DELTA)
     for place in (0, 1):
         assert charged >= price(Composed(tuple(part[place] for part in parts)), DELTA).epsilon * (1 - 1e-9)
     paid = [max(part, key=lambda event: price(event, DELTA).epsilon) for part in parts]

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.mechanisms.likelihood_ratios import coin_likelihood_ratios
+from fedgraph.privacy.mechanisms import likelihood_ratios
 
 
 def test_one_coin_alone_is_read_by_its_exact_likelihood_ratio() -> None:
     rng = np.random.default_rng(0)
     h, seen, std = rng.normal(size=7), rng.normal(size=7), 1.3
     exact = (np.square(seen + h).sum() - np.square(seen - h).sum()) / (2 * std**2)
-    (found,) = coin_likelihood_ratios(np.array([[h @ h / std**2]]), np.array([h @ seen / std**2]))
+    (found,) = likelihood_ratios.of_coins(np.array([[h @ h / std**2]]), np.array([h @ seen / std**2]))
     assert found == pytest.approx(exact)
 
 
@@ -22,7 +22,7 @@ def test_it_is_the_linear_estimate_written_down_once_more() -> None:
     moved, seen = rng.normal(size=(9, 4)), rng.normal(size=9)
     inverse = np.linalg.inv(moved.T @ moved + np.eye(4))
     expected = 2 * inverse @ moved.T @ seen / np.diag(inverse)
-    np.testing.assert_allclose(coin_likelihood_ratios(moved.T @ moved, moved.T @ seen), expected)
+    np.testing.assert_allclose(likelihood_ratios.of_coins(moved.T @ moved, moved.T @ seen), expected)
 
 
 def test_a_direction_that_all_coins_share_is_taken_off() -> None:
@@ -31,11 +31,11 @@ def test_a_direction_that_all_coins_share_is_taken_off() -> None:
     moved = np.vstack([np.eye(200) * 2, np.full((1, 200), 5.0)])
     coins = np.where(rng.random(200) < 0.5, 1.0, -1.0)
     along = moved.T @ (moved @ coins + rng.standard_normal(201))
-    right = [np.mean(np.sign(score) == coins) for score in (coin_likelihood_ratios(moved.T @ moved, along), along)]
+    right = [np.mean(np.sign(score) == coins) for score in (likelihood_ratios.of_coins(moved.T @ moved, along), along)]
     assert right[0] > 0.93 > 0.75 > right[1]
 
 
 def test_no_coin_says_nothing_and_nonsense_is_refused() -> None:
-    assert coin_likelihood_ratios(np.zeros((0, 0)), np.zeros(0)).size == 0
+    assert likelihood_ratios.of_coins(np.zeros((0, 0)), np.zeros(0)).size == 0
     with pytest.raises(PrivacyError, match="are not finite"):
-        coin_likelihood_ratios(np.array([[np.nan]]), np.ones(1))
+        likelihood_ratios.of_coins(np.array([[np.nan]]), np.ones(1))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy import priced_noise
 from fedgraph.privacy import private_counts as counts
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.priced_noise import NoisePlace, require_priced_noise
+from fedgraph.privacy.priced_noise import NoisePlace
 from fedgraph.privacy.private_counts import COUNT_BINS, ColumnCounts
 from fedgraph.privacy.units import Protection, Relation, Viewer
 
@@ -30,9 +31,9 @@ def test_one_person_changes_the_counts_by_at_most_what_is_stated(relation: Relat
         other = rows.copy()
         other[0] = np.nan if relation is Relation.NODE_ZERO_OUT else rng.choice([0.0, 9.0, -1e9], size=d)
         bound = ColumnCounts(d, n, pooled)
-        before, after = (bound.enforce(counts.count_positions(counts.private_count_line(r), brackets)) for r in (rows, other))
+        before, after = (bound.enforce(counts.positions(counts.number_line(r), brackets)) for r in (rows, other))
         worst = max(worst, float(np.linalg.norm(before - after)))
-    stated = counts.column_count_sensitivity(ColumnCounts(3, 8, pooled), relation)
+    stated = counts.column_sensitivity(ColumnCounts(3, 8, pooled), relation)
     assert 0.99 * stated <= worst <= stated + 1e-9, "met, so the noise is neither too little nor wasted"
 
 
@@ -40,10 +41,10 @@ def test_one_person_changes_the_counts_by_at_most_what_is_stated(relation: Relat
 def test_two_thirds_of_the_noise_is_refused(relation: Relation) -> None:
     bound = ColumnCounts(5, 100, pooled=False)
     place = NoisePlace(bound, Protection(relation, Viewer.CURATOR_TRUSTED, ()), per_end=False)
-    std = 2.0 * counts.column_count_sensitivity(bound, relation)
-    require_priced_noise(PlannedRelease("columns", bound, GaussianNoise(std), Gaussian(2.0), range(1)), place)
+    std = 2.0 * counts.column_sensitivity(bound, relation)
+    priced_noise.require(PlannedRelease("columns", bound, GaussianNoise(std), Gaussian(2.0), range(1)), place)
     with pytest.raises(PrivacyError, match="more noise than it gets"):
-        require_priced_noise(PlannedRelease("columns", bound, GaussianNoise(std * 2 / 3), Gaussian(2.0), range(1)), place)
+        priced_noise.require(PlannedRelease("columns", bound, GaussianNoise(std * 2 / 3), Gaussian(2.0), range(1)), place)
 
 
 @pytest.mark.parametrize(
@@ -57,23 +58,23 @@ def test_what_cannot_be_a_position_is_refused(positions: np.ndarray) -> None:
 
 def test_an_edge_has_no_sensitivity_here() -> None:
     with pytest.raises(PrivacyError):
-        counts.column_count_sensitivity(ColumnCounts(1, 1, False), Relation.EDGE_UNDIRECTED)
+        counts.column_sensitivity(ColumnCounts(1, 1, False), Relation.EDGE_UNDIRECTED)
     with pytest.raises(PrivacyError):
         ColumnCounts(0, 1, False)
 
 
 def ranks(values: np.ndarray, std: float, seed: int = 0) -> np.ndarray:
     line, rng, brackets = (
-        counts.private_count_line(values[:, None]),
+        counts.number_line(values[:, None]),
         np.random.default_rng(seed),
-        counts.widest_count_brackets(1),
+        counts.widest_brackets(1),
     )
     for _ in range(4):
         last = brackets
-        found = ColumnCounts(1, values.size, False).enforce(counts.count_positions(line, last))
+        found = ColumnCounts(1, values.size, False).enforce(counts.positions(line, last))
         found = found + std * rng.standard_normal(found.shape)
-        brackets = counts.narrowed_count_brackets(last, found, std)
-    return np.interp(line[:, 0], counts.count_bin_edges(last)[0], counts.count_shares_below(found)[0])
+        brackets = counts.narrowed_brackets(last, found, std)
+    return np.interp(line[:, 0], counts.bin_edges(last)[0], counts.shares_below(found)[0])
 
 
 @pytest.mark.parametrize(("middle", "width"), [(45, 14), (2015, 3), (-3000, 6000), (0.01, 0.003), (3e6, 1e6)])
@@ -98,6 +99,6 @@ def test_ranks_never_fall_and_hopeless_noise_breaks_nothing() -> None:
 
 
 def test_a_number_has_its_place_whatever_the_others_are() -> None:
-    line = counts.private_count_line(np.array([0.0, 1.0, -1.0, 1e300, np.nan]))
+    line = counts.number_line(np.array([0.0, 1.0, -1.0, 1e300, np.nan]))
     assert line[:4].tolist() == [0, 1, -1, counts._WIDEST]
     assert math.isnan(line[4])

@@ -11,14 +11,9 @@ import scipy.sparse as sp
 
 from fedgraph import data
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.learning.neighbour_limits import limit_neighbour_weights, require_neighbour_limit
-from fedgraph.privacy.neighbour_sums import (
-    PricedDegreeCap,
-    neighbour_gradient_scale,
-    neighbour_gradient_sensitivity,
-    priced_limited_cap,
-    priced_log_cap,
-)
+from fedgraph.learning import neighbour_limits
+from fedgraph.privacy import neighbour_sums
+from fedgraph.privacy.neighbour_sums import PricedDegreeCap, priced_limited_cap, priced_log_cap
 from tests.refills import refill_sensitivity
 
 
@@ -32,9 +27,9 @@ def without(adjacency: sp.csr_array, node: int) -> sp.csr_array:
 
 def changes(adjacency: sp.csr_array, node: int, factors: np.ndarray) -> np.ndarray:
     """Σ_v |W_uv − W'_uv| of every row u but the node's own: as far as unit vectors can move it."""
-    found = abs(limit_neighbour_weights(adjacency, factors) - limit_neighbour_weights(without(adjacency, node), factors)).sum(
-        axis=1
-    )
+    found = abs(
+        neighbour_limits.log_weights(adjacency, factors) - neighbour_limits.log_weights(without(adjacency, node), factors)
+    ).sum(axis=1)
     found = np.asarray(found).ravel()
     found[node] = 0
     return found
@@ -148,16 +143,16 @@ def test_a_limit_that_is_enforced_counts_removals_up_to_it_only() -> None:
     capped = priced_limited_cap(18_000, 5000, typical=77)
     assert capped.silent == 5000
     assert capped.sensitivity_l2() < priced_log_cap(18_000).sensitivity_l2() < math.sqrt(5000)
-    require_neighbour_limit(graph, 50, np.arange(100))
+    neighbour_limits.require(graph, 50, np.arange(100))
     with pytest.raises(DataError, match="node 7000 has 50 neighbours, and 100 nodes have more than the stated limit of 49"):
-        require_neighbour_limit(graph, 49, np.arange(7000, 7100))
+        neighbour_limits.require(graph, 49, np.arange(7000, 7100))
 
 
 def test_rows_that_are_shown_and_nodes_that_are_replaced_cost_more() -> None:
     cap = priced_log_cap(500)
     assert cap.sensitivity_l2(replaces=True) == pytest.approx(2 * cap.sensitivity_l2())
     star = sp.csr_array(sp.block_array([[None, sp.csr_array(np.ones((1, 30)))], [sp.csr_array(np.ones((30, 1))), None]]))
-    own = limit_neighbour_weights(star, cap.factors)[[0], :].sum()
+    own = neighbour_limits.log_weights(star, cap.factors)[[0], :].sum()
     shown = cap.changes(rows_released=True)[0][30]
     assert own**2 + np.square(changes(star, 0, cap.factors)).sum() <= shown
     assert cap.sensitivity_l2(rows_released=True) > 3 * cap.sensitivity_l2()
@@ -169,8 +164,8 @@ def test_a_node_that_is_replaced_goes_once_and_comes_once(cap: PricedDegreeCap) 
         (cap.sensitivity_l2(), cap.sensitivity_l2(replaces=True)),
         (cap.sensitivity_l1(), cap.sensitivity_l1(replaces=True)),
         *(
-            [neighbour_gradient_sensitivity(cap, 0.5, 2.0, scale, replaces) for replaces in (False, True)]
-            for scale in (0.01, 1.0, neighbour_gradient_scale(cap, 0.5, 2.0), 1e9)
+            [neighbour_sums.gradient_sensitivity(cap, 0.5, 2.0, scale, replaces) for replaces in (False, True)]
+            for scale in (0.01, 1.0, neighbour_sums.gradient_scale(cap, 0.5, 2.0), 1e9)
         ),
     ):
         assert twice == pytest.approx(2 * once, rel=1e-12)
@@ -192,4 +187,4 @@ def test_nonsense_is_refused(bad: dict[str, int]) -> None:
 
 def test_more_neighbours_than_nodes_is_refused() -> None:
     with pytest.raises(DataError, match="said to have 5 nodes"):
-        limit_neighbour_weights(sp.csr_array(np.ones((8, 8)) - np.eye(8)), priced_log_cap(5).factors)
+        neighbour_limits.log_weights(sp.csr_array(np.ones((8, 8)) - np.eye(8)), priced_log_cap(5).factors)

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedgraph import privacy
 from fedgraph.errors import BudgetExceededError, PrivacyError, UnboundedValueError
 from fedgraph.federation.messages import ClientMessage
+from fedgraph.privacy import ledger
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease, alternatives_at_desk, declared_at_desk
+from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, OneOf, PartOf, Repeated
-from fedgraph.privacy.ledger import merge_ledger_lines
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball
 
@@ -78,7 +79,7 @@ def test_declared_is_what_the_rounds_spend():
     for round_ in range(2):
         door = desk(round_)
         spent += [door.release("model", np.ones(1)).entry.event for _ in range(2)]
-    assert price(declared_at_desk([PLAN], 4), 1e-5) == price(Repeated(Gaussian(3.0), len(spent)), 1e-5)
+    assert price(privacy.desk.declared([PLAN], 4), 1e-5) == price(Repeated(Gaussian(3.0), len(spent)), 1e-5)
 
 
 def through(way, value):
@@ -126,7 +127,9 @@ def test_every_use_of_a_path_is_a_line():
     door = desk()
     made = [door.release("model", np.ones(2)).entry for _ in range(2)]
     assert door.entries == made
-    assert price(declared_at_desk([PLAN], 4), 1e-5).epsilon > price(Repeated(Gaussian(3.0), len(door.entries)), 1e-5).epsilon
+    assert (
+        price(privacy.desk.declared([PLAN], 4), 1e-5).epsilon > price(Repeated(Gaussian(3.0), len(door.entries)), 1e-5).epsilon
+    )
 
 
 def test_two_plans_on_one_path():
@@ -193,12 +196,12 @@ def test_a_client_that_is_started_again_keeps_its_choice_wherever_its_number_sta
     ]
     chosen = {client: "labels" if client in (0, 2, 5, 6, 9) else "rows" for client in range(11)}
     doors = {client: Desk("cell", client, 0, plans, np.random.default_rng(client)) for client in chosen}
-    lines = merge_ledger_lines([door.release(chosen[client], np.ones(2)).entry for client, door in doors.items()])
+    lines = ledger.merged([door.release(chosen[client], np.ones(2)).entry for client, door in doors.items()])
     assert len(lines) == 2
     for client, path in chosen.items():
-        again = Desk("cell", client, 1, plans, np.random.default_rng(0), released=alternatives_at_desk(lines, client))
+        again = Desk("cell", client, 1, plans, np.random.default_rng(0), released=privacy.desk.alternatives(lines, client))
         other = ({"labels", "rows"} - {path}).pop()
         with pytest.raises(BudgetExceededError, match="another alternative"):
             again.release(other, never)
         assert again.release(path, np.ones(2)).entry.client == client
-    assert not alternatives_at_desk(lines, 11)
+    assert not privacy.desk.alternatives(lines, 11)

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp, kstest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.mechanisms import edge_mechanisms
 from fedgraph.privacy.mechanisms.edge_mechanisms import (
     EdgeCells,
     EdgeRand,
@@ -17,20 +18,19 @@ from fedgraph.privacy.mechanisms.edge_mechanisms import (
     _bernoulli_positions,
     _edge_cell_of,
     _laplace_tail,
-    distinct_edge_cells,
-    edges_of_cells,
-    num_edge_cells,
 )
 
 
 def some_edges(n: int, m: int, seed: int) -> np.ndarray:
-    return edges_of_cells(distinct_edge_cells(num_edge_cells(n), m, np.random.default_rng(seed)))
+    return edge_mechanisms.of_cells(
+        edge_mechanisms.distinct_cells(edge_mechanisms.num_cells(n), m, np.random.default_rng(seed))
+    )
 
 
 @pytest.mark.parametrize("n", [2, 3, 50])
 def test_cells_and_pairs_are_the_same(n: int) -> None:
-    cells = np.arange(num_edge_cells(n))
-    pairs = edges_of_cells(cells)
+    cells = np.arange(edge_mechanisms.num_cells(n))
+    pairs = edge_mechanisms.of_cells(cells)
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert pairs.max() == n - 1
     assert np.array_equal(_edge_cell_of(pairs), cells)
@@ -39,16 +39,18 @@ def test_cells_and_pairs_are_the_same(n: int) -> None:
 def test_cells_of_huge_graphs_are_exact() -> None:
     n = 40_000
     cells = np.unique(
-        np.concatenate([np.random.default_rng(0).integers(num_edge_cells(n), size=100_000), [num_edge_cells(n) - 1]])
+        np.concatenate(
+            [np.random.default_rng(0).integers(edge_mechanisms.num_cells(n), size=100_000), [edge_mechanisms.num_cells(n) - 1]]
+        )
     )
-    assert np.array_equal(_edge_cell_of(edges_of_cells(cells)), cells)
+    assert np.array_equal(_edge_cell_of(edge_mechanisms.of_cells(cells)), cells)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_every_cell_is_flipped_with_the_same_probability(epsilon: float) -> None:
     n, runs, rng = 12, 4000, np.random.default_rng(0)
     truth = some_edges(n, 20, 1)
-    flips = np.zeros(num_edge_cells(n))
+    flips = np.zeros(edge_mechanisms.num_cells(n))
     for _ in range(runs):
         out = EdgeRand(epsilon, n, 10**6).apply(truth, rng)
         flips[np.setxor1d(_edge_cell_of(truth), _edge_cell_of(out), assume_unique=True)] += 1
@@ -76,7 +78,7 @@ def test_the_order_of_rows_tells_nothing() -> None:
 
 
 def lapgraph_densely(truth: np.ndarray, n: int, epsilon: float, share: float, rng: np.random.Generator) -> tuple[int, int]:
-    cells = np.zeros(num_edge_cells(n))
+    cells = np.zeros(edge_mechanisms.num_cells(n))
     cells[_edge_cell_of(truth)] = 1
     count = int(min(max(round(len(truth) + rng.laplace(scale=1 / (share * epsilon))), 0), cells.size))
     noisy = cells + rng.laplace(scale=1 / ((1 - share) * epsilon), size=cells.size)
@@ -117,7 +119,7 @@ def test_a_single_largest_value_has_the_right_scale() -> None:
 @pytest.mark.parametrize(("limit", "count"), [(10, 10), (10, 0), (1000, 700), (10**12, 1000)])
 def test_distinct_numbers_are_distinct(limit: int, count: int) -> None:
     taken = np.array([3, 5]) if limit > 10 else None
-    found = distinct_edge_cells(limit, count, np.random.default_rng(0), taken)
+    found = edge_mechanisms.distinct_cells(limit, count, np.random.default_rng(0), taken)
     assert found.size == np.unique(found).size == count
     assert (found < limit).all()
     assert taken is None or not np.isin(taken, found).any()
@@ -157,7 +159,7 @@ def test_bad_edges_never_pass() -> None:
     with pytest.raises(PrivacyError, match="above its limit"):
         LapGraph(1.0, 100, 3).apply(some_edges(100, 2000, 0), np.random.default_rng(0))
     with pytest.raises(PrivacyError, match="are free"):
-        distinct_edge_cells(3, 4, np.random.default_rng(0))
+        edge_mechanisms.distinct_cells(3, 4, np.random.default_rng(0))
 
 
 def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
@@ -165,11 +167,11 @@ def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
     owner = rng.integers(4, size=n)
     dealt = [EdgeCells(n, tuple(np.flatnonzero(owner == client).tolist())) for client in range(4)]
     pairs = np.concatenate([c.edges(np.arange(c.count)) for c in dealt])
-    assert np.array_equal(np.sort(_edge_cell_of(pairs)), np.arange(num_edge_cells(n)))
+    assert np.array_equal(np.sort(_edge_cell_of(pairs)), np.arange(edge_mechanisms.num_cells(n)))
     for cells in dealt:
         assert np.array_equal(cells.of(cells.edges(np.arange(cells.count))), np.arange(cells.count))
     assert EdgeCells(n, ()).count == 0
-    assert EdgeCells(n).count == num_edge_cells(n)
+    assert EdgeCells(n).count == edge_mechanisms.num_cells(n)
     for bad in ((3, 3), (5, 2), (-1,), (n,)):
         with pytest.raises(PrivacyError, match="strictly increasing"):
             EdgeCells(n, bad)

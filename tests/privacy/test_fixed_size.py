@@ -23,7 +23,7 @@ def test_distances_are_those_of_every_batch(batch: int, rows: int, touched: int,
     for chosen in drawn:  # rows 0 … touched − 1 are touched, row 0 is the node's own
         others = sum(row in chosen for row in range(touched))
         counted[2.0 * others - (0 in chosen and not replaced)] += 1
-    found, weights = pld.pld_batch_distances(batch, rows, touched, replaced)
+    found, weights = pld.batch_distances(batch, rows, touched, replaced)
     said: Counter[float] = Counter()
     for distance, weight in zip(found, weights, strict=True):
         said[float(distance)] += weight
@@ -55,7 +55,7 @@ def test_a_hidden_batch_hides_no_less_than_is_said(batch: int, rows: int, touche
     """The exact laws of the noisy sum over all batches, for every choice of other rows at the clip; in both orders."""
     step = FixedSizeGaussian(sigma, batch, rows, touched, replaced)
     at = np.concatenate([np.linspace(-2.0, 4.0, 41), [1e-13, -1e-13]])
-    said = {known: pld.fixed_size_pld(step, 1e-12, revealed=known).deltas(at) for known in (True, False)}
+    said = {known: pld.from_fixed_size(step, 1e-12, revealed=known).deltas(at) for known in (True, False)}
     xs = np.linspace(-rows - 9 * sigma, rows + 9 * sigma, 16_001)
     for others in itertools.product((-1.0, 1.0), repeat=rows - touched):
         for turned in ((1.0,) * touched, (1.0, *(-1.0,) * (touched - 1))):
@@ -80,7 +80,7 @@ def test_a_hidden_batch_amplifies() -> None:
     assert hidden < revealed / 10
     for rows in (1, 3):
         at = np.linspace(-1.0, 3.0, 801)
-        curve = pld.fixed_size_pld(FixedSizeGaussian(1.5, 10, 100, rows, True), 1e-12, revealed=False).deltas(at)
+        curve = pld.from_fixed_size(FixedSizeGaussian(1.5, 10, 100, rows, True), 1e-12, revealed=False).deltas(at)
         assert (np.diff(curve) <= 1e-15).all()
         slopes = np.diff(curve) / np.diff(np.exp(at))
         assert (np.diff(slopes) >= -1e-9).all(), "convex in e^ε, also where ε changes its sign"

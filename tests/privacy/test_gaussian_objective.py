@@ -18,9 +18,9 @@ from fedgraph.privacy.mechanisms.objective_perturbation import OBJECTIVE_OUTPUT_
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_calibration_lands_at_or_below(epsilon: float) -> None:
-    std = calibration.objective_noise_std(epsilon, 1e-5, 0.3, 7, 0.1 * epsilon, 1e-6)
-    assert 0.99e-5 < calibration.objective_delta(epsilon, std, 0.3, 7, 0.1 * epsilon, 1e-6) <= 1e-5
-    assert calibration.objective_delta(epsilon, std * 2 / 3, 0.3, 7, 0.1 * epsilon, 1e-6) > 1e-5
+    std = calibration.noise_std(epsilon, 1e-5, 0.3, 7, 0.1 * epsilon, 1e-6)
+    assert 0.99e-5 < calibration.delta_at(epsilon, std, 0.3, 7, 0.1 * epsilon, 1e-6) <= 1e-5
+    assert calibration.delta_at(epsilon, std * 2 / 3, 0.3, 7, 0.1 * epsilon, 1e-6) > 1e-5
 
 
 @pytest.mark.parametrize("sharpness", [0.2, 1.0, 5.0])
@@ -40,7 +40,7 @@ def test_it_covers_the_exact_loss_of_a_scalar_objective(std: float, sharpness: f
     assert density[0].sum() * step == pytest.approx(1.0, abs=1e-6)
     for epsilon in (log_determinant + 0.05, 0.5, 1.0, 2.0):
         real = max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * step) for p, q in (density, density[::-1]))
-        assert real <= calibration.objective_delta(epsilon, std, 1.0, 1, log_determinant) + 1e-9
+        assert real <= calibration.delta_at(epsilon, std, 1.0, 1, log_determinant) + 1e-9
 
 
 def test_a_change_along_the_noise_is_no_sum_of_fixed_directions() -> None:
@@ -55,15 +55,15 @@ def test_at_64_directions_it_needs_a_quarter_of_the_gamma_noise() -> None:
     """Root mean square per entry: Gamma's radius has mean square d(d + 1)/β², β = (ε − ε_Λ)/(cW)."""
     d, classes, change, epsilon, bent = 64, 7, 0.1, 1.0, 0.1
     gamma = math.sqrt(d + 1) * classes * change / (epsilon - bent)
-    std = calibration.objective_noise_std(epsilon, 1e-5, change, classes, bent)
+    std = calibration.noise_std(epsilon, 1e-5, change, classes, bent)
     assert 2.0 < gamma / std < 6.0
 
 
 def test_nonsense_is_refused() -> None:
     with pytest.raises(PrivacyError):
-        calibration.objective_delta(1.0, 0.0, 1.0, 1, 0.0)
+        calibration.delta_at(1.0, 0.0, 1.0, 1, 0.0)
     with pytest.raises(PrivacyError, match="no noise"):
-        calibration.objective_noise_std(1.0, 1e-5, 1.0, 1, 2.0)
+        calibration.noise_std(1.0, 1e-5, 1.0, 1, 2.0)
 
 
 CORA = calibration.Situation(
@@ -86,9 +86,9 @@ def test_all_constants_together_keep_the_budget(epsilon: float, prior: float, pe
 
     def worst(std: float) -> float:
         """The largest δ over its target: of a whole change, and where it matters of half of it."""
-        found = [calibration.objective_delta(epsilon * left, std, change, 7, bent, given.missed) / (given.delta * left)]
+        found = [calibration.delta_at(epsilon * left, std, change, 7, bent, given.missed) / (given.delta * left)]
         if per_end:
-            half = calibration.objective_delta(epsilon * left / 2, std, change / 2, 7, bent, given.missed)
+            half = calibration.delta_at(epsilon * left / 2, std, change / 2, 7, bent, given.missed)
             found.append(half / (given.delta * left / 2))
         return max(found)
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import pytest
 
+from fedgraph import privacy
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import __main__ as command
-from fedgraph.privacy import events
+from fedgraph.privacy import events, explain
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected
-from fedgraph.privacy.explain import explain_event, explain_ledger
-from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerRelease, merge_ledger_lines
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerRelease
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 PROTECTION = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.COUNTS_PUBLIC,))
@@ -144,12 +144,12 @@ def test_explained_in_words(tmp_path, capsys):
 
 
 def test_explaining_nothing_and_no_privacy():
-    assert "nothing was released" in explain_ledger(Ledger())
+    assert "nothing was released" in explain.in_words(Ledger())
     clear = LedgerRelease(OPEN.cell, "model", 0, 0, "sent in clear", Unprotected("gradients"))
-    assert "ε = ∞" in explain_ledger(Ledger([OPEN], [clear]))
-    assert "ε = 0" in explain_ledger(Ledger([OPEN]))
-    assert "; 0 releases\n" in explain_ledger(Ledger([OPEN]))
-    assert "; 1 release\n" in explain_ledger(Ledger([OPEN], [clear]))
+    assert "ε = ∞" in explain.in_words(Ledger([OPEN], [clear]))
+    assert "ε = 0" in explain.in_words(Ledger([OPEN]))
+    assert "; 0 releases\n" in explain.in_words(Ledger([OPEN]))
+    assert "; 1 release\n" in explain.in_words(Ledger([OPEN], [clear]))
 
 
 def test_a_release_repeated_over_rounds_and_clients_is_one_line():
@@ -179,7 +179,7 @@ def test_lines_say_exactly_what_was_released():
 
 
 def test_a_hundred_rounds_of_ten_thousand_clients_stay_under_a_megabyte():
-    per_round = [merge_ledger_lines(release(c, r) for c in range(10_000)) for r in range(3)]
+    per_round = [privacy.ledger.merged(release(c, r) for c in range(10_000)) for r in range(3)]
     pickled = sum(len(pickle.dumps(lines)) for lines in per_round)
     assert pickled / 3 * 100 < 1e6
     ledger = Ledger([OPEN], (line for r in range(100) for line in [replace(per_round[0][0], rounds=((r, r),))]))
@@ -214,10 +214,10 @@ def test_every_event_has_words_and_none_shows_python() -> None:
         events.Selected((inner, events.Composed((inner, events.BoundedRange(1.0)))), 1.0, 0.1), events.Unprotected("sizes"),
     ]  # fmt: skip
     assert {type(event) for event in every} == {
-        kind for kind in events.all_event_types().values() if kind.__module__ == events.__name__
+        kind for kind in events.all_types().values() if kind.__module__ == events.__name__
     }, "a new event needs words in privacy/explain.py, and an example here"
     for event in every:
-        words = explain_event(event)
+        words = explain.event_words(event)
         assert not re.search(r"[A-Z]\w+\(|noise_multiplier|None", words), words
-    assert "trials" in explain_event(every[-2])
-    assert "Gaussian noise, 2 times the sensitivity" in explain_event(every[-2])
+    assert "trials" in explain.event_words(every[-2])
+    assert "Gaussian noise, 2 times the sensitivity" in explain.event_words(every[-2])

@@ -39,13 +39,15 @@ def test_grid_is_never_more_private(gap):
 @pytest.mark.parametrize(("mu", "count"), [(0.02, 1000), (0.3, 40), (2.0, 3), (1e-3, 100_000)])
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8])
 def test_composition_against_the_exact_gaussian(mu, count, delta):
-    part = losses.LossPart(pld.gaussian_pld(mu, losses.infinite_loss_mass(delta, count)), None, count)
+    part = losses.LossPart(pld.from_gaussian(mu, losses.infinite_loss_mass(delta, count)), None, count)
     exact = gaussian.epsilon(mu * math.sqrt(count), delta)
-    found = losses.compose_losses([part], delta)
+    found = losses.compose([part], delta)
     assert exact <= found <= exact * 1.003 + 1e-9
 
 
-@pytest.mark.parametrize("curve", [pld.pure_pld(0.7), pld.k_ary_pld(0.7, 5), pld.bounded_range_pld(0.7), pld.laplace_pld(0.7)])
+@pytest.mark.parametrize(
+    "curve", [pld.from_pure(0.7), pld.from_k_ary(0.7, 5), pld.from_bounded_range(0.7), pld.from_laplace(0.7)]
+)
 def test_closed_forms_are_hockey_sticks(curve):
     at = np.linspace(-3, 3, 601)
     deltas = curve.deltas(at)
@@ -60,9 +62,9 @@ def test_closed_forms_are_hockey_sticks(curve):
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 10.0, 60.0, 1400.0])
 def test_the_librarys_gaussian_is_the_closed_form_in_logarithms(mu: float) -> None:
     """Also where ε is a million, as the published noise of some papers is worth."""
-    curve = pld.gaussian_pld(mu, 1e-13)
+    curve = pld.from_gaussian(mu, 1e-13)
     at = np.linspace(curve.low, curve.high, 5_001)
-    assert curve.deltas(at) == pytest.approx(gaussian.gaussian_deltas(at, mu), abs=max(1e-15, 2e-16 * mu))
+    assert curve.deltas(at) == pytest.approx(gaussian.deltas(at, mu), abs=max(1e-15, 2e-16 * mu))
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0, 100.0])
@@ -70,7 +72,7 @@ def test_the_librarys_laplace_is_the_closed_form(epsilon: float) -> None:
     at = np.linspace(-2 * epsilon, 2 * epsilon, 5_001)
     positive = -np.expm1((np.minimum(np.abs(at), epsilon) - epsilon) / 2)
     negative = -np.expm1(np.minimum(at, 0.0)) + np.exp(np.minimum(at, 0.0)) * positive
-    assert pld.laplace_pld(epsilon).deltas(at) == pytest.approx(np.where(at >= 0, positive, negative), abs=1e-14)
+    assert pld.from_laplace(epsilon).deltas(at) == pytest.approx(np.where(at >= 0, positive, negative), abs=1e-14)
 
 
 def test_laplace_that_protects_nothing_is_never_cheaper_than_its_pure_price() -> None:
@@ -80,7 +82,7 @@ def test_laplace_that_protects_nothing_is_never_cheaper_than_its_pure_price() ->
 
 @pytest.mark.parametrize(("sigma", "rate"), [(0.03, 0.3), (0.3, 0.01), (1.0, 0.001), (1.1, 0.02), (5.0, 0.9), (50.0, 0.01)])
 def test_our_pair_of_one_poisson_row_is_the_librarys(sigma: float, rate: float) -> None:
-    forward, backward = mixture.mixture_curves(mixture.mixture_pair(sigma, rate, 1, replaced=False), 1e-13)
+    forward, backward = mixture.curves(mixture.pair(sigma, rate, 1, replaced=False), 1e-13)
     assert backward is not None
     for curve, way in ((forward, library.AdjacencyType.REMOVE), (backward, library.AdjacencyType.ADD)):
         at = np.linspace(curve.low, curve.high, 5_001)
@@ -113,7 +115,7 @@ def test_prices_are_those_of_the_librarys_accountant(ours: Event, theirs: dp.DpE
 
 def test_bounded_range_envelope_covers_every_two_point_pair():
     epsilon, at = 1.3, np.linspace(-1.3, 1.3, 53)
-    envelope = pld.bounded_range_pld(epsilon).deltas(at)
+    envelope = pld.from_bounded_range(epsilon).deltas(at)
     for t in np.linspace(1e-6, epsilon - 1e-6, 200):
         mass = -math.expm1(t - epsilon) / -math.expm1(-epsilon)
         real = mass * np.maximum(0, -np.expm1(at - t)) + (1 - mass) * np.maximum(0, -np.expm1(at - t + epsilon))
@@ -129,11 +131,11 @@ def test_vector_laplace_is_no_worse_than_one_coordinate():
         q = np.exp(-np.abs(x - share) - np.abs(y - (1 - share))) / 4
         for epsilon in (0.0, 0.3, 0.7):
             real = np.maximum(p - math.exp(epsilon) * q, 0).sum() * 0.02**2
-            assert real <= pld.laplace_pld(1.0).deltas(np.array([epsilon]))[0] + 1e-4
+            assert real <= pld.from_laplace(1.0).deltas(np.array([epsilon]))[0] + 1e-4
 
 
 def test_fixed_size_is_a_hypergeometric_average():
-    curve = pld.fixed_size_pld(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12, revealed=True)
+    curve = pld.from_fixed_size(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12, revealed=True)
     weights = np.array([15 * 14, 2 * 5 * 15, 5 * 4]) / (20 * 19)
     at = np.array([0.3])
     expected = weights[1] * pld.gaussian_deltas(at, 2 / 3)[0] + weights[2] * pld.gaussian_deltas(at, 4 / 3)[0]
@@ -141,7 +143,7 @@ def test_fixed_size_is_a_hypergeometric_average():
 
 
 def test_edge_cases():
-    part = losses.LossPart(pld.pure_pld(1.0), None, 2)
-    assert losses.compose_losses([], 1e-5) == 0.0
-    assert losses.compose_losses([part], 1e-10) == math.inf
-    assert losses.compose_losses([losses.LossPart(pld.pure_pld(1.0, 1e-3), None, 1)], 1e-5) == math.inf
+    part = losses.LossPart(pld.from_pure(1.0), None, 2)
+    assert losses.compose([], 1e-5) == 0.0
+    assert losses.compose([part], 1e-10) == math.inf
+    assert losses.compose([losses.LossPart(pld.from_pure(1.0, 1e-3), None, 1)], 1e-5) == math.inf

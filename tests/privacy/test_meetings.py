@@ -12,7 +12,8 @@ from scipy.stats import binomtest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.learning.neighbour_limits import draw_neighbour_limit_coins
-from fedgraph.learning.propagation.meetings import _SIDE, count_meetings, read_meetings
+from fedgraph.learning.propagation import meetings
+from fedgraph.learning.propagation.meetings import _SIDE
 from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MASKED_LABEL, MaskedResponse
 from fedgraph.privacy.private_counts import _MEETING_COUNT_RATES, MeetingCounts
 from fedgraph.privacy.units import Relation
@@ -46,8 +47,8 @@ def test_one_node_changes_the_meetings_by_at_most_what_is_stated(relation: Relat
             other[node], other[:, node] = row, row
             changed[node] = rng.integers(classes)
         counted = MeetingCounts(n, classes, by_class)
-        before = count_meetings(sp.csr_array(graph), labels, ids, counted)
-        after = count_meetings(sp.csr_array(other), changed, ids, counted)
+        before = meetings.count(sp.csr_array(graph), labels, ids, counted)
+        after = meetings.count(sp.csr_array(other), changed, ids, counted)
         assert np.abs(before - after).max() <= 1
         worst = max(worst, float(np.linalg.norm(before - after)))
     stated = counted.change(relation)
@@ -76,8 +77,8 @@ def test_a_hub_on_every_node_changes_no_more_than_any_other() -> None:
     graph = np.zeros((n, n), dtype=np.float32)
     graph[0, 1:], graph[1:, 0] = 1, 1
     labels, counted = np.arange(n) % classes, MeetingCounts(n, classes, by_class=False)
-    with_hub = count_meetings(sp.csr_array(graph), labels, np.arange(n), counted)
-    without = count_meetings(sp.csr_array((n, n), dtype=np.float32), np.where(np.arange(n), labels, -1), np.arange(n), counted)
+    with_hub = meetings.count(sp.csr_array(graph), labels, np.arange(n), counted)
+    without = meetings.count(sp.csr_array((n, n), dtype=np.float32), np.where(np.arange(n), labels, -1), np.arange(n), counted)
     assert (with_hub - without)[: classes + 2 * 3].tolist() == [1, 0, 1, 1, 1, 1, 1, 1]
     assert np.linalg.norm(with_hub - without) <= math.sqrt(1 + 2 * len(_MEETING_COUNT_RATES))
 
@@ -87,11 +88,11 @@ def test_matching_numbers_by_hand() -> None:
     sides = draw_neighbour_limit_coins(np.arange(100), np.arange(100), _SIDE) >> np.uint64(63)
     left, right = np.flatnonzero(sides == 0)[:2], np.flatnonzero(sides == 1)[:2]
     ids, counted = np.array([left[0], right[0], left[1], right[1]]), MeetingCounts(4, 2, by_class=False)
-    assert count_meetings(path, np.array([0, 1, 0, 1]), ids, counted)[:4].tolist() == [2, 2, 0, 2]
-    assert count_meetings(path, np.array([0, 0, 0, -1]), ids, counted)[:4].tolist() == [3, 0, 1, 0]
-    assert not count_meetings(path, np.full(4, -1), ids, counted).any()
+    assert meetings.count(path, np.array([0, 1, 0, 1]), ids, counted)[:4].tolist() == [2, 2, 0, 2]
+    assert meetings.count(path, np.array([0, 0, 0, -1]), ids, counted)[:4].tolist() == [3, 0, 1, 0]
+    assert not meetings.count(path, np.full(4, -1), ids, counted).any()
     one_side = np.array([*left, *np.flatnonzero(sides == 0)[2:4]])
-    assert not count_meetings(path, np.zeros(4, np.int64), one_side, counted)[2:].any(), "edges within a side are not counted"
+    assert not meetings.count(path, np.zeros(4, np.int64), one_side, counted)[2:].any(), "edges within a side are not counted"
 
 
 def test_an_edge_is_kept_whatever_the_others_are() -> None:
@@ -99,7 +100,7 @@ def test_an_edge_is_kept_whatever_the_others_are() -> None:
     labels, counted = np.array([0, 1]), MeetingCounts(2, 2, by_class=False)
     pairs = rng.permutation(5000)[: 2 * 600].reshape(-1, 2)
     one = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
-    found = np.array([count_meetings(one, labels, pair, counted)[2:].reshape(-1, 2)[:, 1] for pair in pairs])
+    found = np.array([meetings.count(one, labels, pair, counted)[2:].reshape(-1, 2)[:, 1] for pair in pairs])
     for number, rate in enumerate(_MEETING_COUNT_RATES):
         assert binomtest(int(found[:, number].sum()), len(pairs), rate / 2).pvalue > 1e-4
 
@@ -121,8 +122,8 @@ def test_likeness_is_seen_through_the_noise_of_a_small_budget(alike: float) -> N
     """On 1,000 people with 35 friends each noise of 45, that of ε = 1, hid the likeness of one draw in eight."""
     graph, labels = friends(1000, 5, 18, alike)
     counted = MeetingCounts(1000, 5, by_class=False)
-    exact, rng = count_meetings(graph, labels, np.arange(1000), counted), np.random.default_rng(1)
-    drawn = (read_meetings(exact + rng.normal(0, 45, exact.size), 45.0, counted, 1000) for _ in range(300))
+    exact, rng = meetings.count(graph, labels, np.arange(1000), counted), np.random.default_rng(1)
+    drawn = (meetings.read(exact + rng.normal(0, 45, exact.size), 45.0, counted, 1000) for _ in range(300))
     seen = np.mean([reading.affinity[0, 0] > 1.6 for reading in drawn])
     assert seen > 0.99 if alike else seen < 0.04
 
@@ -133,18 +134,18 @@ def test_numbers_are_read_as_edges_and_noise_is_not() -> None:
     graph, labels = friends(n, classes, 6, 1 / 3)
     for by_class in (False, True):
         counted = MeetingCounts(n, classes, by_class)
-        exact = count_meetings(graph, labels, np.arange(n), counted)
+        exact = meetings.count(graph, labels, np.arange(n), counted)
         for std in (0.01, 10.0):
-            found = read_meetings(exact + std * rng.standard_normal(exact.size), std, counted, n)
+            found = meetings.read(exact + std * rng.standard_normal(exact.size), std, counted, n)
             assert 8 < found.degree < 14
             assert np.diag(found.affinity) == pytest.approx(np.full(classes, 2.0), rel=0.25)
             assert found.affinity[0, 1] == pytest.approx(2 / 3, rel=0.25)
-        lost = read_meetings(exact + 1e5 * rng.standard_normal(exact.size), 1e5, counted, n)
+        lost = meetings.read(exact + 1e5 * rng.standard_normal(exact.size), 1e5, counted, n)
         assert np.allclose(lost.affinity, 1), "where noise covers everything nothing is believed"
-        assert np.isfinite(read_meetings(np.full(counted.length, -50.0), 5.0, counted, n).affinity).all(), (
+        assert np.isfinite(meetings.read(np.full(counted.length, -50.0), 5.0, counted, n).affinity).all(), (
             "noise may make counts negative"
         )
-        assert np.isfinite(read_meetings(np.full(counted.length, 9e3), 5.0, counted, n).affinity).all(), (
+        assert np.isfinite(meetings.read(np.full(counted.length, 9e3), 5.0, counted, n).affinity).all(), (
             "or larger than the classes"
         )
 

@@ -44,7 +44,7 @@ def oracle(sigma, q, rows, replaced, epsilon, forward):
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("epsilon", [0.0, 0.7, 2.5])
 def test_curves_equal_quadrature(case, epsilon):
-    there, back = mixture.mixture_curves(mixture.mixture_pair(*case), 1e-15)
+    there, back = mixture.curves(mixture.pair(*case), 1e-15)
     at = np.array([epsilon])
     assert there.deltas(at)[0] == pytest.approx(float(oracle(*case, epsilon, True)), rel=1e-6, abs=1e-12)
     if back is not None:
@@ -75,9 +75,9 @@ def test_orientation_figures(sigma, q, rows, replaced, expected):
 def test_one_call_bound_is_above_the_pair_and_is_the_librarys():
     sigma, q, rows = 4.0, 0.1, 3
     at = np.linspace(0.0, 2.0, 9)
-    bound, _ = mixture.mixture_curves(mixture._one_call_mixture_pair(sigma, q, rows), 1e-15)
+    bound, _ = mixture.curves(mixture._one_call_mixture_pair(sigma, q, rows), 1e-15)
     for replaced in (False, True):
-        there, back = mixture.mixture_curves(mixture.mixture_pair(sigma, q, rows, replaced), 1e-15)
+        there, back = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
         assert (bound.deltas(at) >= there.deltas(at) - 1e-12).all()
         assert back is None or (bound.deltas(at) >= back.deltas(at) - 1e-12).all()
     theirs = library.from_gaussian_mechanism(
@@ -115,7 +115,7 @@ def test_real_mechanism_in_two_dimensions_stays_below(seed):
     grid = np.meshgrid(axis, axis)
     cell = (axis[1] - axis[0]) ** 2
     p, r = (_two_dimensional(weights, patterns @ unit[world], grid, sigma) for world in (0, 1))
-    there, back = mixture.mixture_curves(mixture.mixture_pair(sigma, q, rows, replaced), 1e-15)
+    there, back = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
     for epsilon in (0.0, 0.4, 1.0, 2.0):
         at = np.array([epsilon])
         assert np.maximum(p - math.exp(epsilon) * r, 0).sum() * cell <= there.deltas(at)[0] + 2e-5
@@ -127,7 +127,7 @@ def test_one_sided_mixture_is_violated_by_changed_rows():
     one_sided = privacy_loss_mechanism.MixtureGaussianPrivacyLoss(
         sigma, list(range(2 * rows)), _one_sided_weights(rows, q), adjacency_type=privacy_loss_mechanism.AdjacencyType.REMOVE
     )
-    real = mixture.mixture_hockey_stick(mixture.mixture_pair(sigma, q, rows, False), 0.0)
+    real = mixture.hockey_stick(mixture.pair(sigma, q, rows, False), 0.0)
     assert real == pytest.approx(0.846, abs=1e-3)
     assert float(np.squeeze(one_sided.get_delta_for_epsilon([0.0]))) == pytest.approx(0.806, abs=1e-3)
 
@@ -149,8 +149,8 @@ def test_monotone_in_rows_and_between_relations():
 
 
 def test_every_row_is_covered_by_the_grid_both_orders():
-    chosen = mixture.mixture_pair(1.0, 0.2, 2, False)
-    there, back = mixture.mixture_curves(chosen, losses.infinite_loss_mass(1e-6, 100))
+    chosen = mixture.pair(1.0, 0.2, 2, False)
+    there, back = mixture.curves(chosen, losses.infinite_loss_mass(1e-6, 100))
     assert there.low < 0 < there.high
     assert back is not None
     assert (back.low, back.high) == (-there.high, -there.low)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from fedgraph.privacy.mechanisms import normals
-from fedgraph.privacy.mechanisms.normals import _BLOCK, standard_normals
+from fedgraph.privacy.mechanisms.normals import _BLOCK
 
 
 def reference(words: np.ndarray) -> np.ndarray:
@@ -31,7 +31,7 @@ def test_the_loop_is_the_formula_to_single_precision() -> None:
 
 
 def test_the_numbers_are_normal_and_independent() -> None:
-    drawn = standard_normals(2_000_001, np.random.default_rng(5)).astype(float)
+    drawn = normals.standard(2_000_001, np.random.default_rng(5)).astype(float)
     assert drawn.size == 2_000_001
     assert stats.kstest(drawn, "norm").pvalue > 1e-3
     assert stats.kstest(drawn * 2 / 3, "norm").pvalue < 1e-9  # the test sees weakened noise
@@ -59,7 +59,7 @@ def test_the_tail_goes_on_where_32_bits_end() -> None:
 def test_long_radii_get_their_bits_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words below the bound, and only those, give another pair than their 32 bits alone."""
     monkeypatch.setattr(normals, "_RARE", np.uint64(1 << 48 << 12))
-    drawn = standard_normals(_BLOCK, np.random.default_rng(11)).reshape(2, -1)
+    drawn = normals.standard(_BLOCK, np.random.default_rng(11)).reshape(2, -1)
     words = np.random.default_rng(11).integers(0, 2**64 - 1, size=_BLOCK // 2, dtype=np.uint64, endpoint=True)
     coarse = np.empty(_BLOCK, np.float32)
     normals._pairs(words, coarse)
@@ -71,7 +71,7 @@ def test_long_radii_get_their_bits_on_the_way(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("count", [0, 1, _BLOCK - 1, _BLOCK, _BLOCK + 1, 3 * _BLOCK + 7])
 def test_any_count_from_the_same_state_gives_the_same_numbers(count: int) -> None:
-    first, second = (standard_normals(count, np.random.default_rng(2)) for _ in range(2))
+    first, second = (normals.standard(count, np.random.default_rng(2)) for _ in range(2))
     assert first.shape == (count,)
     assert first.dtype == np.float32
     np.testing.assert_array_equal(first, second)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fedgraph.errors import PrivacyError
+from fedgraph.privacy import events
 from fedgraph.privacy import priced_noise as rules
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import (
@@ -28,7 +29,6 @@ from fedgraph.privacy.events import (
     Repeated,
     Selected,
     Unprotected,
-    all_event_types,
 )
 from fedgraph.privacy.mechanisms import noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
@@ -108,9 +108,9 @@ def test_what_is_priced_is_there_and_less_is_refused(
     enough: NoiseMechanism, less: NoiseMechanism, event: Event, bound: SensitivityBound, relation: Relation
 ) -> None:
     release = PlannedRelease("path", bound, enough, event, range(1))
-    rules.require_priced_noise(release, place(bound, relation))
+    rules.require(release, place(bound, relation))
     with pytest.raises(PrivacyError, match=r"release 'path' is priced as .* more noise than it gets"):
-        rules.require_priced_noise(replace(release, mechanism=less), place(bound, relation))
+        rules.require(replace(release, mechanism=less), place(bound, relation))
 
 
 def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
@@ -120,7 +120,7 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
 
     assert {(type(enough), type(leaf(event))) for enough, _, event, _, _ in EXAMPLES} == set(rules.PRICED_NOISE_RULES)
     shipped = {
-        name for name, kind in all_event_types().items() if kind.__module__.startswith("fedgraph.")
+        name for name, kind in events.all_types().items() if kind.__module__.startswith("fedgraph.")
     }  # not those of tests
     composite = {"Repeated", "Composed", "SampledOnce", "Unprotected", "OneOf", "PartOf"}
     elsewhere = {"ZCDP"}  # prices a mechanism that somebody else writes, with a rule of its own
@@ -142,13 +142,13 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
 )
 def test_a_pair_without_a_rule_is_refused(mechanism: NoiseMechanism, event: Event) -> None:
     with pytest.raises(PrivacyError, match="no rule says"):
-        rules.require_priced_noise(PlannedRelease("path", L2Ball(1.0), mechanism, event, range(1)), place(L2Ball(1.0), NODE))
+        rules.require(PlannedRelease("path", L2Ball(1.0), mechanism, event, range(1)), place(L2Ball(1.0), NODE))
 
 
 @pytest.mark.parametrize("event", [Composed(()), ApproxDP(0.0, 1e-5), Repeated(Gaussian(1.0), 0)])
 def test_a_price_of_nothing_is_refused(event: Event) -> None:
     with pytest.raises(PrivacyError, match="says nothing of its noise"):
-        rules.require_priced_noise(PlannedRelease("path", L2Ball(1.0), normal(9.0), event, range(1)), place(L2Ball(1.0), NODE))
+        rules.require(PlannedRelease("path", L2Ball(1.0), normal(9.0), event, range(1)), place(L2Ball(1.0), NODE))
 
 
 @pytest.mark.parametrize(
@@ -166,37 +166,37 @@ def test_what_hides_a_masked_node_is_no_price_where_nodes_are_replaced(
     """A response whose answers tell a label from a masked one by e², and two labels by e^3.7; a row that moves by two clips."""
     bound = Box(-2, 5) if isinstance(wrong[0], MaskedResponse) else L2Ball(2.0)
     for mechanism, event in (wrong, right):
-        rules.require_priced_noise(PlannedRelease("path", bound, mechanism, event, range(1)), place(bound, NODE))
-    rules.require_priced_noise(PlannedRelease("path", bound, *right, range(1)), place(bound, Relation.NODE_REPLACE))
+        rules.require(PlannedRelease("path", bound, mechanism, event, range(1)), place(bound, NODE))
+    rules.require(PlannedRelease("path", bound, *right, range(1)), place(bound, Relation.NODE_REPLACE))
     with pytest.raises(PrivacyError, match="more noise than it gets"):
-        rules.require_priced_noise(PlannedRelease("path", bound, *wrong, range(1)), place(bound, Relation.NODE_REPLACE))
+        rules.require(PlannedRelease("path", bound, *wrong, range(1)), place(bound, Relation.NODE_REPLACE))
     one, two = MaskedResponse(2.0, 6, False).odds
     assert math.log(one / two) == pytest.approx(3.67, abs=0.01)
 
 
 def test_in_clear_has_no_price_to_check() -> None:
-    rules.require_priced_noise(
+    rules.require(
         PlannedRelease("path", L2Ball(1.0), noise.Disclose("x"), Unprotected("x"), range(1)), place(L2Ball(1.0), NODE)
     )
 
 
 def test_noise_of_others_counts_in_squares_and_an_end_is_half_an_edge() -> None:
     shares = PlannedRelease("path", L2Ball(1.0), normal(1.0), Gaussian(2.0), range(1))
-    rules.require_priced_noise(shares, place(L2Ball(1.0), NODE, 4))
+    rules.require(shares, place(L2Ball(1.0), NODE, 4))
     with pytest.raises(PrivacyError, match="of 3 client"):
-        rules.require_priced_noise(shares, place(L2Ball(1.0), NODE, 3))
+        rules.require(shares, place(L2Ball(1.0), NODE, 3))
     sums = NeighbourSums(9)
     ends = PlannedRelease("path", sums, normal(1.5), Gaussian(1.5), range(1))
-    rules.require_priced_noise(ends, place(sums, EDGE, per_end=True))
+    rules.require(ends, place(sums, EDGE, per_end=True))
     with pytest.raises(PrivacyError, match="more noise than it gets"):
-        rules.require_priced_noise(ends, place(sums, EDGE))
+        rules.require(ends, place(sums, EDGE))
 
 
 def test_one_w_for_all_coordinates_is_neither_normal_noise_nor_adds_up_nor_hides_a_replaced_node() -> None:
     rows, curved = ClippedSum(2.0, 9, "kernel"), noise.SymmetricLaplaceNoise(3.0)
     heavy, light = (MentionedGaussian(1.5, 0.1, 0.2, 5, kind) for kind in (True, False))
     release = PlannedRelease("path", rows, curved, heavy, range(1))
-    rules.require_priced_noise(release, place(rows, NODE))
+    rules.require(release, place(rows, NODE))
     thin = replace(release, mechanism=noise.SymmetricLaplaceNoise(1.5))
     for wrong, where in (
         (replace(release, event=light), place(rows, NODE)),
@@ -205,8 +205,8 @@ def test_one_w_for_all_coordinates_is_neither_normal_noise_nor_adds_up_nor_hides
         (release, place(rows, Relation.NODE_REPLACE)),
     ):
         with pytest.raises(PrivacyError, match="more noise than it gets"):
-            rules.require_priced_noise(wrong, where)
-    rules.require_priced_noise(PlannedRelease("path", rows, normal(1.5), light, range(1)), place(rows, NODE, 4))
+            rules.require(wrong, where)
+    rules.require(PlannedRelease("path", rows, normal(1.5), light, range(1)), place(rows, NODE, 4))
 
 
 def test_a_promised_degree_is_in_the_least_change() -> None:

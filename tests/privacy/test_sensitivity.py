@@ -21,7 +21,6 @@ from fedgraph.privacy.sensitivity import (
     SensitivityBound,
     SimplexRows,
     Unbounded,
-    sensitivity_l2,
 )
 from fedgraph.privacy.units import Relation
 
@@ -35,8 +34,8 @@ def test_ball(one, two, radius):
     bound = L2Ball(radius)
     a, b = bound.enforce(one), bound.enforce(two)
     assert np.linalg.norm(a) <= radius * (1 + 1e-9)
-    assert np.linalg.norm(a - b) <= sensitivity_l2(bound, Relation.NODE_REPLACE) * (1 + 1e-9)
-    assert np.linalg.norm(a) <= sensitivity_l2(bound, Relation.NODE_ZERO_OUT) * (1 + 1e-9)
+    assert np.linalg.norm(a - b) <= sensitivity.l2(bound, Relation.NODE_REPLACE) * (1 + 1e-9)
+    assert np.linalg.norm(a) <= sensitivity.l2(bound, Relation.NODE_ZERO_OUT) * (1 + 1e-9)
     assert bound.enforce(a) == pytest.approx(a)
 
 
@@ -51,8 +50,8 @@ def test_sums_of_clipped_rows(relation):
         changed = rows.copy()
         changed[2] = -rows[2] if relation.replaces else 0.0
         worst = max(worst, float(np.linalg.norm(bound.enforce(rows.sum(0)) - bound.enforce(changed.sum(0)))))
-    assert worst <= sensitivity_l2(bound, relation) * (1 + 1e-9)
-    assert worst == pytest.approx(sensitivity_l2(bound, relation))
+    assert worst <= sensitivity.l2(bound, relation) * (1 + 1e-9)
+    assert worst == pytest.approx(sensitivity.l2(bound, relation))
 
 
 def test_non_negative_rows_differ_by_root_two_times_the_radius():
@@ -61,7 +60,7 @@ def test_non_negative_rows_differ_by_root_two_times_the_radius():
     one[:3, 0], other[:3, 1] = 9.0, 9.0
     one[0, 1] = -4.0  # clamped
     apart = float(np.linalg.norm(bound.enforce(one) - bound.enforce(other)))
-    assert apart == pytest.approx(sensitivity_l2(bound, Relation.NODE_REPLACE))
+    assert apart == pytest.approx(sensitivity.l2(bound, Relation.NODE_REPLACE))
     assert apart == pytest.approx(math.sqrt(6) * 0.5)
     with pytest.raises(UnboundedValueError, match="at most 3 rows"):
         bound.enforce(np.ones((4, 2)))
@@ -88,7 +87,7 @@ def test_hostile_values_stay_within_what_is_stated_and_reach_it(bound, relation,
         other[rows:] = one[rows:]
         other[:rows] *= not vanishes
         worst = max(worst, float(np.linalg.norm(bound.enforce(one) - bound.enforce(other))))
-    stated = sensitivity_l2(bound, relation)
+    stated = sensitivity.l2(bound, relation)
     assert stated * 0.99 < worst <= stated * (1 + 1e-9)
 
 
@@ -129,7 +128,7 @@ def test_bad_bounds(number):
 def test_no_sensitivity_is_invented():
     for bound in (Box(0.0, 1.0), Unbounded()):
         with pytest.raises(PrivacyError):
-            sensitivity_l2(bound, Relation.NODE_REPLACE)
+            sensitivity.l2(bound, Relation.NODE_REPLACE)
 
 
 def test_rows_are_clipped_by_the_desk_itself():
@@ -144,8 +143,8 @@ def test_rows_are_clipped_by_the_desk_itself():
         assert moved <= 0.7
         largest = max(largest, moved)
     assert largest > 0.7 * (1 - 1e-9)
-    assert sensitivity_l2(bound, Relation.NODE_ZERO_OUT) == 0.7
-    assert sensitivity_l2(bound, Relation.NODE_REPLACE) == 1.4
+    assert sensitivity.l2(bound, Relation.NODE_ZERO_OUT) == 0.7
+    assert sensitivity.l2(bound, Relation.NODE_REPLACE) == 1.4
     with pytest.raises(UnboundedValueError, match="at most 200 rows"):
         bound.enforce(np.ones((201, 2)))
     with pytest.raises(UnboundedValueError):
@@ -156,9 +155,9 @@ def test_a_row_for_each_edge_moves_a_sum_by_its_clip_and_is_no_row_of_a_node():
     bound = EdgeRows(1.5, 100)
     rows = np.random.default_rng(0).normal(size=(40, 3)) * 10
     moved = np.linalg.norm(bound.enforce(rows) - bound.enforce(rows[1:]))
-    assert 1.5 * 2 / 3 < moved <= sensitivity_l2(bound, Relation.EDGE_UNDIRECTED) == 1.5
+    assert 1.5 * 2 / 3 < moved <= sensitivity.l2(bound, Relation.EDGE_UNDIRECTED) == 1.5
     for relation in RELATIONS:
         with pytest.raises(PrivacyError, match="one unit may change several rows"):
-            sensitivity_l2(bound, relation)
+            sensitivity.l2(bound, relation)
     with pytest.raises(PrivacyError, match="one unit may change several rows"):
-        sensitivity_l2(Rows(1.5, 100), Relation.EDGE_UNDIRECTED)
+        sensitivity.l2(Rows(1.5, 100), Relation.EDGE_UNDIRECTED)

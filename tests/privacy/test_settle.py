@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from fedgraph import privacy
 from fedgraph.errors import PrivacyError
+from fedgraph.privacy import ledger
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, SampledOnce
-from fedgraph.privacy.ledger import Ledger, LedgerRelease, merge_ledger_lines
+from fedgraph.privacy.ledger import Ledger, LedgerRelease
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import L2Ball
-from fedgraph.privacy.settle import Guarantee, Promise, settle, settle_account, settle_per_client, settle_plan
+from fedgraph.privacy.settle import Guarantee, Promise
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 NODE = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.COUNTS_PUBLIC,))
@@ -25,7 +27,7 @@ DELTA = 1e-5
 
 def released(*entries):
     """(path, client, round, noise multiplier) …"""
-    return merge_ledger_lines(
+    return ledger.merged(
         LedgerRelease("c", path, client, round_, "g", Gaussian(sigma)) for path, client, round_, sigma in entries
     )
 
@@ -35,7 +37,7 @@ TOGETHER = Composed((Repeated(Gaussian(5.0), 5), Gaussian(2.0)))
 
 
 def test_disjoint_clients_pay_the_dearest_of_them():
-    found = settle(Guarantee(NODE, DELTA, holdings=None, per_end=False), LINES)
+    found = privacy.settle.of_releases(Guarantee(NODE, DELTA, holdings=None, per_end=False), LINES)
     assert found.epsilon == price(TOGETHER, DELTA).epsilon
     assert found.paths["embedding"].price == price(Gaussian(2.0), DELTA)
     assert found.path_epsilons() == {p: s.price.epsilon for p, s in found.paths.items()}
@@ -43,7 +45,7 @@ def test_disjoint_clients_pay_the_dearest_of_them():
 
 def test_clients_that_share_nodes_compose_at_the_worst_node():
     holdings = sp.csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1]]))
-    found = settle(Guarantee(NODE, DELTA, holdings=holdings, per_end=False), LINES)
+    found = privacy.settle.of_releases(Guarantee(NODE, DELTA, holdings=holdings, per_end=False), LINES)
     of_both = Composed((Repeated(Gaussian(4.0), 5), TOGETHER))
     assert found.epsilon == pytest.approx(price(of_both, DELTA).epsilon, rel=1e-9)
     assert found.total.holders == (0, 1)
@@ -51,7 +53,7 @@ def test_clients_that_share_nodes_compose_at_the_worst_node():
 
 
 def test_an_edge_pays_its_two_ends():
-    found = settle(Guarantee(EDGE, DELTA, per_end=True, holdings=None), LINES)
+    found = privacy.settle.of_releases(Guarantee(EDGE, DELTA, per_end=True, holdings=None), LINES)
     assert found.epsilon == composition.compose_ends({1: TOGETHER}, DELTA)[0].epsilon
     assert found.total.holders == (1, 1)
 
@@ -71,16 +73,16 @@ def test_each_client_is_told_the_price_of_its_dearest_unit(guarantee):
     if guarantee.sampled_once is not None:
         own = {client: SampledOnce(event, guarantee.sampled_once) for client, event in own.items()}
     units = {c: [Composed((e, o)) for o in own.values()] if guarantee.per_end else [e] for c, e in own.items()}
-    found = settle_per_client(guarantee, LINES)
+    found = privacy.settle.per_client(guarantee, LINES)
     for client, each in units.items():
         assert found[client] == pytest.approx(max(price(unit, DELTA).epsilon for unit in each), rel=1e-9)
-    assert max(found.values()) == pytest.approx(settle(guarantee, LINES).epsilon, rel=1e-9)
+    assert max(found.values()) == pytest.approx(privacy.settle.of_releases(guarantee, LINES).epsilon, rel=1e-9)
     broken = replace(guarantee, promises=(Promise(Assumption.PROMISED_DEGREE, 10, 168, 15, 200),))
-    assert settle_per_client(broken, LINES) == dict.fromkeys(range(3), math.inf)
+    assert privacy.settle.per_client(broken, LINES) == dict.fromkeys(range(3), math.inf)
 
 
 def test_a_secret_sample_amplifies_the_whole_once():
-    found = settle(Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False), LINES)
+    found = privacy.settle.of_releases(Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False), LINES)
     assert found.epsilon == price(SampledOnce(TOGETHER, 0.1), DELTA).epsilon < price(TOGETHER, DELTA).epsilon
 
 
@@ -88,18 +90,18 @@ def test_a_broken_promise_is_worth_nothing_and_says_so():
     kept = Promise(Assumption.PROMISED_DEGREE, 10, 10, 0, 200)
     broken = Promise(Assumption.PROMISED_DEGREE, 10, 168, 15, 200)
     assert (
-        settle(Guarantee(NODE, DELTA, promises=(kept,), holdings=None, per_end=False), LINES).epsilon
+        privacy.settle.of_releases(Guarantee(NODE, DELTA, promises=(kept,), holdings=None, per_end=False), LINES).epsilon
         == price(TOGETHER, DELTA).epsilon
     )
     guarantee = Guarantee(NODE, DELTA, promises=(broken,), holdings=None, per_end=False)
-    found = settle(guarantee, LINES)
+    found = privacy.settle.of_releases(guarantee, LINES)
     assert math.isinf(found.epsilon)
     assert set(map(math.isinf, found.path_epsilons().values())) == {True}
     assert broken.share == 0.075
     assert "15 of 200 nodes (7.5 %) do, up to 168; if none did, ε would be at most" in found.broken_words
     account = found.account("c", guarantee)
     assert not any(str(count) in str(account.broken) for count in (15, 168, 200)), "a ledger is handed out"
-    assert math.isinf(settle_account(account, LINES).epsilon), "whoever prices the ledger again finds the same"
+    assert math.isinf(privacy.settle.of_account(account, LINES).epsilon), "whoever prices the ledger again finds the same"
 
 
 @pytest.mark.parametrize(
@@ -113,14 +115,16 @@ def test_a_broken_promise_is_worth_nothing_and_says_so():
     ids=["disjoint", "sampled", "overlapping", "ends"],
 )
 def test_a_ledger_file_is_worth_what_the_run_said(guarantee, tmp_path):
-    found = settle(guarantee, LINES)
+    found = privacy.settle.of_releases(guarantee, LINES)
     account = found.account("c", guarantee)
     Ledger([account], LINES).write(tmp_path / "ledger.jsonl")
     read = Ledger.read(tmp_path / "ledger.jsonl")
     (same,) = read.accounts
-    assert settle_account(same, read.of("c")).epsilon == pytest.approx(found.epsilon, rel=1e-9)
+    assert privacy.settle.of_account(same, read.of("c")).epsilon == pytest.approx(found.epsilon, rel=1e-9)
     if guarantee.holdings is not None:
-        assert settle_account(same, read.of("c"), "model").epsilon == pytest.approx(found.path_epsilons()["model"], rel=1e-9)
+        assert privacy.settle.of_account(same, read.of("c"), "model").epsilon == pytest.approx(
+            found.path_epsilons()["model"], rel=1e-9
+        )
 
 
 def test_a_plan_is_priced_as_its_run_will_be():
@@ -134,11 +138,13 @@ def test_a_plan_is_priced_as_its_run_will_be():
         Guarantee(NODE, DELTA, sampled_once=0.3, holdings=None, per_end=False),
         Guarantee(EDGE, DELTA, per_end=True, holdings=None),
     ):
-        assert settle_plan(guarantee, planned).epsilon == pytest.approx(settle(guarantee, lines).epsilon, rel=1e-9)
+        assert privacy.settle.of_plan(guarantee, planned).epsilon == pytest.approx(
+            privacy.settle.of_releases(guarantee, lines).epsilon, rel=1e-9
+        )
 
 
 def test_nothing_released_costs_nothing_and_nonsense_is_refused():
-    assert settle(Guarantee(NODE, DELTA, holdings=None, per_end=False), ()).epsilon == 0
+    assert privacy.settle.of_releases(Guarantee(NODE, DELTA, holdings=None, per_end=False), ()).epsilon == 0
     holdings = sp.csr_array(np.ones((2, 2)))
     with pytest.raises(PrivacyError, match="one-time sample"):
         Guarantee(NODE, DELTA, holdings=holdings, sampled_once=0.5, per_end=False)

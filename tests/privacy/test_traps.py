@@ -59,7 +59,7 @@ def test_fractional_orders_may_fail_to_converge_and_are_only_logged(caplog):
     with caplog.at_level("WARNING", logger="absl"):
         broken = dp.rdp.RdpAccountant([1.1]).compose(event).rdp[0]
     assert math.isinf(broken)
-    ours = rdp.rdp_of_poisson_row(0.5, 60 / 210, np.array([1.1, 1.5, 2.0, 2.5]))
+    ours = rdp.of_poisson_row(0.5, 60 / 210, np.array([1.1, 1.5, 2.0, 2.5]))
     assert np.isfinite(ours).all()
     whole = dp.rdp.RdpAccountant([2.0, 3.0]).compose(event).rdp
     assert ours[2] == pytest.approx(whole[0])
@@ -72,11 +72,11 @@ def test_whole_orders_are_those_of_the_library(noise_multiplier, sampling_rate):
     orders = np.arange(2.0, 65.0)
     event = dp.PoissonSampledDpEvent(sampling_rate, dp.GaussianDpEvent(noise_multiplier))
     theirs = dp.rdp.RdpAccountant(orders).compose(event).rdp
-    assert rdp.rdp_of_poisson_row(noise_multiplier, sampling_rate, orders) == pytest.approx(theirs, rel=1e-10, abs=1e-14)
+    assert rdp.of_poisson_row(noise_multiplier, sampling_rate, orders) == pytest.approx(theirs, rel=1e-10, abs=1e-14)
 
 
 def test_interpolated_orders_are_above_the_exact_ones():
     event = dp.PoissonSampledDpEvent(0.05, dp.GaussianDpEvent(1.5))
     orders = np.array([1.7, 2.5, 4.3, 7.9])
     exact = dp.rdp.RdpAccountant(orders).compose(event).rdp
-    assert (rdp.rdp_of_poisson_row(1.5, 0.05, orders) >= exact * (1 - 1e-12)).all()
+    assert (rdp.of_poisson_row(1.5, 0.05, orders) >= exact * (1 - 1e-12)).all()

@@ -24,7 +24,7 @@ from fedgraph.worlds.world import world_of_trust
 
 def entry(right: int | None, seed: int = 0, **changes: Any) -> CellEntry:
     attack = None if right is None else CanaryAttackCellFacts(((500, 100, right),), "canaries, seen somewhere", "counting")
-    measured = None if right is None else one_run.one_run_epsilon(one_run.OneRunCount(500, 100, right), 1e-5)
+    measured = None if right is None else one_run.epsilon_lower(one_run.OneRunCount(500, 100, right), 1e-5)
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
     made = CellEntry(
         "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
@@ -42,8 +42,8 @@ def row(*entries: CellEntry) -> report_rows.ReportRow:
 def test_seeds_are_added_up_and_those_without_attack_left_out() -> None:
     found = row(entry(60, 0), entry(70, 1), entry(None, 2))
     assert found.attacked == [one_run.OneRunCount(1000, 200, 130)]
-    assert found.measured == one_run.one_run_epsilon(one_run.OneRunCount(1000, 200, 130), 1e-5) > 0
-    assert found.ceiling == one_run.one_run_epsilon(one_run.OneRunCount(1000, 200, 200), 1e-5)
+    assert found.measured == one_run.epsilon_lower(one_run.OneRunCount(1000, 200, 130), 1e-5) > 0
+    assert found.ceiling == one_run.epsilon_lower(one_run.OneRunCount(1000, 200, 200), 1e-5)
     assert row(entry(None)).measured is None
 
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedgraph.cells import task_facts
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import NodeClassificationCellFacts, pack_cell_answers
+from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.report import answer, cards, chance, report_rows
 from tests.report.test_answer import cell
 
 
 def graded(method: str, right: np.ndarray, *, least: int = 200, **rest: Any) -> CellEntry:
     """A cell whose answers are right where ``right`` says so."""
-    facts = NodeClassificationCellFacts(tested=right.size, least_class=least, right=pack_cell_answers(right))
+    facts = NodeClassificationCellFacts(tested=right.size, least_class=least, right=task_facts.pack_answers(right))
     return cell(method, float(right.mean()), facts=facts, **rest)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedgraph.cells import task_facts
 from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts, pack_cell_answers
+from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import client_choices, owner_letters, page, result_files, table_columns
@@ -101,7 +102,7 @@ def test_fewer_than_three_seeds_give_no_advice(seeds: int) -> None:
 
 def right(shift: int, of: int = 60) -> str:
     """Answers of 100 people, of whom ``of`` are answered rightly; ``shift`` moves whom."""
-    return pack_cell_answers(np.roll(np.arange(100) < of, shift))
+    return task_facts.pack_answers(np.roll(np.arange(100) < of, shift))
 
 
 @pytest.mark.parametrize(("shift", "gains"), [(0, True), (40, False)])

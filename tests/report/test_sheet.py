@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import fedgraph
-from fedgraph.cells.entry import CellEntry, entry_to_json, make_entry_portable
+from fedgraph.cells.entry import CellEntry, portable, to_json
 from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
@@ -52,9 +52,9 @@ def folder(tmp_path: Path) -> Path:
     cells = [cell("sound", 1.2345678, 0.6 + s / 10, s) for s in range(2)]
     cells += [cell("claims", 1.0, 0.9, 0, math.inf), cell("clear", math.inf, 0.95, 0)]
     for i, entry in enumerate(cells):
-        (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(entry_to_json(entry)).encode()))
+        (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(to_json(entry)).encode()))
     rows = result_files.read_result_columns(table_columns.column_numbers_of_cells("tiny", "embedded", cells))
-    (run / "results.json").write_text(json.dumps(make_entry_portable({"rows": rows})), encoding="utf-8")
+    (run / "results.json").write_text(json.dumps(portable({"rows": rows})), encoding="utf-8")
     environment = {"seed": 7, "versions": {"torch": "2"}, "data": [{"name": "embedded/library", "source": "embedded"}]}
     (run / "environment.json").write_text(json.dumps(environment), encoding="utf-8")
     (run / "scenario.yaml").write_text("name: tiny\ntitle: A <tiny> run\n", encoding="utf-8")

@@ -32,7 +32,7 @@ tasks:
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    budget_book.create_budget_book(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-5, PEOPLE)
+    budget_book.create(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-5, PEOPLE)
     (tmp_path / "s.yaml").write_text(TEXT, encoding="utf-8")
     return tmp_path / "s.yaml"
 

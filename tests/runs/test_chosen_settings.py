@@ -89,7 +89,7 @@ def test_a_run_that_goes_on_chooses_the_same(done: Path, tmp_path: Path) -> None
 
 def test_a_budget_pays_for_the_choice(tmp_path: Path) -> None:
     people = [str(k) for k in range(800)]
-    budget_book.create_budget_book(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-4, people)
+    budget_book.create(tmp_path / "people.budget", Unit.NODE, 8.0, 1e-4, people)
     secret = TEXT.replace("seed: 3", "seed: secret\nbudget: people.budget").replace("seeds: 2", "seeds: 1")
     assert run.main([str(written(tmp_path, secret)), "--out", str(tmp_path / "out")]) == 0
     (entry,) = entries(tmp_path / "out")

@@ -27,23 +27,23 @@ def test_a_cell_is_said_in_words() -> None:
 
 
 def test_a_terminal_gets_the_view_of_watch_and_it_goes_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    store.claim_store_folder(tmp_path, "", "", resume=False)
+    store.claim_folder(tmp_path, "", "", resume=False)
     console = Console()
     console._err = RichConsole(force_terminal=True, stderr=True, width=100)
     monkeypatch.setattr(live, "LIVE_SECONDS", 0.0)
-    with runtime.start("serial") as engine, store.lock_store_folder(tmp_path):
+    with runtime.start("serial") as engine, store.lock_folder(tmp_path):
         console.plan(2, 0)
         console.follow(tmp_path, engine)
         console.begin(CELL)
         console.wait()
-        state = live.read_live_state(tmp_path)
+        state = live.read(tmp_path)
         assert (state.status, state.done, state.total, state.working) == ("running", 0, 2, (CELL.words,))
         console.finish(CELL)
-        assert live.read_live_state(tmp_path).done == 1
+        assert live.read(tmp_path).done == 1
         assert console._view is not None
         console.close()
         assert console._view is None
-    assert live.read_live_state(tmp_path).status == "interrupted"
+    assert live.read(tmp_path).status == "interrupted"
 
 
 def test_names_with_brackets_and_colons_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,7 +98,7 @@ def test_a_learner_that_diverged_has_no_accuracy(tiny: Path, tmp_path: Path, cap
     truth = np.array([0, 1, 1])
     for wrong in (np.nan, np.inf):
         with pytest.raises(Exception, match="diverged"):
-            measures.measure_scores(np.array([[0.1, 0.9], [wrong, 0.0], [0.5, 0.5]]), truth)
+            measures.of_scores(np.array([[0.1, 0.9], [wrong, 0.0], [0.5, 0.5]]), truth)
 
 
 def test_a_run_in_which_everything_failed_says_so(
@@ -114,12 +114,9 @@ def test_a_run_in_which_everything_failed_says_so(
 
 
 def test_a_small_test_set_is_said() -> None:
-    assert (
-        "9 test nodes only: chance alone moves it by up to ± 0.33"
-        in measures.warn_task_measured_few(np.array([0] * 9 + [-1] * 500))[0]
-    )
-    assert "9 test graphs only" in measures.warn_task_measured_few(np.zeros(9), "graph")[0]
-    assert measures.warn_task_measured_few(np.zeros(100)) == ()
+    assert "9 test nodes only: chance alone moves it by up to ± 0.33" in measures.warn_of_few(np.array([0] * 9 + [-1] * 500))[0]
+    assert "9 test graphs only" in measures.warn_of_few(np.zeros(9), "graph")[0]
+    assert measures.warn_of_few(np.zeros(100)) == ()
 
 
 def test_what_cannot_be_planned_is_refused_with_its_place(
@@ -228,7 +225,7 @@ def test_a_damaged_table_of_pairs_is_solved_again(tmp_path: Path) -> None:
 def test_what_a_seed_cannot_spread(tiny: Path, tmp_path: Path) -> None:
     """± only where there are two seeds."""
     assert run.main([str(tiny), "--out", str(tmp_path / "one"), "--seeds", "1"]) == 0
-    ready = scenario.read_scenario_file(tiny, seeds=1)
+    ready = scenario.from_file(tiny, seeds=1)
     kept = store.CellStore(tmp_path / "one")
     assert len(list(kept.folder.glob("*.json.gz"))) == 2
     assert ready.scenario.seeds == 1
@@ -238,7 +235,7 @@ def test_what_a_seed_cannot_spread(tiny: Path, tmp_path: Path) -> None:
 
 
 def test_a_place_is_that_of_the_method(tiny: Path) -> None:
-    ready = scenario.read_scenario_file(tiny)
+    ready = scenario.from_file(tiny)
     assert ready.place(ready.tasks[0], 0) == f"{tiny}:11"
     assert ready.place(ready.tasks[0], None) == f"{tiny}:7"
     with pytest.raises(ScenarioError, match=rf"^{tiny}:11: "):
@@ -251,7 +248,7 @@ def _planned(ready: scenario.ReadyScenario) -> Any:
         context = None
 
     cell = Cell("t", "embedded/library", "features", "default", world_of_trust(Trust.CURATOR), 1.0, "provable", 0, entry=0)
-    yield experiment.plan_experiment_cell(ready, Stage(), cell)  # type: ignore[arg-type]
+    yield experiment.plan_cell(ready, Stage(), cell)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("junk", ["[1]", "null", "[" * 100_000, '"text"'], ids=["list", "null", "deep", "text"])
@@ -278,7 +275,7 @@ def test_a_taken_folder_is_refused_before_data_are_read(
     def read(*_: object) -> None:
         raise AssertionError("data were read first")
 
-    monkeypatch.setattr(experiment, "load_experiment_data", read)
+    monkeypatch.setattr(experiment, "load_data", read)
     mark = tmp_path / "cells" / "scenario.sha256"
     mark.parent.mkdir()
     mark.write_text("of another run", encoding="utf-8")

@@ -27,7 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fedgraph import run
-from fedgraph.commands.base import guard_command
+from fedgraph.commands.base import guard
 
 TINY = """\
 name: tiny
@@ -166,4 +166,4 @@ def test_a_process_that_fails_without_a_word_is_seen() -> None:
         raise ValueError
 
     assert in_a_process(breaks)[0] == 99
-    assert in_a_process(lambda: guard_command(breaks))[0] == 1
+    assert in_a_process(lambda: guard(breaks))[0] == 1

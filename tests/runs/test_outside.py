@@ -16,9 +16,8 @@ import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.export import project
-from fedgraph.privacy import budget_book
+from fedgraph.privacy import budget_book, settle
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.settle import settle_account
 from fedgraph.privacy.units import Unit
 from fedgraph.report import outside, saved_run
 from fedgraph.report.report_rows import ReportRow
@@ -166,7 +165,7 @@ def test_accuracies_on_public_people_leave_and_those_of_a_row_without_a_guarante
 def test_the_ledger_outside_prices_what_is_stated(run: Run) -> None:
     ledger = Ledger.read(run.folder / outside.OUTSIDE / "ledger.jsonl")
     stated = {row.head.epsilon_provable for row in run.rows}
-    assert {settle_account(account, ledger.of(account.cell)).epsilon for account in ledger.accounts} == stated
+    assert {settle.of_account(account, ledger.of(account.cell)).epsilon for account in ledger.accounts} == stated
     declared = [json.loads(line) for line in (run.folder / outside.OUTSIDE / "plans.jsonl").read_text("utf-8").splitlines()]
     assert [[release["path"] for release in plan["releases"]] for plan in declared] == [["model"], ["model"]]
     assert {plan["row"] for plan in declared} == {score.anchor for score in run.answered.scores}
@@ -204,9 +203,9 @@ def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: 
 
 def test_an_exported_project_holds_no_digest_and_no_count_of_what_was_read(people: Path, tmp_path: Path) -> None:
     done = run_on(people, tmp_path / "run", trust=["sums"], public="test-graph")
-    found = project.open_project_row(done.folder, done.answered.scores[0].anchor)
+    found = project.open_row(done.folder, done.answered.scores[0].anchor)
     assert found.plan.facts.public.graph is not None, "there is a graph that could bring them"
-    project.export_project(found, "flower", tmp_path / "app")
+    project.write(found, "flower", tmp_path / "app")
     (plan,) = (tmp_path / "app").rglob("plan.json")
     content = zlib.decompress(base64.b64decode(json.loads(plan.read_text(encoding="utf-8"))["bytes"]))
     for name in FILES:
@@ -253,7 +252,7 @@ def test_where_an_accuracy_cannot_be_bought_one_line_says_why(
 
 def test_a_budget_is_charged_for_the_accuracy_too(people: Path, tmp_path: Path) -> None:
     book = tmp_path / "people.budget"
-    budget_book.create_budget_book(book, Unit.NODE, 8.0, 1e-4, [f"p{k}" for k in range(PEOPLE)])
+    budget_book.create(book, Unit.NODE, 8.0, 1e-4, [f"p{k}" for k in range(PEOPLE)])
     done = run_on(people, tmp_path / "run", {"seed": "secret", "budget": str(book)}, **BOUGHT)
     (group,) = budget_book.read(book).groups()
     assert group.epsilon == pytest.approx(done.rows[0].provable, rel=1e-4)

@@ -48,11 +48,11 @@ def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(
             context.progress("rounds", done, 10)  # type: ignore[attr-defined]
         raise AssertionError("it should have been stopped")
 
-    monkeypatch.setattr(schedule, "run_scheduled_cell", timed)
-    ready = read.read_scenario_file(shipped.find_shipped("quickstart"), ["seeds=1"])
-    graphs = [experiment.load_experiment_data(d, None, 0) for d in ready.scenario.datasets]
+    monkeypatch.setattr(schedule, "run_cell", timed)
+    ready = read.from_file(shipped.find("quickstart"), ["seeds=1"])
+    graphs = [experiment.load_data(d, None, 0) for d in ready.scenario.datasets]
     with runtime.start("serial") as engine:
-        stages = tuple(experiment.stage_experiment(ready, graphs, engine, Console(quiet=True)))[:1]
+        stages = tuple(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))[:1]
         tried = probe.probe_kinds(stages, 5.0, lambda: now["s"])
     first = next(iter(tried.values()))
     assert not first.whole
@@ -61,8 +61,8 @@ def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(
 
 def test_one_cell_of_each_method_is_tried_the_curators_first(monkeypatch: pytest.MonkeyPatch) -> None:
     run: list[Cell] = []
-    monkeypatch.setattr(schedule, "run_scheduled_cell", lambda task, cell, context: run.append(cell))
-    ready = read.read_scenario_file(shipped.find_shipped("quickstart"), ["tasks.0.trust=[sums, curator]"])
+    monkeypatch.setattr(schedule, "run_cell", lambda task, cell, context: run.append(cell))
+    ready = read.from_file(shipped.find("quickstart"), ["tasks.0.trust=[sums, curator]"])
     said = probe.probe_scenario(ready, None, 100.0).estimate
     assert len({cell.kind[:4] for cell in run}) == len(run) > 5
     assert next(cell for cell in run if cell.method == "features").world.trust is Trust.CURATOR
@@ -71,7 +71,7 @@ def test_one_cell_of_each_method_is_tried_the_curators_first(monkeypatch: pytest
 
 
 def test_what_was_not_tried_is_counted() -> None:
-    ready = read.read_scenario_file(shipped.find_shipped("quickstart"), ["tasks.0.epsilons=[8]"])
+    ready = read.from_file(shipped.find("quickstart"), ["tasks.0.epsilons=[8]"])
     assert "more methods were not tried" in probe.probe_scenario(ready, None, 1e-3).estimate
 
 
@@ -79,9 +79,7 @@ def test_a_cell_that_fails_in_the_probe_is_said_with_its_reason(monkeypatch: pyt
     def broken(task: object, cell: Cell, context: object) -> object:
         raise DataError("nothing fits")
 
-    monkeypatch.setattr(schedule, "run_scheduled_cell", broken)
-    found = probe.probe_scenario(
-        read.read_scenario_file(shipped.find_shipped("quickstart"), ["tasks.0.epsilons=[8]"]), None, 1e-3
-    )
+    monkeypatch.setattr(schedule, "run_cell", broken)
+    found = probe.probe_scenario(read.from_file(shipped.find("quickstart"), ["tasks.0.epsilons=[8]"]), None, 1e-3)
     assert found.failing
     assert all(said.endswith(": nothing fits") for said in found.failing)

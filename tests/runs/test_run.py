@@ -185,7 +185,7 @@ def test_missing_data_says_which_files_to_put_where(
     empty = tmp_path / "empty"
     empty.mkdir()
     scenario_file.write_text(TINY.replace("embedded/library", "planetoid/cora"), encoding="utf-8")
-    monkeypatch.setattr("fedgraph.data.base.files.download_data_files", lambda *args: "no network")
+    monkeypatch.setattr("fedgraph.data.base.files.download", lambda *args: "no network")
     assert run.main([str(scenario_file), "--out", str(tmp_path / "o"), "--data-root", str(empty)]) == 2
     message = capsys.readouterr().err
     assert "planetoid/Cora/raw/ind.cora.x" in message
@@ -196,7 +196,7 @@ def test_synthetic_data_is_announced_first_everywhere(
     scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("fedgraph.data.base.files.download_data_files", lambda *args: "no network")
+    monkeypatch.setattr("fedgraph.data.base.files.download", lambda *args: "no network")
     empty, out = tmp_path / "empty", tmp_path / "out"
     empty.mkdir()
     text = TINY.replace("- name: embedded/library", "- {name: planetoid/cora, when_unavailable: synthetic}")

@@ -137,7 +137,7 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
     trusts = {1.0: Trust.OWN_CLIENT, 2.0: Trust.CURATOR, 3.0: Trust.CURATOR}
     cells = [(stage, Cell("t", "d", "m", "v", world_of_trust(trust), e, "provable", 0)) for e, trust in trusts.items()]
     found = []
-    for done in schedule.compute_scheduled_cells(cells, Later, Console(quiet=True), is_up=here.is_set):
+    for done in schedule.compute_cells(cells, Later, Console(quiet=True), is_up=here.is_set):
         found.append((done.cell.epsilon, done.outcome))
         if len(found) == 2:
             others.set()
@@ -181,7 +181,7 @@ def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time
         stage = schedule.ScheduledStage(_task("node_classification", _params()), _context(data), ())
         engine = Deals()
         cells = [(stage, Cell("t", "d", "m", "v", world_of_trust(trust), 1.0, "provable", 0)) for trust in trusts]
-        list(schedule.compute_scheduled_cells(cells, lambda: engine, Console(quiet=True), spread))
+        list(schedule.compute_cells(cells, lambda: engine, Console(quiet=True), spread))
         return engine.opened
 
     dealt: list[tuple[int | None, list[list[Trust]], list[list[Trust]]]] = []

@@ -114,10 +114,10 @@ def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
     keys = iter(drawn)
     monkeypatch.setattr("fedgraph.seeds.os.urandom", lambda count: next(keys)[:count])
     (tmp_path / "small.yaml").write_text(TEXT, encoding="utf-8")
-    ready = read.read_scenario_file(tmp_path / "small.yaml")
+    ready = read.from_file(tmp_path / "small.yaml")
     scores = []
     for number, key in enumerate(drawn):
-        out = experiment.run_experiment(ready, tmp_path / f"out{number}", None, False, Console())
+        out = experiment.run(ready, tmp_path / f"out{number}", None, False, Console())
         folder = tmp_path / f"out{number}"
         for path in [p for p in folder.rglob("*") if p.is_file()]:
             held = path.read_bytes()
@@ -136,4 +136,4 @@ def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
 def test_other_words_are_refused(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(TEXT.replace("seed: secret", "seed: hidden"), encoding="utf-8")
     with pytest.raises(FedgraphError, match=r"small\.yaml:2"):
-        read.read_scenario_file(tmp_path / "small.yaml")
+        read.from_file(tmp_path / "small.yaml")

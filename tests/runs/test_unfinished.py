@@ -31,7 +31,7 @@ def numbers(run: fedgraph.Run) -> list[tuple[object, ...]]:
 @pytest.fixture
 def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run that was interrupted after two of its five cells."""
-    computed = schedule.compute_scheduled_cells
+    computed = schedule.compute_cells
 
     def some(*args: Any) -> Iterator[schedule.ScheduledResult]:
         for count, done in enumerate(computed(*args)):
@@ -40,7 +40,7 @@ def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             yield done
 
     with monkeypatch.context() as patched:
-        patched.setattr(schedule, "compute_scheduled_cells", some)
+        patched.setattr(schedule, "compute_cells", some)
         with pytest.raises(KeyboardInterrupt):
             fedgraph.run(ASKED, out=tmp_path / "out", quiet=True)
     return tmp_path / "out"
@@ -92,7 +92,7 @@ def test_a_run_that_is_killed_at_once_says_how_to_go_on(
         yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(schedule, "compute_scheduled_cells", killed)
+        patched.setattr(schedule, "compute_cells", killed)
         with pytest.raises(SystemExit):
             fedgraph.run(ASKED, out=out, quiet=True)
     assert cli.main(["watch", str(out)]) == 0
@@ -105,19 +105,19 @@ def test_a_run_that_is_killed_at_once_says_how_to_go_on(
 def test_who_interrupts_a_run_reads_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], done: int
 ) -> None:
-    scenario, out, computed = tmp_path / "cut.yaml", tmp_path / "out", schedule.compute_scheduled_cells
+    scenario, out, computed = tmp_path / "cut.yaml", tmp_path / "out", schedule.compute_cells
     scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
 
     def some(*args: Any) -> Iterator[schedule.ScheduledResult]:
         yield from itertools.islice(computed(*args), done)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(schedule, "compute_scheduled_cells", some)
+    monkeypatch.setattr(schedule, "compute_cells", some)
     assert cli.main(["run", str(scenario), "--out", str(out)]) == 1
     page = f", and what they say is in {out / 'report.html'}" if done else ""
     said = f"interrupted; {done} of 5 cells are done{page}; the same command with --resume {out} goes on"
     assert capsys.readouterr().err.splitlines()[-1] == said
-    assert live.read_live_state(out).done == done
+    assert live.read(out).done == done
 
 
 def test_who_interrupts_the_last_page_reads_it_too(

@@ -18,7 +18,6 @@ from fedgraph import run
 from fedgraph.commands.base import main as fedgraph
 from fedgraph.runs import experiment, live, schedule
 from fedgraph.runs.console import Console
-from fedgraph.runs.live import read_live_state
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath
 from fedgraph.runtime.ray import RayRuntime
 from fedgraph.scenario import read
@@ -96,7 +95,7 @@ def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_
     ]
     small = tmp_path / "main.yaml"
     small.write_text(yaml.safe_dump({k: v for k, v in asked.items() if k != "quick"}), encoding="utf-8")
-    ready = read.read_scenario_file(small, seeds=1)
+    ready = read.from_file(small, seeds=1)
     seen: set[str] = set()
     counted: dict[RuntimeCountPath, RuntimeCount] = {}
     metrics: list[str] = []
@@ -123,13 +122,13 @@ def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_
         monkeypatch.setenv("FEDGRAPH_DASHBOARD", "1")  # as --watch does; a run without it collects nothing
     monkeypatch.setattr(RayRuntime, "spent", looks)
     monkeypatch.setattr(RayRuntime, "close", ends)
-    experiment.run_experiment(ready, tmp_path / "out", None, resume=False, console=Console(quiet=True))
+    experiment.run(ready, tmp_path / "out", None, resume=False, console=Console(quiet=True))
     assert seen == {"client-0", "client-1", "server", "curator-0", "curator-1"}
-    made = read_live_state(tmp_path / "out").runtime
+    made = live.read(tmp_path / "out").runtime
     assert set(made["actors"]) == seen  # type: ignore[call-overload]
     with experiment.runtime.start("serial") as engine:
-        graphs = [experiment.load_experiment_data(d, None, 0) for d in ready.scenario.datasets]
-        (stage,) = experiment.stage_experiment(ready, graphs, engine, Console(quiet=True))
+        graphs = [experiment.load_data(d, None, 0) for d in ready.scenario.datasets]
+        (stage,) = experiment.stages_of(ready, graphs, engine, Console(quiet=True))
     federated = [cell for cell in stage.cells if not schedule._is_scheduled_alone(stage, cell)]
     assert len(federated) == 6
     assert len(stage.cells) == 9

@@ -123,7 +123,7 @@ def two_raylets(tmp_path: Path) -> Iterator[dict[str, str]]:
         started.append(subprocess.Popen(second, **quiet))
         yield env
     finally:
-        family = watchdog.watchdog_family(*(p.pid for p in started))
+        family = watchdog.family(*(p.pid for p in started))
         for pid in [*(p.pid for p in started), *(pid for pid, _ in family)]:
             ended(pid)
         for process in started:

@@ -20,8 +20,8 @@ import pytest
 from ray.util import list_named_actors
 
 from fedgraph import run, runtime, seeds
-from fedgraph.comparison import gromov
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
+from fedgraph.comparison import gromov, metric_space
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.federation import rounds
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget
@@ -123,7 +123,7 @@ def cell(
     with make() as engine:
         shared = engine.share("partition", partition)
         for part in ("one", "two"):
-            out = rounds.run_rounds(
+            out = rounds.run(
                 Led(engine, who, marker), shared, plan, 0, ("task", name, part), ("task", "common"), rounds.RoundPrefixes()
             )
             found.append(out.state.model["parameters"])
@@ -175,12 +175,12 @@ def breaks(how: str) -> None:
 
 
 def solved(task: int, spaces: list[MetricSpace]) -> float:
-    return float(gromov.solve_gromov_pairs(spaces, np.array([[0, 1]]), gromov.GromovOptions(solver="pot")).value[0])
+    return float(gromov.solve_pairs(spaces, np.array([[0, 1]]), gromov.GromovOptions(solver="pot")).value[0])
 
 
 def test_a_pot_that_raises_is_an_error_of_its_own_kind_and_the_next_pairs_are_solved(engine: Runtime) -> None:
     rng = np.random.default_rng(0)
-    spaces = [space_from_embedding(rng.random((n, 2))) for n in (4, 5)]
+    spaces = [metric_space.from_embedding(rng.random((n, 2))) for n in (4, 5)]
     expected = solved(0, spaces)
     engine.tell(breaks, "broken")
     with pytest.raises(ValueError, match="no solution"):
@@ -230,7 +230,7 @@ def test_a_machine_without_its_raylet_is_one_line_and_the_run_is_resumed(tmp_pat
     until = time.monotonic() + 240
     while num_finished(out) < 3 and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.1)
-    family = watchdog.watchdog_family(driver.pid)
+    family = watchdog.family(driver.pid)
     for pid, _ in family:
         if Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0].endswith(b"/raylet"):
             os.kill(pid, signal.SIGKILL)

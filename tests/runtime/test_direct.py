@@ -22,7 +22,7 @@ from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime, RuntimeClients
 from fedgraph.runtime.ray import doors
-from fedgraph.runtime.ray.doors import ActorDoor, DoorAddress, DoorCallers, find_door_callers
+from fedgraph.runtime.ray.doors import ActorDoor, DoorAddress, DoorCallers
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -78,7 +78,7 @@ def test_a_folder_that_takes_no_socket_leaves_ordinary_calls(tmp_path: Path) -> 
     long.mkdir()
     for folder in (long, tmp_path / "missing"):
         assert ActorDoor(doubled, str(folder)).address is None
-    assert find_door_callers(None, "here") is None
+    assert doors.find_callers(None, "here") is None
 
 
 def test_who_connects_and_says_nothing_holds_up_nobody(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_lost_messages_change_no_number_and_no_line_of_the_ledger(losing: Runtim
         sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
         facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER, None, None)
         plan, shared = features.plan(features.Params(steps=12), facts, Budget(1.0, 1e-3)), engine.share("lost", partition)
-        out = rounds.run_rounds(engine, shared, plan, 0, ("cell", "lost"), ("common",), rounds.RoundPrefixes())
+        out = rounds.run(engine, shared, plan, 0, ("cell", "lost"), ("common",), rounds.RoundPrefixes())
         engine.forget(shared)
         return out
 

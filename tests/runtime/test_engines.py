@@ -15,7 +15,8 @@ import ray
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import DataError, RuntimeFailure
-from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeQueues, split_into_runtime_blocks
+from fedgraph.runtime import base
+from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeQueues
 from fedgraph.runtime.serial import SerialRuntime, _frozen_copy
 
 
@@ -105,7 +106,7 @@ def engine(request: pytest.FixtureRequest) -> Runtime:
 def test_blocks_cover_everything_once() -> None:
     for items in range(12):
         for workers in range(1, 5):
-            dealt = split_into_runtime_blocks(items, workers)
+            dealt = base.split_into_blocks(items, workers)
             assert [i for block in dealt for i in block] == list(range(items))
             assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
 

@@ -59,7 +59,7 @@ def trained(engine: Runtime, graph: Graph, steps: int) -> tuple[dict[str, np.nda
     facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, None, None)
     plan = features.plan(features.Params(steps=steps), facts, Budget(1.0, 1e-3))
     shared = engine.share(f"p{steps}", partition)
-    out = rounds.run_rounds(engine, shared, plan, 0, ("cell", steps), ("common",), rounds.RoundPrefixes())
+    out = rounds.run(engine, shared, plan, 0, ("cell", steps), ("common",), rounds.RoundPrefixes())
     engine.forget(shared)
     return {k: np.asarray(v) for k, v in out.state.model.items()}, out.releases
 
@@ -67,7 +67,7 @@ def trained(engine: Runtime, graph: Graph, steps: int) -> tuple[dict[str, np.nda
 def actors() -> list[int]:
     """Processes of actors that this process (or its raylet) has started."""
     found = []
-    for pid, _ in watchdog.watchdog_family(os.getpid()):
+    for pid, _ in watchdog.family(os.getpid()):
         try:
             if re.match(rb"ray::(Client|Server|Curator)\b", Path(f"/proc/{pid}/cmdline").read_bytes()):
                 found.append(pid)
@@ -264,8 +264,8 @@ def test_what_cannot_be_placed_is_one_line(cluster: Any, monkeypatch: pytest.Mon
     finally:
         other.kill()
         other.wait()
-    here = process.own_process_versions()
-    monkeypatch.setattr(process, "own_process_versions", lambda: process.ProcessVersions(here.python, here.packages, "another"))
+    here = process.own_versions()
+    monkeypatch.setattr(process, "own_versions", lambda: process.ProcessVersions(here.python, here.packages, "another"))
     until = time.monotonic() + 60  # soon after the other driver's death its place is free, and Ray has ended its processes
     said = what_a_start_says()
     while "is not what the driver is" not in said and time.monotonic() < until:
@@ -349,7 +349,7 @@ def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: si
     while not ray_computes(out) and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.1)
     time.sleep(random.Random(int(number)).uniform(0, 2))
-    family = watchdog.watchdog_family(driver.pid)
+    family = watchdog.family(driver.pid)
     assert any(b"raylet" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid, _ in family)
     driver.send_signal(number)
     began = time.monotonic()

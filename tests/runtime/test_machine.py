@@ -19,9 +19,9 @@ from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
 from fedgraph.runtime.base import RuntimeClients
-from fedgraph.runtime.ray import cluster
+from fedgraph.runtime.ray import cluster, places
 from fedgraph.runtime.ray.curator import _Handle
-from fedgraph.runtime.ray.places import PlaceNode, _room, choose_places
+from fedgraph.runtime.ray.places import PlaceNode, _room
 from fedgraph.runtime.ray.seats import _raise_own
 
 
@@ -57,7 +57,7 @@ def test_the_watchdog_ends_what_a_killed_driver_left(impatient: Path) -> None:
         [
             sys.executable,
             "-c",
-            f"import time, watchdog; w = watchdog.start_watchdog(); {child}; time.sleep(600)",
+            f"import time, watchdog; w = watchdog.start(); {child}; time.sleep(600)",
         ],
         stdout=subprocess.PIPE,
         text=True,
@@ -88,10 +88,10 @@ def test_the_watchdog_touches_nothing_else(impatient: Path) -> None:
     code = """
 import subprocess, sys, time, watchdog
 own = subprocess.Popen(["sleep", "600"])
-dog = watchdog.start_watchdog()
+dog = watchdog.start()
 if sys.argv[1] == "dismissed":
     own = subprocess.Popen(["sleep", "600"])
-    watchdog.dismiss_watchdog(dog)
+    watchdog.dismiss(dog)
 print(own.pid, dog.pid, flush=True)
 time.sleep(600)
 """
@@ -131,7 +131,7 @@ def test_workers_and_their_share_of_gpus(
     nodes: list[tuple[int, int]], workers: int | None, gpus: float | None, expected: tuple[int, float]
 ) -> None:
     there = [PlaceNode(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)]
-    assert choose_places(there, workers, gpus) == expected
+    assert places.choose(there, workers, gpus) == expected
     assert _room(there, expected[1]) >= expected[0]
 
 
@@ -147,7 +147,7 @@ def test_workers_and_their_share_of_gpus(
 )
 def test_more_than_there_is(nodes: list[tuple[int, int]], workers: int, gpus: float | None, words: str) -> None:
     with pytest.raises(RuntimeFailure) as error:
-        choose_places([PlaceNode(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)], workers, gpus)
+        places.choose([PlaceNode(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)], workers, gpus)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -155,9 +155,9 @@ def test_more_than_there_is(nodes: list[tuple[int, int]], workers: int, gpus: fl
 def test_another_version_is_named() -> None:
     here = process.ProcessVersions("3.11.7", (("torch", "2.13.0"), ("numpy", "2.1")), "abc")
     there = process.ProcessVersions("3.12.1", (("torch", "2.12.0"), ("numpy", "2.1")), "abc")
-    process.require_equal_process_versions(here, [("one", here)])
+    process.require_equal_versions(here, [("one", here)])
     with pytest.raises(RuntimeFailure, match=r"on two is not .* \(python: driver 3.11.7, worker 3.12.1; torch: driver 2"):
-        process.require_equal_process_versions(here, [("one", here), ("two", there)])
+        process.require_equal_versions(here, [("one", here), ("two", there)])
 
 
 def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,14 +185,14 @@ def test_a_ray_that_does_not_start_is_one_line(error: Exception, monkeypatch: py
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setattr(cluster, "_init", fails)
     with pytest.raises(RuntimeFailure, match=r"a local Ray cannot be used .*or use --runtime serial") as said:
-        cluster.connect_cluster(2)
+        cluster.connect(2)
     assert "\n" not in str(said.value)
     monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")
     monkeypatch.setattr(cluster, "_require_answer", lambda address: None)
     for mode, hint in (("", True), ("token", False)):
         monkeypatch.setenv("RAY_AUTH_MODE", mode)
         with pytest.raises(RuntimeFailure, match=r"RAY_ADDRESS=192.0.2.1:6379 cannot be used") as said:
-            cluster.connect_cluster(None)
+            cluster.connect(None)
         assert ("set RAY_AUTH_MODE=token" in str(said.value)) is hint
 
 

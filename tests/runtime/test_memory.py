@@ -47,7 +47,7 @@ import numpy as np
 from fedgraph.runtime import process
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
-process.keep_process_memory()
+process.keep_memory()
 blocks = [np.ones(size) for size in [5_000_000, 1000] * 16]
 large = blocks[::2]
 del blocks[::2]
@@ -69,13 +69,13 @@ def test_only_children_started_inside_get_the_variables(monkeypatch: pytest.Monk
     names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX")
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    with process.keep_child_process_memory():
+    with process.keep_child_memory():
         assert all(name in os.environ for name in names)
     assert not any(name in os.environ for name in names)
 
 
 def test_the_users_own_choice_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    with process.keep_child_process_memory():
+    with process.keep_child_memory():
         assert os.environ["MALLOC_ARENA_MAX"] == "4"
         assert "MALLOC_TRIM_THRESHOLD_" not in os.environ

@@ -33,7 +33,7 @@ def test_a_watched_run_after_an_unwatched_one_writes_its_statistics(monkeypatch:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(cluster, "_init", lambda address, cpus: told.append(os.environ.get(statistics)))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    cluster.connect_cluster(1)
+    cluster.connect(1)
     monkeypatch.setenv("FEDGRAPH_DASHBOARD", "1")
-    cluster.connect_cluster(1)
+    cluster.connect(1)
     assert told == ["0", None]

@@ -21,7 +21,7 @@ from fedgraph.types import Graph
 def test_quick_leaves_the_row_without_privacy_out_where_it_takes_most_of_the_time(people: int, ceiling: bool) -> None:
     """The draft as a whole has it in both."""
     data = WantedData("own/csv", Path("/data/mine"), "mine", "found", people=people)
-    text = draft.draft_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
+    text = draft.as_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
     written = yaml.safe_load(text)
     methods = {row["method"] for row in written["quick"]["tasks.0.methods"]}
     assert methods == {"features", "label_hop"} | ({"nonprivate"} if ceiling else set())
@@ -41,7 +41,7 @@ def test_a_hundred_are_tested_where_that_many_have_a_label(library: Graph, label
         masks=(),
     )
     data = WantedData("own/csv", Path("/data/mine"), "mine", "found", graph=graph, people=1_000)
-    text = draft.draft_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
+    text = draft.as_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
     assert yaml.safe_load(text)["tasks"][0].get("train_fraction") == trains
     assert trains is None or round((1 - trains) * labelled) >= 110
 
@@ -53,7 +53,7 @@ def test_what_fits_of_a_federation_asks_whether_joining_is_worth_it() -> None:
     assert [(size.seeds, size.trust) for size in smaller] == [(3, 2), (3, 1), (1, 2), (1, 1)]
     for size, trust in zip(smaller, (["sums", "own-client"], ["sums"]), strict=False):
         wanted = Wanted(data, "node", WANTED_TRUST, (1.0, 8.0), None, None, size=size)
-        task = yaml.safe_load(draft.draft_yaml(wanted, Path("/data")))["tasks"][0]
+        task = yaml.safe_load(draft.as_yaml(wanted, Path("/data")))["tasks"][0]
         assert task["trust"] == trust
         assert task["participations"] == ["alone", "federated", "personalised", "left-out"]
         assert task["left_out"] == 1

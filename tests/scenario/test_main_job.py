@@ -23,7 +23,7 @@ EDGE = {"GAP-EDP", "GCON", "SAGE-EDP", "LPGNN", "own edges, nothing released", "
 
 
 def task(label: str) -> ScenarioTask:
-    return next(t for t in read.read_scenario_file(MAIN).tasks if t.label == label)
+    return next(t for t in read.from_file(MAIN).tasks if t.label == label)
 
 
 def small(settings: ScenarioTask, graph: Graph) -> tuple[ScenarioTask, list[Cell], CellContext]:
@@ -58,8 +58,8 @@ def test_who_trusts_nobody_stands_under_no_curator(library: Graph) -> None:
 
 def test_what_is_public_is_asked_three_times() -> None:
     """The test graph, another set of nodes, nothing."""
-    asked = [t.params.public for t in read.read_scenario_file(MAIN).tasks if t.label.startswith("node-level")]
-    assert [public_set.public_set_name(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
+    asked = [t.params.public for t in read.from_file(MAIN).tasks if t.label.startswith("node-level")]
+    assert [public_set.name_of(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
 
 
 @pytest.mark.parametrize("label", ["node-level", "node-level, nothing public", "edge-level", "geometry"])

@@ -35,7 +35,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
-    ready = read.read_scenario_file(write(tmp_path, GOOD))
+    ready = read.from_file(write(tmp_path, GOOD))
     assert ready.scenario.seeds == 2
     assert ready.tasks[0].params.epsilons == [1.0, float("inf")]
     assert ready.tasks[0].params.delta == 1e-3, "PyYAML reads 1e-3 as a string; it must become a number"
@@ -72,7 +72,7 @@ def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
 def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, line: int, parts: list[str]) -> None:
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(ScenarioError) as caught:
-        read.read_scenario_file(path)
+        read.from_file(path)
     message = str(caught.value)
     assert message.startswith(f"{path}:{line}: "), message
     for part in parts:
@@ -90,20 +90,20 @@ def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, 
 def test_a_list_of_fixed_length_is_asked_for_in_plain_words(tmp_path: Path, called: str, says: str) -> None:
     path = write(tmp_path, GOOD.replace("task: node_classification", f"task: participation\n    called: {called}"))
     with pytest.raises(ScenarioError) as caught:
-        read.read_scenario_file(path)
+        read.from_file(path)
     assert str(caught.value).startswith(f"{path}:7: {says}"), str(caught.value)
 
 
 def test_missing_file_and_empty_file(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read"):
-        read.read_scenario_file(tmp_path / "absent.yaml")
+        read.from_file(tmp_path / "absent.yaml")
     with pytest.raises(ScenarioError, match="is a mapping of keys"):
-        read.read_scenario_file(write(tmp_path, ""))
+        read.from_file(write(tmp_path, ""))
 
 
 def test_set_changes_nested_keys(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
-    ready = read.read_scenario_file(path, ["tasks.0.epsilons=[3]", "tasks.0.methods.0.clip=2", "runtime.engine=serial"])
+    ready = read.from_file(path, ["tasks.0.epsilons=[3]", "tasks.0.methods.0.clip=2", "runtime.engine=serial"])
     assert ready.tasks[0].params.epsilons == [3.0]
     assert ready.resolved["tasks"][0]["methods"][0]["clip"] == 2
     assert ready.scenario.runtime.engine == "serial"
@@ -112,30 +112,30 @@ def test_set_changes_nested_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", ["tasks.7.epsilons=[3]", "seeds", "tasks.0.epsilons.x.y=1"])
 def test_set_that_fits_nowhere(tmp_path: Path, change: str) -> None:
     with pytest.raises(ScenarioError, match="--set"):
-        read.read_scenario_file(write(tmp_path, GOOD), [change])
+        read.from_file(write(tmp_path, GOOD), [change])
 
 
 def test_quick_and_seeds(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD + "quick:\n  seeds: 1\n  tasks.0.epsilons: [1]\n")
-    quick = read.read_scenario_file(path, quick=True)
+    quick = read.from_file(path, quick=True)
     assert (quick.scenario.seeds, quick.tasks[0].params.epsilons) == (1, [1.0])
-    assert read.read_scenario_file(path, seeds=7).scenario.seeds == 7
+    assert read.from_file(path, seeds=7).scenario.seeds == 7
 
 
 def test_two_tasks_need_two_labels(tmp_path: Path) -> None:
     twice = GOOD + GOOD[GOOD.index("  - task") :]
     with pytest.raises(ScenarioError, match="two tasks are labelled"):
-        read.read_scenario_file(write(tmp_path, twice))
+        read.from_file(write(tmp_path, twice))
 
 
 def test_a_task_may_run_on_some_data_sets_only(tmp_path: Path) -> None:
     text = GOOD.replace("- name: embedded/library", "- name: embedded/library\n  - {name: embedded/library, label: again}")
     task = GOOD[GOOD.index("  - task") :]
     text += task.replace("    epsilons", "    label: second\n    datasets: [again]\n    epsilons")
-    ready = read.read_scenario_file(write(tmp_path, text))
+    ready = read.from_file(write(tmp_path, text))
     with runtime.start("serial") as engine:
         graphs = [data.load("embedded/library")] * 2
-        stages = list(experiment.stage_experiment(ready, graphs, engine, Console()))
+        stages = list(experiment.stages_of(ready, graphs, engine, Console()))
     assert [(s.task.label, s.context.dataset) for s in stages] == [
         ("node_classification", "embedded/library"),
         ("node_classification", "again"),
@@ -143,18 +143,18 @@ def test_a_task_may_run_on_some_data_sets_only(tmp_path: Path) -> None:
     ]
     for wrong in ("[other]", "again", "3"):
         with pytest.raises(ScenarioError, match=r"x\.yaml:16: .*allowed: \['embedded/library', 'again'\]"):
-            read.read_scenario_file(write(tmp_path, text.replace("datasets: [again]", f"datasets: {wrong}")))
+            read.from_file(write(tmp_path, text.replace("datasets: [again]", f"datasets: {wrong}")))
 
 
 @pytest.mark.parametrize("only", ["", "    datasets: [embedded/library]\n"])
 def test_resolved_is_itself_a_scenario(tmp_path: Path, only: str) -> None:
     import yaml
 
-    ready = read.read_scenario_file(write(tmp_path, GOOD + only))
+    ready = read.from_file(write(tmp_path, GOOD + only))
     assert ready.tasks[0].datasets == (("embedded/library",) if only else ())
     again = tmp_path / "again.yaml"
     again.write_text(yaml.safe_dump(ready.resolved), encoding="utf-8")
-    assert read.read_scenario_file(again).resolved == ready.resolved
+    assert read.from_file(again).resolved == ready.resolved
 
 
 def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
@@ -162,11 +162,11 @@ def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
         "  - name: embedded/library\n", "  - name: embedded/library\n  - name: synthetic/reddit_sized\n    enabled: false\n"
     )
     path = write(tmp_path, two)
-    assert [d.name for d in read.read_scenario_file(path).scenario.datasets] == ["embedded/library"]
-    enabled = read.read_scenario_file(path, changes=["datasets.1.enabled=true"]).scenario.datasets
+    assert [d.name for d in read.from_file(path).scenario.datasets] == ["embedded/library"]
+    enabled = read.from_file(path, changes=["datasets.1.enabled=true"]).scenario.datasets
     assert [d.name for d in enabled] == ["embedded/library", "synthetic/reddit_sized"]
     with pytest.raises(ScenarioError, match="enable"):
-        read.read_scenario_file(path, changes=["datasets.0.enabled=false"])
+        read.from_file(path, changes=["datasets.0.enabled=false"])
 
 
 def test_a_method_that_is_two_today_is_told_by_its_new_names(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_method_that_is_two_today_is_told_by_its_new_names(tmp_path: Path) -> 
         encoding="utf-8",
     )
     with pytest.raises(ScenarioError, match=r"unknown method 'gap'.*allowed: .*gap_edge, gap_node"):
-        read.read_scenario_file(path)
+        read.from_file(path)
 
 
 @pytest.mark.parametrize(
@@ -203,5 +203,5 @@ def test_a_method_that_cannot_serve_is_refused_when_the_scenario_is_read(tmp_pat
     file = tmp_path / "s.yaml"
     file.write_text(f"name: s\ndatasets: [{{name: embedded/library}}]\ntasks:\n  - {{{task}}}\n", encoding="utf-8")
     with pytest.raises(ScenarioError, match=wanted) as caught:
-        read.read_scenario_file(file)
+        read.from_file(file)
     assert str(caught.value).startswith(f"{file}:4: method ")

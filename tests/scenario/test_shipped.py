@@ -24,7 +24,7 @@ def test_the_promised_ones_are_there() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 @pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
 def test_parses(path: Path, quick: bool) -> None:
-    ready = read.read_scenario_file(path, quick=quick)
+    ready = read.from_file(path, quick=quick)
     assert ready.scenario.name == path.stem
     assert ready.scenario.title
 
@@ -33,7 +33,7 @@ def test_scenarios_of_benchmarks_parse() -> None:
     for path in sorted((FOLDER.parent / "benchmarks").glob("*.yaml")):
         if path.name == "tables.yaml":  # documented numbers (``python -m benchmarks.tables``)
             continue
-        assert read.read_scenario_file(path).scenario.name == path.stem
+        assert read.from_file(path).scenario.name == path.stem
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
@@ -57,7 +57,7 @@ def planned(path: Path, first: bool) -> int:
 
     first: one ε of each row, on the first data set of each task. An error of a plan names the scenario's line.
     """
-    ready = read.read_scenario_file(path)
+    ready = read.from_file(path)
     scenario = ready.scenario
     if first:
         wanted = {
@@ -65,10 +65,10 @@ def planned(path: Path, first: bool) -> int:
         }
         scenario.datasets[:] = [d for d in scenario.datasets if (d.label or d.name) in wanted]
     root = seeds.public_seed(scenario.seed)
-    graphs = [experiment.load_experiment_data(d, None, root, stand_in=True) for d in scenario.datasets]
+    graphs = [experiment.load_data(d, None, root, stand_in=True) for d in scenario.datasets]
     made, rows, tasks = 0, set(), set()
     with runtime.start("serial") as engine:
-        for stage in experiment.stage_experiment(ready, graphs, engine, Console()):
+        for stage in experiment.stages_of(ready, graphs, engine, Console()):
             if first and stage.task.label in tasks:
                 continue
             tasks.add(stage.task.label)
@@ -76,7 +76,7 @@ def planned(path: Path, first: bool) -> int:
                 row = (cell.task, cell.method, cell.variant, cell.world, cell.calibrated_by)
                 if cell.seed == 0 and not (first and row in rows):
                     rows.add(row)
-                    experiment.plan_experiment_cell(ready, stage, cell)
+                    experiment.plan_cell(ready, stage, cell)
                     made += 1
     return made
 
@@ -95,7 +95,7 @@ def test_plans_every_budget_on_every_data_set(path: Path) -> None:
 
 def quick_rooms(path: Path) -> tuple[str, ...]:
     """Whose change asks for a run of the scenario's quick form: the files that it names, and what all of their kind share."""
-    ready = read.read_scenario_file(path, quick=True)
+    ready = read.from_file(path, quick=True)
     rooms = {"runs"}
     for task in ready.tasks:
         said = yaml.safe_dump(task.params.model_dump(mode="json"))

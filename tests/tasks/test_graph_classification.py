@@ -15,8 +15,7 @@ from fedgraph import data, runtime
 from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.store import CellStore
 from fedgraph.cells.task_facts import GraphClassificationCellFacts
-from fedgraph.comparison import gromov
-from fedgraph.comparison.metric_space import space_from_topology
+from fedgraph.comparison import gromov, metric_space
 from fedgraph.errors import ScenarioError
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
@@ -66,13 +65,13 @@ def test_each_client_keeps_its_own_tenth_and_fifth(mutag: GraphCollection) -> No
     """Jin & Chen, §4: 10 % of a client's own graphs test, 20 % choose, and nobody else's are among them."""
     rng = np.random.default_rng(0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=4), rng)
-    split = collections.split_task_by_clients(shares, 10, 0.2, 0, "x", 0)
+    split = collections.split_by_clients(shares, 10, 0.2, 0, "x", 0)
     assert np.array_equal(np.sort(np.concatenate([split.train, split.validation, split.test])), np.arange(188))
     for members in shares.members:
         assert np.isin(members, split.test).sum() == round(members.size / 10)
         assert np.isin(members, split.validation).sum() == round(0.2 * members.size)
     with pytest.raises(ScenarioError, match="fewer clients"):
-        collections.split_task_by_clients(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
+        collections.split_by_clients(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
 
 
 def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
@@ -87,19 +86,19 @@ def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
 
 
 def test_ten_seeds_test_every_graph_once(mutag: GraphCollection) -> None:
-    splits = [collections.split_task_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
+    splits = [collections.split_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
     assert np.array_equal(np.sort(np.concatenate([s.test for s in splits])), np.arange(188))
     for s in splits:
         assert np.array_equal(np.sort(np.concatenate([s.train, s.validation, s.test])), np.arange(188))
         assert s.validation.size == 38
-    again = collections.split_task_by_folds(mutag.labels, 10, 0.2, 0, "x", 10)
+    again = collections.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 10)
     assert not np.array_equal(again.test, splits[0].test)
 
 
 def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
-    split = collections.split_task_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
+    split = collections.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=10), np.random.default_rng(0))
-    dealt = collections.deal_task_collection(mutag, shares, split.train)
+    dealt = collections.deal_graphs(mutag, shares, split.train)
     assert sorted(dealt.order.tolist()) == list(range(188))
     at = 0
     for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):
@@ -115,7 +114,7 @@ def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
 
 def test_a_client_that_sent_nothing_is_known_by_its_sizes() -> None:
     dealt = collections.TaskCollection(None, np.array([2, 0, 1]), ((2, 1), (3,)))  # type: ignore[arg-type]
-    found = graph_models.order_classified_graphs([np.arange(6.0).reshape(3, 2), None], dealt, 2)
+    found = graph_models.in_order([np.arange(6.0).reshape(3, 2), None], dealt, 2)
     assert np.array_equal(found[2], [[0, 1], [2, 3]])
     assert np.array_equal(found[0], [[4, 5]])
     assert np.array_equal(found[1], np.full((3, 2), 0.5))
@@ -316,9 +315,9 @@ def test_weights_by_degree_where_degrees_may_be_read(mutag: GraphCollection) -> 
         split = task._dealt(given, 0, where[weights])[0]
         collection = task._collection(given, where[weights])
         wanted = (0.5, gromov.GromovOptions(), where[weights], split, None, given.weights)
-        topology[weights] = graph_distances.measure_graph_distances("GW(A)", collection, *wanted)[0]
-        spaces = [space_from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
-        assert topology[weights][0, 1] == gromov.solve_gromov_pairs(spaces, np.array([[0, 1]])).value[0]
+        topology[weights] = graph_distances.of_row("GW(A)", collection, *wanted)[0]
+        spaces = [metric_space.from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
+        assert topology[weights][0, 1] == gromov.solve_pairs(spaces, np.array([[0, 1]])).value[0]
     assert means["uniform"][4.0] == means["degree"][4.0]
     assert means["uniform"][np.inf] != means["degree"][np.inf]
     assert not np.array_equal(topology["uniform"], topology["degree"])

@@ -61,7 +61,7 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
 def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_path: Path) -> None:
     where, given = context(library), params()
     store, cells = CellStore(tmp_path), task.cells(given, where)
-    held = task.held_graphs.deal_held_graphs(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
+    held = task.held_graphs.deal(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
     assert held > 1, "the sampled ego-networks should overlap"
     for cell in cells:
         out = task.run(given, cell, where)
@@ -117,15 +117,15 @@ def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph,
     seen: list[Any] = []
     real = compared_clients.solve_all_graph_pairs
     monkeypatch.setattr(
-        compared_clients, "solve_all_graph_pairs", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c)
+        compared_clients, "solve_all", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c)
     )
     cell = task.cells(given, where)[-1]
     out = task.run(given, cell, where)
-    which = gromov.list_gromov_pairs(10)
-    reference = gromov.solve_gromov_pairs(seen[0], which, gromov.GromovOptions(solver="pot")).value
+    which = gromov.all_pairs(10)
+    reference = gromov.solve_pairs(seen[0], which, gromov.GromovOptions(solver="pot")).value
     kept = out.artefacts["distances"][which[:, 0], which[:, 1]]
     assert np.median(np.abs(kept - reference)) < 1e-6
-    truth = [s.graph.labels[s.center] for s in task.held_graphs.deal_held_graphs(given, 0, where).subgraphs]
+    truth = [s.graph.labels[s.center] for s in task.held_graphs.deal(given, 0, where).subgraphs]
     assert np.array_equal(out.artefacts["truth"], truth)
 
 
@@ -166,7 +166,7 @@ def test_the_graphs_of_a_collection_are_clients_and_their_labels_are_unseen() ->
     where = context(data.load("tu/mutag", stand_in=True))
     spec = {"method": "local_dp", "training": "none", "hidden": 4, "compare": ["mean"]}
     given = params(methods=[spec], method=None, epsilons=[4.0, np.inf], encoders=["multi-bit"], max_graphs=40)
-    held = task.held_graphs.deal_held_graphs(given, 0, where)
+    held = task.held_graphs.deal(given, 0, where)
     assert held.disjoint
     assert all((s.graph.labels == -1).all() for s in held.subgraphs)
     for cell in task.cells(given, where):

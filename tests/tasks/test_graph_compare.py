@@ -17,7 +17,7 @@ from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Cell, CellContext
-from fedgraph.tasks.base.graphs.graph_distances import task_embedded_spaces
+from fedgraph.tasks.base.graphs import graph_distances
 from fedgraph.tasks.graph_clustering import compared_clients
 from fedgraph.types import Graph
 from fedgraph.worlds.world import world_of_trust
@@ -95,12 +95,12 @@ def test_permuting_the_classes_changes_nothing_for_gw_and_everything_for_the_oth
     graphs: list[Any] = [None, None]
     found = {}
     for how, alpha in (("gw", None), ("fgw", 0.5)):
-        made = task_embedded_spaces(received, "euclidean", graphs, "embedding" if how == "fgw" else None)
+        made = graph_distances.embedded_spaces(received, "euclidean", graphs, "embedding" if how == "fgw" else None)
         options = gromov.GromovOptions(alpha=alpha)
-        found[how] = compared_clients.compare_client_spaces(made, options, how_many, cell, where).distances[0, 1]
+        found[how] = compared_clients.compare_spaces(made, options, how_many, cell, where).distances[0, 1]
     assert found["gw"] == pytest.approx(0, abs=1e-9)
     assert found["fgw"] > 0.3
-    assert compared_clients.compare_client_vectors(received, how_many, cell, where).distances[0, 1] > 0.3
+    assert compared_clients.compare_vectors(received, how_many, cell, where).distances[0, 1] > 0.3
 
 
 def test_accuracy_needs_labels_that_distances_explain() -> None:
@@ -109,16 +109,16 @@ def test_accuracy_needs_labels_that_distances_explain() -> None:
     apart = apart + apart.T
     np.fill_diagonal(apart, 0)
     noise = rng.random((60, 60))
-    assert compared_clients.classify_compared_clients(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
-    assert compared_clients.classify_compared_clients(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
-    assert compared_clients.classify_compared_clients(apart[:4, :4], truth[:4], rng) == {}
+    assert compared_clients.classify_clients(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
+    assert compared_clients.classify_clients(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
+    assert compared_clients.classify_clients(apart[:4, :4], truth[:4], rng) == {}
 
 
 def test_public_nodes_are_held_by_no_client(library: Graph) -> None:
     given, where = params(), context(library)
     public, partition = (
-        task.held_graphs.draw_task_public_graph(given, 0, where),
-        task.held_graphs.deal_held_graphs(given, 0, where),
+        task.held_graphs.draw_public(given, 0, where),
+        task.held_graphs.deal(given, 0, where),
     )
     assert public is not None
     assert public.num_nodes == round(0.1 * library.num_nodes)

@@ -53,8 +53,6 @@ def test_mutag_size_alone(data_root: Path) -> None:
     distances = graph_distances._size_distances(np.array([g.num_nodes for g in found.graphs]))
     parts = StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(found.labels.size), found.labels)
     splits = tuple(classify.ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in parts)
-    accuracy = classify.classify_by_svm(
-        distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)
-    ).mean
+    accuracy = classify.by_svm(distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)).mean
     assert accuracy == pytest.approx(0.851, abs=0.02)
     assert accuracy > 0.7957

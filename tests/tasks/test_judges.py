@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedgraph import seeds
-from fedgraph.tasks.node_classification.chosen_settings import split_chosen_settings_judges
+from fedgraph.tasks.node_classification import chosen_settings
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 
@@ -14,8 +14,8 @@ from fedgraph.worlds import protocols
 def judges(graph: Graph, protocol: protocols.WorldProtocol) -> tuple[set[str], protocols.ProtocolSetting]:
     rng = seeds.seeded_generator(0, "split")
     public: str = "test-graph" if protocol in ("transductive", "inductive-edges") else "nothing"
-    setting = protocols.make_protocol_setting(graph, protocol, 0.8, rng, public=public)  # type: ignore[arg-type]
-    left, found = split_chosen_settings_judges(setting, protocol, seeds.seeded_generator(0, "judges"))
+    setting = protocols.make_setting(graph, protocol, 0.8, rng, public=public)  # type: ignore[arg-type]
+    left, found = chosen_settings.split_judges(setting, protocol, seeds.seeded_generator(0, "judges"))
     return {found.graph.ids[row] for row in found.rows}, left
 
 

@@ -13,9 +13,10 @@ import pytest
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
 from fedgraph.cells.store import CellPairStore
+from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.classify import ClassifySplit
-from fedgraph.comparison.gromov import GromovOptions, list_gromov_pairs, solve_gromov_pairs
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
+from fedgraph.comparison.gromov import GromovOptions
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.report.sections.base import describe_section_solver
 from fedgraph.runs.console import Console
@@ -26,7 +27,7 @@ from fedgraph.worlds.world import JOINED_WORLD
 
 def spaces(seed: int = 0) -> list[MetricSpace]:
     rng = np.random.default_rng(seed)
-    return [space_from_embedding(rng.random((n, 2)), features=rng.random((n, 1))) for n in rng.integers(1, 9, 20)]
+    return [metric_space.from_embedding(rng.random((n, 2)), features=rng.random((n, 1))) for n in rng.integers(1, 9, 20)]
 
 
 def context(folder: Path | None) -> CellContext:
@@ -39,7 +40,7 @@ def context(folder: Path | None) -> CellContext:
 def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, options, real = spaces(), GromovOptions(restarts=1), graph_pairs._solve_chunk
     monkeypatch.setattr(graph_pairs, "_PAIRS_PER_CHUNK", (30, 30))
-    whole = graph_pairs.solve_all_graph_pairs(given, options, context(None))[0]
+    whole = graph_pairs.solve_all(given, options, context(None))[0]
     calls: list[int] = []
 
     def stops_at_the_fourth(which, *rest):
@@ -50,13 +51,13 @@ def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(graph_pairs, "_solve_chunk", stops_at_the_fourth)
     with pytest.raises(KeyboardInterrupt):
-        graph_pairs.solve_all_graph_pairs(given, options, context(tmp_path))
+        graph_pairs.solve_all(given, options, context(tmp_path))
     calls[:] = [0] * 4  # no further stop
-    found, facts = graph_pairs.solve_all_graph_pairs(given, options, context(tmp_path))
+    found, facts = graph_pairs.solve_all(given, options, context(tmp_path))
     assert sum(calls) == 190 - 3 * 30, "what was solved before is not solved again"
     assert np.array_equal(found, whole)
     calls[:] = [0] * 4
-    assert np.array_equal(graph_pairs.solve_all_graph_pairs(given, options, context(tmp_path))[0], whole)
+    assert np.array_equal(graph_pairs.solve_all(given, options, context(tmp_path))[0], whole)
     assert not sum(calls)
     assert [f"pairs/{f.name}" for f in (tmp_path / "pairs").iterdir()] == [facts.solved.file]
 
@@ -92,7 +93,7 @@ def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: b
     where = tmp_path if disk else None
 
     def asked(seed: int, here: CellContext) -> tuple[np.ndarray, SolverFacts]:
-        return graph_pairs.solve_graph_pairs_once(("k",), lambda: given, options, here, split[seed], 2)
+        return graph_pairs.solve_once(("k",), lambda: given, options, here, split[seed], 2)
 
     alone, facts = asked(0, context(tmp_path / "alone" if disk else None))
     shared = context(where)
@@ -107,11 +108,11 @@ def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: b
 
 def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) -> None:
     given, options = spaces(), GromovOptions(max_iterations=2)
-    matrix, facts = graph_pairs.solve_all_graph_pairs(given, options, context(tmp_path))
-    reference = solve_gromov_pairs(given, list_gromov_pairs(20), options)
+    matrix, facts = graph_pairs.solve_all(given, options, context(tmp_path))
+    reference = gromov.solve_pairs(given, gromov.all_pairs(20), options)
     with np.load(tmp_path / facts.solved.file) as kept:
         which = kept["pairs"]
-        assert np.array_equal(which, list_gromov_pairs(20))
+        assert np.array_equal(which, gromov.all_pairs(20))
         assert np.array_equal(kept["value"], matrix[which[:, 0], which[:, 1]])
         assert np.array_equal(kept["converged"], reference.converged)
         assert np.array_equal(kept["steps"], reference.iterations)

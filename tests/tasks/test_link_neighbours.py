@@ -35,13 +35,13 @@ def graph(library: Graph) -> Graph:
     every, rng = np.stack(np.triu_indices(library.num_nodes, 1), axis=1), np.random.default_rng(5)
     mine, others = every[every[:, 0] == 0], every[every[:, 0] > 0]
     edges = np.concatenate([mine[rng.permutation(len(mine))[:HUB]], others[rng.permutation(len(others))[: EDGES - HUB]]])
-    return dataclasses.replace(library, adjacency=links.link_adjacency(edges, library.num_nodes))
+    return dataclasses.replace(library, adjacency=links.adjacency_of(edges, library.num_nodes))
 
 
 def without(graph: Graph, gone: np.ndarray) -> Graph:
     """gone: bool [m], of the list of edges."""
-    kept = links.list_links(graph.adjacency)[~gone]
-    return dataclasses.replace(graph, adjacency=links.link_adjacency(kept, graph.num_nodes))
+    kept = links.list_all(graph.adjacency)[~gone]
+    return dataclasses.replace(graph, adjacency=links.adjacency_of(kept, graph.num_nodes))
 
 
 def bounded(graph: Graph, row: dict[str, Any], kind: type[SensitivityBound], monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
@@ -67,7 +67,7 @@ def test_one_edge_moves_a_sum_by_what_is_priced(
     row: dict[str, Any], kind: type[SensitivityBound], priced: float, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """First and last edges of the list, edges of the hub and others; hidden ones move nothing."""
-    edges, ours = links.list_links(graph.adjacency), bounded(graph, row, kind, monkeypatch)
+    edges, ours = links.list_all(graph.adjacency), bounded(graph, row, kind, monkeypatch)
     moved = []
     for gone in (0, 1, HUB - 1, HUB, *range(HUB + 1, EDGES, 37), EDGES - 1):
         other = without(graph, np.arange(len(edges)) == gone)
@@ -79,7 +79,7 @@ def test_one_edge_moves_a_sum_by_what_is_priced(
 @pytest.mark.parametrize("limit", [1, 3, 10])
 def test_all_edges_of_a_node_move_a_sum_by_what_is_priced(limit: int, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"method": "link_owners", "unit": "node", "limit": limit}
-    edges, ours = links.list_links(graph.adjacency), bounded(graph, row, OwnedRows, monkeypatch)
+    edges, ours = links.list_all(graph.adjacency), bounded(graph, row, OwnedRows, monkeypatch)
     priced = OwnedRows(limit, ours.size).sensitivity_l2(Relation.NODE_LINKS)
     moved = []
     for node in (0, 1, 17, graph.num_nodes - 1, int(np.argsort(graph.degrees)[-2])):
@@ -91,15 +91,15 @@ def test_all_edges_of_a_node_move_a_sum_by_what_is_priced(limit: int, graph: Gra
 
 @pytest.mark.parametrize("seed", [0, "secret"])
 def test_an_edge_more_or_less_hides_no_other_edge(seed: int | str, graph: Graph) -> None:
-    edges, root = links.list_links(graph.adjacency), seeds.root_seed(seed)
+    edges, root = links.list_all(graph.adjacency), seeds.root_seed(seed)
     params = link_prediction.Params(trust=["curator"], epsilons=[1.0], methods=[{"method": "link_clear"}])
 
     def hidden(data: Graph) -> set[tuple[int, ...]]:
         with SerialRuntime() as engine:
             context = CellContext("links", "mine", data, root, 1, engine)
             held = link_prediction.train(params, link_prediction.cells(params, context)[0], context).world.setting.held
-        left = links.list_links(held.adjacency)
-        return set(map(tuple, links.list_links(data.adjacency).tolist())) - set(map(tuple, left.tolist()))
+        left = links.list_all(held.adjacency)
+        return set(map(tuple, links.list_all(data.adjacency).tolist())) - set(map(tuple, left.tolist()))
 
     ours = hidden(graph)
     assert 0.05 < len(ours) / len(edges) < 0.15

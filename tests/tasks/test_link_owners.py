@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import fedgraph
-from fedgraph.cells.task_facts import LinkPredictionCellFacts, pack_cell_answers, unpack_cell_answers
+from fedgraph.cells import task_facts
+from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.privacy.trust import Trust
@@ -72,7 +73,7 @@ def test_every_owner_is_asked_the_same_in_every_world(home: Path) -> None:
             sum(one.tested * one.metrics["auc"] for one in each) / everybody.tested
         )
         for one in each:
-            assert unpack_cell_answers(one.right, one.tested).mean() == pytest.approx(one.metrics["auc"], abs=1e-4)
+            assert task_facts.unpack_answers(one.right, one.tested).mean() == pytest.approx(one.metrics["auc"], abs=1e-4)
             assert {"auc", "hits_at_50", "mrr"} <= set(one.metrics)
         assert bool(entry.metrics) == (entry.world != world.ALONE_WORLD), (
             "scores of models that stay apart are on no common scale"
@@ -150,9 +151,11 @@ def test_answers_are_compared_tie_by_tie(home: Path) -> None:
     """The same ties, each a little better: two shares of so few ties would differ by chance, the same ties do not."""
     found = client_choices.read_client_choices(records(home))
     one = next(key for key in found.answers if key[3] == "client 1" and key[2] == ALONE_CHOICE)
-    base = {seed: unpack_cell_answers(*answer) for seed, answer in found.answers[one].items()}
+    base = {seed: task_facts.unpack_answers(*answer) for seed, answer in found.answers[one].items()}
     other = (one[0], one[1], client_choices.make_joined_choice(Trust.SUMS), one[3])
-    found.answers[other] = {seed: (pack_cell_answers(np.clip(told - 0.03, 0, 1)), told.size) for seed, told in base.items()}
+    found.answers[other] = {
+        seed: (task_facts.pack_answers(np.clip(told - 0.03, 0, 1)), told.size) for seed, told in base.items()
+    }
     found.values[other] = [value - 0.03 for value in found.values[one]]
     assert found.error(one, other) < 0.01 < found.chance("client 1", found.mean(one)) / 2
 
@@ -160,9 +163,9 @@ def test_answers_are_compared_tie_by_tie(home: Path) -> None:
 def test_the_mean_of_what_is_packed_is_the_auc() -> None:
     rng = np.random.default_rng(0)
     above, below = rng.integers(0, 9, 40) / 3, rng.integers(0, 7, 300) / 3
-    shares = links.rank_link_scores(above, below)
-    assert shares.mean() == pytest.approx(links.measure_link_scores(above, below)["auc"])
-    assert np.allclose(unpack_cell_answers(pack_cell_answers(shares), 40), shares, atol=1e-5)
+    shares = links.rank_scores(above, below)
+    assert shares.mean() == pytest.approx(links.measure_scores(above, below)["auc"])
+    assert np.allclose(task_facts.unpack_answers(task_facts.pack_answers(shares), 40), shares, atol=1e-5)
 
 
 def test_clients_that_follow_edges_are_no_owners(home: Path) -> None:

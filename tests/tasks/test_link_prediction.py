@@ -69,7 +69,7 @@ def test_hidden_edges_are_held_by_nobody(library: Graph, monkeypatch: pytest.Mon
     assert facts.tested is not None
     assert len(held[0]) + facts.tested == library.num_edges
     assert 0.05 < facts.tested / library.num_edges < 0.15  # each edge by its own coin, so how many is no fixed number
-    assert len(np.unique(np.r_[held[0], links.list_links(library.adjacency)], axis=0)) == library.num_edges
+    assert len(np.unique(np.r_[held[0], links.list_all(library.adjacency)], axis=0)) == library.num_edges
 
 
 def test_a_classifier_scores_no_pairs_and_a_linker_names_no_classes(library: Graph) -> None:

@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.privacy import settle
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
-from fedgraph.privacy.settle import settle_account
 from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
@@ -67,7 +67,7 @@ def test_declared_is_spent_and_the_ledger_prices_the_same(library: Graph) -> Non
         assert outcome.account is not None
         assert isinstance(outcome.account, LedgerAccount)
         ledger = Ledger([outcome.account], outcome.releases)
-        assert settle_account(outcome.account, ledger.of(outcome.account.cell)).epsilon == outcome.epsilon_provable, setting
+        assert settle.of_account(outcome.account, ledger.of(outcome.account.cell)).epsilon == outcome.epsilon_provable, setting
         clients = {c for line in outcome.releases for span in line.clients for c in range(span[0], span[1] + 1)}
         assert clients == ({0} if setting == "curator" else set(range(3 if "without" in setting else 4)))
 
@@ -93,7 +93,7 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
 def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.WorldProtocol) -> None:
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
-    setting = protocols.make_protocol_setting(graph, protocol, 0.8, np.random.default_rng(0))
+    setting = protocols.make_setting(graph, protocol, 0.8, np.random.default_rng(0))
     source = Partition((), True, 0, "three", from_edges=False, from_labels=True)
     federation = dealt.deal_federation(setting, ("a", "b", "c"), source, "dropped")
     assert (federation.partition.description, federation.partition.num_clients) == ("three", 3)

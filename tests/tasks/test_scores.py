@@ -7,20 +7,13 @@ import pytest
 from sklearn import metrics
 
 from fedgraph.audit import operating_points
-from fedgraph.tasks.base.measures import (
-    _area_under_roc,
-    _average_precision,
-    _calibration_error,
-    _macro_f1,
-    measure_named_classes,
-    measure_scores,
-    task_probabilities,
-)
+from fedgraph.tasks.base import measures
+from fedgraph.tasks.base.measures import _area_under_roc, _average_precision, _calibration_error, _macro_f1
 
 
 def test_naming_the_majority_is_seen_through() -> None:
     truth = np.array([0] * 90 + [1] * 10)
-    found = measure_scores(np.tile([3.0, 0.0], (100, 1)), truth)
+    found = measures.of_scores(np.tile([3.0, 0.0], (100, 1)), truth)
     assert found["accuracy"] == pytest.approx(0.9)
     assert found["majority_share"] == pytest.approx(0.9)
     assert found["macro_f1"] == pytest.approx((2 * 0.9 / 1.9) / 2)
@@ -30,7 +23,7 @@ def test_naming_the_majority_is_seen_through() -> None:
 def test_perfect_scores() -> None:
     truth = np.array([0, 1, 2, 1, -1])
     scores = 50.0 * np.eye(3)[np.array([0, 1, 2, 1, 0])]
-    found = measure_scores(scores, truth)
+    found = measures.of_scores(scores, truth)
     assert found["accuracy"] == found["macro_f1"] == found["auroc"] == found["average_precision"] == 1.0
     assert found["calibration_error"] < 1e-9
     assert found["majority_share"] == 0.5
@@ -40,7 +33,7 @@ def test_unknown_truth_does_not_count() -> None:
     rng = np.random.default_rng(0)
     scores, truth = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
     hidden = np.concatenate([truth, np.full(20, -1)])
-    assert measure_scores(scores, truth) == measure_scores(np.concatenate([scores, rng.normal(size=(20, 3))]), hidden)
+    assert measures.of_scores(scores, truth) == measures.of_scores(np.concatenate([scores, rng.normal(size=(20, 3))]), hidden)
 
 
 def test_calibration_error_by_hand() -> None:
@@ -50,20 +43,20 @@ def test_calibration_error_by_hand() -> None:
 
 def test_probabilities_are_kept_and_logits_are_turned_into_them() -> None:
     rows = np.array([[0.25, 0.75], [1.0, 0.0]])
-    assert np.allclose(task_probabilities(rows), rows)
-    assert np.allclose(task_probabilities(np.log([[1.0, 3.0]])), [[0.25, 0.75]])
-    assert np.isfinite(task_probabilities(np.array([[np.nan, 1.0], [np.inf, 0.0]]))).all()
+    assert np.allclose(measures.probabilities_of(rows), rows)
+    assert np.allclose(measures.probabilities_of(np.log([[1.0, 3.0]])), [[0.25, 0.75]])
+    assert np.isfinite(measures.probabilities_of(np.array([[np.nan, 1.0], [np.inf, 0.0]]))).all()
 
 
 def test_one_class_in_the_test_set_has_no_ranking() -> None:
-    found = measure_scores(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 0]))
+    found = measures.of_scores(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 0]))
     assert "auroc" not in found
     assert found["accuracy"] == 0.5
     assert found["majority_share"] == 1.0
 
 
 def test_names_alone_have_accuracy_macro_f1_and_majority() -> None:
-    found = measure_named_classes(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
+    found = measures.of_classes(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
     assert found == {"accuracy": 0.75, "macro_f1": pytest.approx((0.8 + 2 / 3) / 2), "majority_share": 0.5}
 
 

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from benchmarks.reproductions.tasks import graph_metrics
 from fedgraph import runtime
-from fedgraph.comparison import gromov
-from fedgraph.comparison.metric_space import MetricSpace, space_from_embedding
+from fedgraph.comparison import gromov, metric_space
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.tasks import graph_classification, graph_clustering
 from fedgraph.tasks.base import CellContext
+from fedgraph.tasks.base.graphs import graph_pairs
 from fedgraph.tasks.base.graphs import graph_settings as settings
-from fedgraph.tasks.base.graphs.graph_pairs import solve_all_graph_pairs
 from fedgraph.tasks.graph_clustering import compared_clients
 
 
@@ -24,7 +24,7 @@ def spaces(count: int = 8, fused: bool = False) -> list[MetricSpace]:
     found = []
     for _ in range(count):
         rows = rng.random((int(rng.integers(3, 8)), 3))
-        found.append(space_from_embedding(rows, features=rows if fused else None))
+        found.append(metric_space.from_embedding(rows, features=rows if fused else None))
     return found
 
 
@@ -34,7 +34,7 @@ def test_pot_on_the_pool_agrees_with_the_compiled_default(alpha: float | None) -
     made = spaces(fused=alpha is not None)
     context = CellContext("t", "d", None, 0, 1, runtime.start("serial"))
     found = {
-        s: solve_all_graph_pairs(made, settings.GraphSolverSettings(solver=s).options(alpha), context)[0]
+        s: graph_pairs.solve_all(made, settings.GraphSolverSettings(solver=s).options(alpha), context)[0]
         for s in ("fast", "pot")
     }
     upper = np.triu_indices(len(made), 1)
@@ -45,10 +45,9 @@ def test_pot_on_the_pool_agrees_with_the_compiled_default(alpha: float | None) -
 
 
 def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
-    made, which = spaces(12), gromov.list_gromov_pairs(12)
+    made, which = spaces(12), gromov.all_pairs(12)
     one, best = (
-        gromov.solve_gromov_pairs(made, which, settings.GraphSolverSettings(quality=q).options()).value
-        for q in ("fast", "careful")
+        gromov.solve_pairs(made, which, settings.GraphSolverSettings(quality=q).options()).value for q in ("fast", "careful")
     )
     assert (best <= one + 1e-12).all()
     assert (best < one - 1e-6).any(), "several starts should find a lower minimum somewhere"

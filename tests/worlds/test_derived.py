@@ -28,7 +28,7 @@ PROTECTS_LABELS, PRIVATE_EDGES = {"features", "gap_node", "lpgnn"}, {"features",
 
 def assumed(name: str, graph: Graph, split: str = "random", trust: Trust = Trust.CURATOR) -> tuple[Assumption, ...]:
     """What the plan of the method ``name`` states on ``graph``."""
-    setting = protocols.make_protocol_setting(graph, PROTOCOLS[name], 0.8, seeds.seeded_generator(0, "s"), split)  # type: ignore[arg-type]
+    setting = protocols.make_setting(graph, PROTOCOLS[name], 0.8, seeds.seeded_generator(0, "s"), split)  # type: ignore[arg-type]
     held = setting.held
     if trust is Trust.CURATOR:
         whole = Subgraph(0, held, np.arange(held.num_nodes))
@@ -37,14 +37,14 @@ def assumed(name: str, graph: Graph, split: str = "random", trust: Trust = Trust
         partition = dirichlet.split(held, dirichlet.Params(clients=3), seeds.seeded_generator(0, "d"))
     world = world_of_trust(Trust.NOBODY if name == "lpgnn" and trust is Trust.CURATOR else trust)
     facts = DealtWorld(world, setting, partition, "dropped", colluders=1).facts
-    method = method_kinds.load_method(name)
+    method = method_kinds.load(name)
     return method.plan(method.Params(), facts, Budget(2.0, 1e-4)).guarantee.protection.assumptions
 
 
 def test_a_split_of_so_many_of_each_class_names_every_protected_label(library: Graph) -> None:
     """The attack: everybody else's label, and who trains. The class that lacks one is the label."""
     wanted = 10
-    masks = splits.split_per_class(library, wanted, 5, seeds.seeded_generator(0, "split"))
+    masks = splits.per_class(library, wanted, 5, seeds.seeded_generator(0, "split"))
     guessed = []
     for node in masks.train:
         others = library.labels[np.setdiff1d(masks.train, [node])]
@@ -60,7 +60,7 @@ def test_such_a_split_is_an_assumption_where_labels_are_protected(name: str, lib
 
 
 def test_a_published_split_counts_as_made_from_labels(library: Graph) -> None:
-    whole = splits.split_per_class(library, 10, 5, seeds.seeded_generator(0, "split"))
+    whole = splits.per_class(library, 10, 5, seeds.seeded_generator(0, "split"))
     assert Assumption.SPLIT_FROM_LABELS in assumed("features", replace(library, masks=(whole,)), "public")
 
 
@@ -81,7 +81,7 @@ def bridged(library: Graph, there: bool) -> Graph:
 
 
 def test_one_edge_decides_which_nodes_there_are(library: Graph) -> None:
-    whole, cut = (protocols.keep_world_component(bridged(library, there)) for there in (True, False))
+    whole, cut = (protocols.largest_component(bridged(library, there)) for there in (True, False))
     assert (whole.num_nodes, cut.num_nodes) == (240, 120)
     assert whole.nodes_from_edges
     assert cut.induced(np.arange(10)).nodes_from_edges
@@ -89,7 +89,7 @@ def test_one_edge_decides_which_nodes_there_are(library: Graph) -> None:
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_largest_component_is_an_assumption_where_edges_are_private(name: str, library: Graph) -> None:
-    graph = protocols.keep_world_component(bridged(library, there=True))
+    graph = protocols.largest_component(bridged(library, there=True))
     assert (Assumption.COMPONENT_FROM_EDGES in assumed(name, graph)) == (name in PRIVATE_EDGES)
     assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
 
@@ -101,7 +101,7 @@ def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: DealtCut =
     for share in dealt.subgraphs:
         owner[share.nodes] = share.client
     owned = replace(graph, owner=owner, owner_names=("a", "b", "c"))
-    setting = protocols.make_protocol_setting(owned, protocol, 0.8, seeds.seeded_generator(0, "s"))
+    setting = protocols.make_setting(owned, protocol, 0.8, seeds.seeded_generator(0, "s"))
     federation = deal_federation(setting, owned.owner_names, dealt, cut)
     together = [world_of_trust(trust) for trust in (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)]
     worlds = [*together, ALONE_WORLD, World(WorldKind.TOGETHER, Trust.OWN_CLIENT, LeftOutOfWorld(1, "b"))]

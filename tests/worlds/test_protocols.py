@@ -17,7 +17,7 @@ from tests.public_facts import public_facts
 
 
 def made(graph: Graph, protocol: protocols.WorldProtocol) -> protocols.ProtocolSetting:
-    return protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
+    return protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
 
 
 def test_both_protocols_train_on_the_same_nodes(library: Graph) -> None:
@@ -49,20 +49,19 @@ def test_private_edges_are_withheld_from_the_question(spent: float, edges: int, 
         300, 240, 4, (300,), Viewer.CURATOR_TRUSTED, public_attributes=setting.public_attributes, members=(np.arange(300),)
     )
     plan = gap_edge.plan(gap_edge.Params(hops=1), facts, Budget(1.0, 1e-5))
-    assert protocols.protocol_question(setting, plan, lambda: spent).num_edges == edges
+    assert protocols.question(setting, plan, lambda: spent).num_edges == edges
 
 
 def test_a_public_test_graph_is_shown_whole(library: Graph) -> None:
     setting = made(library, "inductive")
     facts = public_facts(240, 240, 4, (240,), Viewer.CURATOR_TRUSTED, public_graph=setting.public_graph)
     plan = nonprivate.plan(nonprivate.Params(), facts, Budget(math.inf, 1e-5))
-    assert protocols.protocol_question(setting, plan, lambda: 1.0) is setting.asked
+    assert protocols.question(setting, plan, lambda: 1.0) is setting.asked
 
 
 def test_parts_keep_more_of_the_test_graph_than_a_random_split(library: Graph) -> None:
     graphs = [
-        protocols.make_protocol_setting(library, "inductive", 0.8, seeds.seeded_generator(0, "split"), by)
-        for by in ("random", "parts")
+        protocols.make_setting(library, "inductive", 0.8, seeds.seeded_generator(0, "split"), by) for by in ("random", "parts")
     ]
     degrees = [2 * g.asked.num_edges / g.asked.num_nodes for g in graphs]
     assert degrees[1] > 2 * degrees[0]

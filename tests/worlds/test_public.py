@@ -23,7 +23,7 @@ from tests.public_facts import public_facts
 
 
 def made(graph: Graph, public: PublicSetChoice, protocol: protocols.WorldProtocol = "inductive") -> protocols.ProtocolSetting:
-    return protocols.make_protocol_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
+    return protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
 
 
 def planned(setting: protocols.ProtocolSetting) -> features.Plan:
@@ -109,7 +109,7 @@ def test_a_private_test_node_is_answered_from_its_own_row_alone(library: Graph, 
     vector = state.memory.average
     average = np.random.default_rng(1).standard_normal(vector.shape).astype(np.float32)
     state = replace(state, memory=features.Memory(vector, average))
-    asked = protocols.protocol_question(setting, plan, lambda: 1.0)
+    asked = protocols.question(setting, plan, lambda: 1.0)
     assert asked.num_edges == 0
     all_together = features.predict(plan, state, asked)
     for node in (0, 7, 30):
@@ -127,7 +127,7 @@ def test_asking_keeps_everything_and_shows_edges_to_nobody_who_did_not_say_so(li
     assert setting.num_train == library.num_nodes - setting.asking.size == 240
     plan = planned(setting)
     assert plan.facts.num_train == 240
-    assert protocols.protocol_question(setting, plan, lambda: 1.0).num_edges == 0
+    assert protocols.question(setting, plan, lambda: 1.0).num_edges == 0
 
 
 def test_edge_level_has_no_asking_nodes() -> None:

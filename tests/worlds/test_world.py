@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedgraph
+from fedgraph import privacy
 from fedgraph.cells.cell import Cell, CellOutcome
-from fedgraph.cells.entry import CellEntry, make_entry
+from fedgraph.cells.entry import CellEntry, make
 from fedgraph.cells.store import CellStore
 from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.trust import Trust, trust_called
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.report import client_choices, report_rows, result_files, table_columns
 from fedgraph.report.sections.base import SectionRecords
@@ -61,7 +62,7 @@ def test_every_level_of_trust_has_one_word_one_viewer_and_the_streams_it_had() -
 @pytest.mark.parametrize("word", ["secure", "client", ""])
 def test_an_unknown_level_of_trust_is_told_what_is_allowed(word: str) -> None:
     with pytest.raises(ScenarioError, match="allowed: curator, sums"):
-        trust_called(word)
+        privacy.trust.called(word)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_a_world_is_a_value_that_files_give_back(world: World) -> None:
 
 def entry(cell: Cell, results: list[ClientResultCellFacts]) -> CellEntry:
     facts = ParticipationCellFacts(results=tuple(results))
-    return make_entry(cell, CellOutcome({}, facts, None, (), None, cell.epsilon, "", {}), 1.0)
+    return make(cell, CellOutcome({}, facts, None, (), None, cell.epsilon, "", {}), 1.0)
 
 
 def result(kind: str, client: str, value: float) -> ClientResultCellFacts:

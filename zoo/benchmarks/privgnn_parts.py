@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from fedgraph import data, seeds
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.learning.propagation.walks import symmetric_walk_matrix
+from fedgraph.learning.propagation import walks
 from fedgraph.methods.base import (
     NO_PUBLIC_DERIVED_FACTS,
     Budget,
@@ -45,7 +45,7 @@ EPSILONS, DELTA = (1.0, 8.0, 40.0), 1 / 1354
 def main() -> None:
     graph = data.load("planetoid/cora")
     assert isinstance(graph, Graph)
-    setting = protocols.make_protocol_setting(graph, "inductive", 0.5, seeds.seeded_generator(0, "split"))
+    setting = protocols.make_setting(graph, "inductive", 0.5, seeds.seeded_generator(0, "split"))
     held, public = setting.held, setting.public_graph
     assert public is not None
     everybody = np.arange(held.num_nodes)
@@ -81,7 +81,7 @@ def main() -> None:
         kept = kept or (plan, state, found, asked)
     assert kept is not None
     plan, state, found, asked = kept
-    near = symmetric_walk_matrix(sp.csr_array(public.adjacency))
+    near = walks.symmetric_matrix(sp.csr_array(public.adjacency))
     rows = (near @ (near @ unit_matrix_rows(public.features))).toarray()
     for epsilon in EPSILONS:
         std = privgnn.plan(privgnn.Params(), facts, Budget(epsilon, DELTA)).schedule.releases[0].mechanism.std  # type: ignore[attr-defined]

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.clipping.per_sample import HiddenUnits, PerSampleGradients, zero_infinite_per_sample
+from fedgraph.learning.clipping import per_sample
+from fedgraph.learning.clipping.per_sample import HiddenUnits, PerSampleGradients
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import cut_layout_layers, layout_output_errors, put_layout_on_device
+from fedgraph.learning.layers import layouts
 from fedgraph.learning.layers.torch_matrices import TorchMatrix
 
 _ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
@@ -52,7 +53,7 @@ class ClippedStage:
 
     def parts(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """(weight [in, out], bias [out]) of W₀ … W_s and W."""
-        return cut_layout_layers(vector, self.shapes)
+        return layouts.cut_layers(vector, self.shapes)
 
     def start(self, rng: np.random.Generator, before: np.ndarray | None = None) -> np.ndarray:
         """Glorot-uniform weights, zero biases and a zero head: float32 [num_parameters].
@@ -77,7 +78,7 @@ def staged_rows(stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatri
         vector: [num_parameters].
         xs: x₀ … x_s.
     """
-    weight, bias = stage.parts(put_layout_on_device(vector))[stage.hops]
+    weight, bias = stage.parts(layouts.to_device(vector))[stage.hops]
     return np.asarray(torch.selu(xs[stage.hops] @ weight + bias).cpu().numpy())
 
 
@@ -89,7 +90,7 @@ def score_staged_network(stage: ClippedStage, vector: np.ndarray, xs: Sequence[T
         vector: [num_parameters].
         xs: x₀ … x_s (more are not read).
     """
-    layers = stage.parts(put_layout_on_device(vector))
+    layers = stage.parts(layouts.to_device(vector))
     return np.asarray(_forward(layers, xs)[2].cpu().numpy())
 
 
@@ -118,13 +119,13 @@ def staged_gradients(
     stage: ClippedStage, vector: np.ndarray, xs: Sequence[TorchMatrix], labels: torch.Tensor
 ) -> PerSampleGradients:
     """The gradients of all rows, not clipped. Arguments: as in ``clip_staged_gradients``."""
-    layers = stage.parts(put_layout_on_device(vector))
+    layers = stage.parts(layouts.to_device(vector))
     pre, units, out, norms = _forward(layers, xs)
-    error = layout_output_errors(out, labels)
+    error = layouts.output_errors(out, labels)
     back = error @ layers[-1][0].T
     back = (back - units * (units * back).sum(dim=1, keepdim=True)) / norms
     inner = back * torch.where(pre > 0, _SCALE, _SCALE * _ALPHA * torch.exp(pre.clamp(max=0)))
-    inputs = [*xs[: stage.hops + 1], HiddenUnits(zero_infinite_per_sample(units))]
+    inputs = [*xs[: stage.hops + 1], HiddenUnits(per_sample.zero_infinite(units))]
     return PerSampleGradients(inputs, [*torch.split(inner, stage.hidden, dim=1), error])
 
 

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Budget
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Subgraph
@@ -41,18 +42,18 @@ def test_published_noise_counts_one_row_of_two(library: Graph, epsilon: float) -
 
 def test_an_edge_turns_two_rows(library: Graph) -> None:
     rng, clip = np.random.default_rng(0), 0.7
-    sums, rows = EndsClippedSum(clip, 9, "fedgraph.learning.clipping.per_sample.clip_per_sample"), EndsSimplexRows(9)
+    sums, rows = EndsClippedSum(clip, 9, "fedgraph.learning.clipping.per_sample.clipped_sum"), EndsSimplexRows(9)
     there, away = rng.dirichlet(np.full(4, 0.01), (2, 9))
     away[2:] = there[2:]
     moved = np.linalg.norm(rows.enforce(there) - rows.enforce(away))
-    assert moved <= sensitivity_l2(rows, Relation.EDGE_UNDIRECTED) == 2.0
+    assert moved <= sensitivity.l2(rows, Relation.EDGE_UNDIRECTED) == 2.0
     assert np.linalg.norm(rows.enforce(np.eye(9)) - rows.enforce(np.eye(9)[[1, 0, *range(2, 9)]])) == pytest.approx(2.0)
-    assert sensitivity_l2(sums, Relation.EDGE_UNDIRECTED) == pytest.approx(4 * clip)
+    assert sensitivity.l2(sums, Relation.EDGE_UNDIRECTED) == pytest.approx(4 * clip)
     assert np.array_equal(rows.enforce(np.zeros((3, 4))), np.zeros((3, 4)))  # nodes of other clients stay zero
     for bound in (sums, rows):
         for relation in (Relation.NODE_ZERO_OUT, Relation.EDGE_DIRECTED):
             with pytest.raises(PrivacyError):
-                sensitivity_l2(bound, relation)
+                sensitivity.l2(bound, relation)
 
 
 def test_neighbouring_graphs_stay_within_what_is_declared(library: Graph) -> None:
@@ -75,7 +76,7 @@ def test_neighbouring_graphs_stay_within_what_is_declared(library: Graph) -> Non
         gone = dataclasses.replace(whole, graph=dataclasses.replace(whole.graph, adjacency=sp.csr_array(adjacency)))
         for place, round_ in enumerate((0, 3)):
             moved[place] = max(moved[place], float(np.linalg.norm(met(whole, round_) - met(gone, round_))))
-    declared = [sensitivity_l2(bound, Relation.EDGE_UNDIRECTED) for bound in bounds.values()]
+    declared = [sensitivity.l2(bound, Relation.EDGE_UNDIRECTED) for bound in bounds.values()]
     assert 0 < moved[0] <= declared[0]
     assert 1.9 < moved[1] <= declared[1]
 

@@ -11,15 +11,11 @@ import scipy.sparse as sp
 from scipy.stats import binom, kstest, norm
 
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping.per_sample import clip_per_sample
-from fedgraph.learning.clipping.subgraphs import join_subgraph_inputs
+from fedgraph.learning.clipping import per_sample, subgraphs
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
-from fedgraph.methods.base import Budget, Plan, PlanStreams
-from fedgraph.methods.base.node_caps import node_caps_sparse_rows
+from fedgraph.methods.base import Budget, Plan, PlanStreams, node_caps
+from fedgraph.privacy.accounting import calibrate, gaussian, mentions
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.calibrate import calibrate_published
-from fedgraph.privacy.accounting.gaussian import gaussian_deltas
-from fedgraph.privacy.accounting.mentions import mention_curves
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Gaussian, MentionedGaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import SymmetricLaplaceNoise
@@ -54,9 +50,9 @@ def test_a_node_moves_a_step_by_its_own_row_or_by_its_mentions(library: Graph) -
         worlds = ((graph, kept), (zeroed(graph, node), sp.csr_array(mask @ kept @ mask)))
         sums = []
         for world, arcs in worlds:
-            x = FeatureMatrix(join_subgraph_inputs(node_caps_sparse_rows(world, plan.made.basis), sp.csr_array(arcs)))
+            x = FeatureMatrix(subgraphs.join_inputs(node_caps.sparse_rows(world, plan.made.basis), sp.csr_array(arcs)))
             labels = torch.tensor(np.where(drawn, world.labels, -1))
-            sums.append(clip_per_sample(plan.made.layout, vector, x, labels, 0.3))
+            sums.append(per_sample.clipped_sum(plan.made.layout, vector, x, labels, 0.3))
         mentions = int((kept[:, [node]].toarray() > 0).sum())
         assert not (drawn[node] and mentions), "a node is in the sum once: by its row, or by mentions"
         allowed = 1.0 if drawn[node] else 2.0 * mentions
@@ -100,9 +96,9 @@ def test_noise_of_one_w_tells_more_than_laplace_noise_on_a_line() -> None:
     assert hits[0] > 3e-3
     assert math.log(hits[0] / max(hits[1], 1e-9)) > 3 * math.sqrt(2) / sigma
     event = MentionedGaussian(sigma, 1.0, 0.0, 0, heavy=True)
-    allowed = mention_curves(event, 1e-9)[0].deltas(np.array([1.0]))[0]
+    allowed = mentions.curves(event, 1e-9)[0].deltas(np.array([1.0]))[0]
     assert hits[0] - math.e * hits[1] < allowed < 0.1
-    exact = np.mean([gaussian_deltas(np.array([1.0]), 1 / (sigma * math.sqrt(one)))[0] for one in w[:20_000]])
+    exact = np.mean([gaussian.deltas(np.array([1.0]), 1 / (sigma * math.sqrt(one)))[0] for one in w[:20_000]])
     assert allowed == pytest.approx(exact, rel=0.2)
 
 
@@ -113,7 +109,7 @@ def test_what_is_published_for_laplace_noise_is_not_what_is_proven(library: Grap
     normal, _ = planned(library, 8.0, reading="published")
     assert normal.provable().epsilon < 8.0, "Gaussian noise of that size costs less than is claimed for the other"
     units, rate, steps = 15774, 4096 / 15774, 34  # PubMed as released: batches of 4,096, nine epochs, one neighbour
-    sigma = calibrate_published(lambda m: published.epsilon(m, rate, 1, units, steps, 1e-5), 8.0)
+    sigma = calibrate.published(lambda m: published.epsilon(m, rate, 1, units, steps, 1e-5), 8.0)
     events = (Repeated(MentionedGaussian(sigma, rate, 1 / units, units, heavy), steps) for heavy in (True, False))
     released, same = (price(event, 1e-5).epsilon for event in events)
     assert released == math.inf
@@ -136,7 +132,7 @@ def test_the_noise_is_the_planned_one(noise: str, library: Graph, monkeypatch: p
 
     exact = released(clear, 0)
     assert np.array_equal(released(clear, 1), exact), "without noise only the batch and the mentions decide"
-    monkeypatch.setattr(heter_poisson, "clip_per_sample", lambda *_: exact)
+    monkeypatch.setattr(heter_poisson, "clipped_sum", lambda *_: exact)
     std = plan.schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
     draws = np.array([(released(plan, draw) - exact)[7] for draw in range(900)]) / std
     law = "norm" if noise == "gaussian" else "laplace"

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest
 
 from fedgraph.federation import client as federated_client
-from fedgraph.learning.clipping.per_sample import overlap_per_sample
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.layers.torch_matrices import DenseMatrix
 from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.privacy.desk import Desk
@@ -103,5 +103,5 @@ def test_what_a_stage_s_sum_holds_beyond_known_rows() -> None:
     clipped = staged.staged_gradients(stage, vector, xs, torch.tensor(labels)).clipped(clip)
     left = clipped.left_over_products(message, weights)
     assert left == pytest.approx(each @ (message - weights @ each), rel=1e-4, abs=1e-5)
-    found = clipped.products([overlap_per_sample(x, of) for x in xs], of)
+    found = clipped.products([per_sample.overlaps(x, of) for x in xs], of)
     assert found == pytest.approx(each[of] @ each[of].T, rel=1e-4, abs=1e-6)

@@ -79,7 +79,7 @@ def test_every_attack_is_in_the_table(name: str) -> None:
 @pytest.mark.parametrize("path", sorted((ZOO / "scenarios").glob("*.yaml")), ids=lambda p: p.stem)
 @pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
 def test_scenarios_parse(path: Path, quick: bool) -> None:
-    assert read.read_scenario_file(path, quick=quick).scenario.name == path.stem
+    assert read.from_file(path, quick=quick).scenario.name == path.stem
 
 
 SEEDED = {  # drawn from streams that the caller names, or public, or after all noise
@@ -103,7 +103,7 @@ def test_names_are_listed_without_what_computes() -> None:
 
 def test_a_models_file_holds_records_of_an_installed_package(library: Graph) -> None:
     plan = plan_of("progap_node", library, 1.0)
-    again = model_file.parse_model_file(model_file.model_file_bytes(plan))
+    again = model_file.parse(model_file.to_bytes(plan))
     assert isinstance(again.made, progap_node.Made)  # type: ignore[attr-defined]
     assert again.fingerprint == plan.fingerprint  # type: ignore[attr-defined]
 

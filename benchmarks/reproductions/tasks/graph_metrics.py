@@ -15,10 +15,10 @@ from pydantic import Field
 from benchmarks.reproductions import edits
 from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from fedgraph import seeds
-from fedgraph.comparison import gromov
-from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights, space_from_embedding, space_from_topology
+from fedgraph.comparison import gromov, metric_space
+from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
 from fedgraph.errors import ScenarioError
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, task_without_plan, task_without_plugins
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, no_plan, no_plugins
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.tasks.base.graphs.graph_distances import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base.graphs.graph_settings import GraphSolverSettings
@@ -43,7 +43,7 @@ class Params(GraphSolverSettings, clear.ClearSampleSettings):
     restarts: int = Field(5, ge=0, description="random restarts of each Gromov-Wasserstein problem")
 
 
-plugins_of, plan = task_without_plugins, task_without_plan
+plugins_of, plan = no_plugins, no_plan
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
@@ -64,7 +64,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """One way to compare, on one repetition's graphs."""
     found, model = _sampled(params, cell, context)
     compared = found.graphs[: params.compared]
-    which = gromov.list_gromov_pairs(len(compared))
+    which = gromov.all_pairs(len(compared))
     metrics: dict[str, float] = {}
     arrays: dict[str, np.ndarray] = {}
     if cell.method == SIZE:
@@ -74,7 +74,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         values = np.array([edits.edit_distance(compared[i].adjacency, compared[j].adjacency) for i, j in which])
     else:
         options = params.options(params.alpha if cell.method == FUSED else None)
-        values = gromov.solve_gromov_pairs([_space(params, cell.method, g, model) for g in compared], which, options).value
+        values = gromov.solve_pairs([_space(params, cell.method, g, model) for g in compared], which, options).value
         changes = _changes(params, cell, context, found.graphs, model, options)
         for name, moved in changes.items():
             key = name.replace(" ", "_")
@@ -82,7 +82,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
             metrics |= {f"{key}_median": float(np.median(moved)), f"{key}_largest": float(moved.max())}
             metrics[f"{key}_high"] = float(np.quantile(moved, 0.95))
     metrics |= {"pairs_median": float(np.median(values)), "pairs_mean": float(values.mean())}
-    arrays |= {"distances": gromov.assemble_gromov_matrix(len(compared), which, values), "labels": found.label[: len(compared)]}
+    arrays |= {"distances": gromov.assemble_matrix(len(compared), which, values), "labels": found.label[: len(compared)]}
     if cell.seed == 0:
         arrays |= _drawing(compared[: params.shown])
     sizes = [g.num_nodes for g in found.graphs]
@@ -112,14 +112,14 @@ def _changes(
             which.append((own, len(spaces)))
             kinds.append(kind)
             spaces.append(_space(params, cell.method, after, model))
-    values = gromov.solve_gromov_pairs(spaces, np.array(which), options).value
+    values = gromov.solve_pairs(spaces, np.array(which), options).value
     return {name: values[[k == name for k in kinds]] for name in edits.EDITS if name in kinds}
 
 
 def _space(params: Params, method: str, graph: Graph, model: clear.ClearEmbedder) -> MetricSpace:
     if method == _EMBEDDED:
-        return space_from_embedding(model.of(graph), params.metric, params.weights, graph.degrees)
-    return space_from_topology(graph.adjacency, params.weights, graph.features.toarray() if method == FUSED else None)
+        return metric_space.from_embedding(model.of(graph), params.metric, params.weights, graph.degrees)
+    return metric_space.from_topology(graph.adjacency, params.weights, graph.features.toarray() if method == FUSED else None)
 
 
 def _sampled(params: Params, cell: Cell, context: CellContext) -> tuple[clear.ClearSample, clear.ClearEmbedder]:

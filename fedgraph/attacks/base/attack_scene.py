@@ -23,8 +23,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from fedgraph.attacks.base import whole_run
 from fedgraph.attacks.base.coin_game import CoinGame, CoinGameKind, CoinGameRun, OwnCoinGame
-from fedgraph.attacks.base.whole_run import whole_run_answers, whole_run_without_spread
 from fedgraph.audit import operating_points
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure
@@ -58,18 +58,18 @@ class SceneFinding:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
-def find_scene_members(score: np.ndarray, coins: np.ndarray) -> SceneFinding:
+def find_members(score: np.ndarray, coins: np.ndarray) -> SceneFinding:
     """Of nodes, each of which trained or did not by its coin."""
     return SceneFinding(score, coins, "nodes that trained from nodes that did not", np.arange(score.size))
 
 
-def find_scene_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: str) -> SceneFinding:
+def find_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: str) -> SceneFinding:
     """Of real edges, kept or dropped by their coins; as published, the kept ones are also told from pairs that never had one.
 
     score: float [k]; kept: bool [k]. strangers: float [m], their scores.
     """
     everyone = np.concatenate([score[kept], strangers])
-    published = operating_points.operating_points(everyone, np.arange(everyone.size) < kept.sum())
+    published = operating_points.of_scores(everyone, np.arange(everyone.size) < kept.sum())
     metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
     return SceneFinding(score, kept, what, np.arange(score.size), metrics)
 
@@ -119,14 +119,14 @@ class Scene:
 
     def alone(self, run: CoinGameRun, graph: Graph) -> np.ndarray:
         """[n, c] log-probabilities of the rows of ``graph``, each by itself."""
-        return whole_run_answers(whole_run_without_spread(self.made), run.state, graph_without_edges(graph))
+        return whole_run.answers_of(whole_run.without_spread(self.made), run.state, graph_without_edges(graph))
 
     def shown(self, run: CoinGameRun, graph: Graph | None = None) -> np.ndarray:
         """[n, c] log-probabilities of all nodes, as the viewer gets them. graph: other rows for these nodes and edges."""
         asked = self.game.whole(run.coins)
         if graph is not None:
             asked = replace(asked, features=graph.features)
-        return whole_run_answers(self.made, run.state, asked if self.edges_used else graph_without_edges(asked))
+        return whole_run.answers_of(self.made, run.state, asked if self.edges_used else graph_without_edges(asked))
 
     @property
     def edges_used(self) -> bool:
@@ -146,7 +146,7 @@ class Scene:
     def own_labels(self) -> np.ndarray:
         """[1 + shadows, m]: log-probabilities of the labels of the nodes in question, each by itself; first the target's."""
         nodes = self.game.found.units[:, 0]
-        return scene_label_probability(self.every_alone(), nodes, self.labels[nodes])
+        return label_probability(self.every_alone(), nodes, self.labels[nodes])
 
     def coins_of_shadows(self) -> np.ndarray:
         """bool [shadows, m]: which units took part in which of the attacker's own runs."""
@@ -166,33 +166,33 @@ class SceneAttack(Protocol):
     def attack(self, params: Any, scene: Scene) -> SceneFinding: ...
 
 
-def scene_log_odds(log_probability: np.ndarray) -> np.ndarray:
+def log_odds(log_probability: np.ndarray) -> np.ndarray:
     """ln p/(1 − p) of ln p, any shape: the scale on which confidences look normal (Carlini et al. 2022, Section IV-C)."""
     inside = np.minimum(log_probability, -1e-12)
     return np.asarray(inside - np.log(-np.expm1(inside)))
 
 
-def scene_label_probability(answers: np.ndarray, nodes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def label_probability(answers: np.ndarray, nodes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """[..., m]: the entry of each node's own label. answers: [..., n, c]. labels: int64 [m]."""
     return np.asarray(answers[..., nodes, labels])
 
 
-def start_scene_model(scene: Scene) -> State:
+def start_model(scene: Scene) -> State:
     """The state before the first round, with parameters drawn by the scene's own stream."""
-    return method_kinds.load_method(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
+    return method_kinds.load(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
 
 
-def refuse_scene_messages(made: Plan) -> str | None:
+def refuse_messages(made: Plan) -> str | None:
     """Why no single message of this plan says something of private rows, or None."""
     if not made.guarantee.protection.viewer.sees_messages:
         return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
     return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
 
 
-def read_scene_gradients(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
+def read_gradients(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
     """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
-    read, made, releases = scene_gradient_reader(scene), scene.made, scene.made.schedule.releases
-    method = method_kinds.load_method(made.method)
+    read, made, releases = gradient_reader(scene), scene.made, scene.made.schedule.releases
+    method = method_kinds.load(made.method)
     for subgraph in scene.game.partition.subgraphs[:clients]:
         path = ("attack", "client", subgraph.client, "round", 0)
         streams = PlanStreams(int(scene.rng.integers(2**31)), path, made.fingerprint)
@@ -203,9 +203,9 @@ def read_scene_gradients(scene: Scene, clients: int, model: Mapping[str, np.ndar
             yield subgraph, flat
 
 
-def scene_gradient_reader(scene: Scene) -> MethodGradientReader:
+def gradient_reader(scene: Scene) -> MethodGradientReader:
     """What reads a gradient in those messages; ``RuntimeFailure`` for a method that offers none (attacks refuse it before)."""
-    observe = method_kinds.load_method(scene.made.method).OFFERS.observe
+    observe = method_kinds.load(scene.made.method).OFFERS.observe
     if observe is None:
         raise RuntimeFailure(f"{scene.made.method}: its messages show no gradient (Offers.observe)")
     return observe(scene.made)

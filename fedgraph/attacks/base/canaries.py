@@ -24,7 +24,7 @@ from fedgraph.types import Graph, Partition
 CanaryKind = Literal["word", "mislabelled", "full"]
 
 
-def place_canaries(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
+def places_of(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """int64, by global id: the row of each of ``nodes``, −1 for other ids. asked: ids that will be looked up."""
     found = np.full(int(max(nodes.max(initial=0), asked.max(initial=0))) + 1, -1)
     found[nodes] = np.arange(nodes.size)
@@ -59,7 +59,7 @@ class CanaryNodes:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with each canary in the version that ``versions`` (bool [m]) says."""
-        place = place_canaries(nodes, self.nodes)
+        place = places_of(nodes, self.nodes)
         rows = place[self.nodes]
         here = np.flatnonzero(rows >= 0)
         rows, labels = rows[here], graph.labels.copy()
@@ -99,7 +99,7 @@ class CanaryEdges:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with the edges that ``versions`` (bool [m]) says."""
-        ends = place_canaries(nodes, self.pairs)[self.pairs[versions]]
+        ends = places_of(nodes, self.pairs)[self.pairs[versions]]
         ends = ends[(ends >= 0).all(axis=1)]
         ends = ends if self.directed else np.concatenate([ends, ends[:, ::-1]])
         ones = np.ones(len(ends), dtype=graph.adjacency.dtype)
@@ -112,7 +112,7 @@ class CanaryEdges:
 Canaries = CanaryNodes | CanaryEdges
 
 
-def plant_canaries(partition: Partition, canaries: Canaries) -> Partition:
+def plant(partition: Partition, canaries: Canaries) -> Partition:
     """The partition with every canary in the version of its coin."""
     return partition.with_graphs(lambda s: canaries.planted(s.graph, s.nodes, canaries.coins))
 

@@ -8,7 +8,7 @@ trains, is clipped, noised and encoded. The two versions of one canary, the othe
 
 The words and classes are chosen so that the two gradients point away from each other: a class against the mean of the others is
 the opposite direction, as far as the model is undecided. Edges and numbers of nodes stay as they are. How the scores are made
-is the method's own (``local_dp_graph_evidence``): the exact likelihood ratio of every noisy update and bit, for a canary alone.
+is the method's own (``of_graphs``): the exact likelihood ratio of every noisy update and bit, for a canary alone.
 
 **Encoded graphs.** Elsewhere every graph is a canary, read with the exact likelihood ratio of its release. The model is
 given (in clear, made of public nodes, or none), and its path is outside this game. A coin for each graph: its client encodes
@@ -34,16 +34,17 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.attacks.base.whole_run import NO_WHOLE_RUN_RESULT, WholeRunResult, bound_whole_run_scores, train_whole_run
+from fedgraph.attacks.base import whole_run
+from fedgraph.attacks.base.whole_run import NO_WHOLE_RUN_RESULT, WholeRunResult
 from fedgraph.audit import curve
 from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import State, method_kinds, seen
 from fedgraph.methods.base.method_kinds import EmbedderMethodPlan
-from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
+from fedgraph.privacy import ledger
+from fedgraph.privacy.accounting import accountant
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.ledger import ledger_account_name
-from fedgraph.privacy.mechanisms.likelihood_ratios import block_likelihood_ratios
+from fedgraph.privacy.mechanisms import likelihood_ratios
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Partition, Subgraph, subgraph_with_rows_of
 
@@ -77,21 +78,21 @@ def _measure_updates(
     guesses: list[float], made: EmbedderMethodPlan, cell: Cell, context: CellContext, partition: Partition
 ) -> WholeRunResult:
     rng = seeds.seeded_generator(context.root, "attack", *cell.path)
-    found = draw_canary_graphs(made, partition, rng)
+    found = draw(made, partition, rng)
     if found is None or found.coins.size < 2:
         return NO_WHOLE_RUN_RESULT
-    state = train_whole_run(made, found.dealt(made.made.sizes), cell, context)
-    evidence = method_kinds.load_method(made.method).OFFERS.graph_evidence
+    state = whole_run.train_again(made, found.dealt(made.made.sizes), cell, context)
+    evidence = method_kinds.load(made.method).OFFERS.graph_evidence
     scores = None if evidence is None else evidence(made, state, found.zero, found.one, found.units)
     if scores is None:
         return NO_WHOLE_RUN_RESULT
     unit = f"{made.guarantee.protection.relation.value} canaries"
     what = f"{unit}, read in the noisy updates of all rounds and in what was released of graphs"
-    by = curve.choose_curve_or_counting(all(accountant_is_gaussian(event) for event in made.declared().values()))
-    return bound_whole_run_scores(scores, found.coins, guesses, made.guarantee.delta, what, centred=True, estimator=by)
+    by = curve.choose_estimator(all(accountant.is_gaussian(event) for event in made.declared().values()))
+    return whole_run.bound_scores(scores, found.coins, guesses, made.guarantee.delta, what, centred=True, estimator=by)
 
 
-def draw_canary_graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs | None:
+def draw(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs | None:
     """As many canaries as there are units; None where there is one class, or a unit that is not in question here."""
     graphs = [s.graph for s in partition.subgraphs]
     if graphs[0].num_classes < 2:
@@ -110,7 +111,7 @@ def _graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Gener
     parts: list[list[Subgraph]] = [[], []]
     units, count = [], 0
     for place, (subgraph, sizes) in enumerate(zip(partition.subgraphs, made.made.sizes, strict=True)):
-        if place in seen.seen_colluders(made):
+        if place in seen.colluders_of(made):
             units.append(np.full(len(sizes), -1, dtype=np.int64))
             for version in (0, 1):
                 parts[version].append(subgraph)
@@ -141,7 +142,7 @@ def _nodes(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Genera
     words = _words([s.graph for s in partition.subgraphs], rng)
     units = [np.array([-1], dtype=np.int64) for _ in partition.subgraphs]
     parts: list[list[Subgraph]] = [list(partition.subgraphs), list(partition.subgraphs)]
-    count, known = 0, set(seen.seen_colluders(made))
+    count, known = 0, set(seen.colluders_of(made))
     for node in sorted(order.tolist(), key=lambda v: (v not in centres, len(holders[v]))):
         if any(units[place][0] >= 0 or place in known for place in holders[node]):
             continue
@@ -199,7 +200,7 @@ class CanaryGraphAttack(Settings):
     )
 
 
-def measure_canary_graphs(
+def measure(
     settings: CanaryGraphAttack | None,
     made: EmbedderMethodPlan,
     cell: Cell,
@@ -229,18 +230,18 @@ def measure_canary_graphs(
         tossed = rng.random(len(blocks)) < 0.5
         kept = np.repeat(tossed, blocks)
         entered = np.where(kept if one.ndim == 1 else kept[:, None], one, zero)
-        desk = Desk(ledger_account_name(stream), subgraph.client, release.rounds[0], made.schedule.releases, rng)
+        desk = Desk(ledger.account_name(stream), subgraph.client, release.rounds[0], made.schedule.releases, rng)
         sent = desk.release(_PATH, entered).value
         coins.append(tossed)
-        scores += block_likelihood_ratios(release.mechanism, sent, one, zero, blocks)
+        scores += likelihood_ratios.of_blocks(release.mechanism, sent, one, zero, blocks)
     if not coins:
         return NO_WHOLE_RUN_RESULT
-    gaussian = made.made.pooled is not None and all(accountant_is_gaussian(r.event) for r in made.made.sent)
+    gaussian = made.made.pooled is not None and all(accountant.is_gaussian(r.event) for r in made.made.sent)
     read = "encoded embeddings" if made.made.pooled is None else "released histograms of classes"
     what = f"graph-replace canaries, read in the {read}; the model path is outside this attack"
-    by = curve.choose_curve_or_counting(gaussian)
+    by = curve.choose_estimator(gaussian)
     found, delta = (np.array(scores), np.concatenate(coins)), made.guarantee.delta
-    return bound_whole_run_scores(*found, settings.guesses, delta, what, centred=True, estimator=by, path=_PATH)
+    return whole_run.bound_scores(*found, settings.guesses, delta, what, centred=True, estimator=by, path=_PATH)
 
 
 def _versions(
@@ -251,7 +252,7 @@ def _versions(
         first, second = rng.permutation(pooled.width)[:2] if pooled.width > 1 else (0, 0)
         corners = np.eye(pooled.width)
         return pooled.value(corners[first]), pooled.value(corners[second])
-    rows = method_kinds.load_embedder_method(made.method).in_clear(made, state, subgraph)
+    rows = method_kinds.load_embedder(made.method).in_clear(made, state, subgraph)
     return rows, _farthest(rows, made.params.on_simplex)
 
 

@@ -93,7 +93,7 @@ class CoinGame:
         return self.found.planted(self.known, np.arange(self.known.num_nodes), coins)
 
 
-def toss_node_coins(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> CoinGame:
+def toss_nodes(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> CoinGame:
     """Every labelled node (at most ``most``) takes part as it is, or is zeroed."""
     known = canaries.join_canary_clients(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
@@ -104,7 +104,7 @@ def toss_node_coins(partition: Partition, held: Graph, most: int, rng: np.random
     return CoinGame(found, partition, known, np.zeros((0, 2), np.int64))
 
 
-def toss_edge_coins(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> CoinGame:
+def toss_edges(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> CoinGame:
     """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
     known = canaries.join_canary_clients(partition, held)
     edges = [(s.nodes, *s.graph.adjacency.nonzero()) for s in partition.subgraphs]
@@ -113,17 +113,17 @@ def toss_edge_coins(partition: Partition, held: Graph, relation: Relation, most:
     found = canaries.CanaryEdges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
     left = partition.with_graphs(lambda s: _without(s.graph, s.nodes, chosen))
     rest = _without(known, np.arange(known.num_nodes), chosen)
-    return CoinGame(found, left, rest, draw_coin_game_strangers(partition, known, len(chosen), rng))
+    return CoinGame(found, left, rest, draw_strangers(partition, known, len(chosen), rng))
 
 
-def play_without_coins(partition: Partition, held: Graph) -> CoinGame:
+def without_coins(partition: Partition, held: Graph) -> CoinGame:
     """The game without a coin, for attacks that read single clients: all of ``partition`` is known."""
     known = canaries.join_canary_clients(partition, held)
     none = canaries.CanaryEdges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)
     return CoinGame(none, partition, known, np.zeros((0, 2), np.int64))
 
 
-def toss_shadow_coins(count: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:
+def toss_shadows(count: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:
     """``count`` vectors of ``size`` coins, in pairs of opposites."""
     found: list[np.ndarray] = []
     while len(found) < count:
@@ -134,7 +134,7 @@ def toss_shadow_coins(count: int, size: int, rng: np.random.Generator) -> list[n
 
 def _without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
     """``graph``, whose rows are the global ``nodes``, without the edges of ``pairs`` (int64 [m, 2], global), both ways."""
-    ends = canaries.place_canaries(nodes, pairs)[pairs]
+    ends = canaries.places_of(nodes, pairs)[pairs]
     ends = ends[(ends >= 0).all(axis=1)]
     both = np.concatenate([ends, ends[:, ::-1]])
     gone = sp.csr_array((np.ones(len(both), graph.adjacency.dtype), (both[:, 0], both[:, 1])), shape=graph.adjacency.shape)
@@ -144,7 +144,7 @@ def _without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
     return replace(graph, adjacency=adjacency)
 
 
-def draw_coin_game_strangers(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
+def draw_strangers(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
     """``count`` pairs of different nodes of one client that have no edge, drawn uniformly from all such; int64 [count, 2]."""
     sizes = np.array([s.nodes.size for s in partition.subgraphs])
     starts, every = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([s.nodes for s in partition.subgraphs])
@@ -155,10 +155,10 @@ def draw_coin_game_strangers(partition: Partition, known: Graph, count: int, rng
         drawn = [starts[which] + (rng.random(which.size) * sizes[which]).astype(np.int64) for _ in range(2)]
         return np.column_stack([every[drawn[0]], every[drawn[1]]])
 
-    return draw_coin_game_pairs(known, count, draw)
+    return draw_pairs(known, count, draw)
 
 
-def draw_coin_game_pairs(known: Graph, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+def draw_pairs(known: Graph, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
     """int64 [≤ count, 2]: pairs without an edge in ``known``, each once and its smaller id first, in the order they were drawn.
 
     draw: from a number k to int64 [≤ k, 2], pairs with repetitions. It is asked at most 50 times for 4 · ``count``.
@@ -174,7 +174,7 @@ def draw_coin_game_pairs(known: Graph, count: int, draw: Callable[[int], np.ndar
     return np.array(list(found)[:count], dtype=np.int64).reshape(-1, 2)
 
 
-def refuse_node_coins(made: Plan) -> str | None:
+def refuse_nodes(made: Plan) -> str | None:
     """Why no node of this plan can train or not by a coin, or None."""
     if made.guarantee.protection.unit is not Unit.NODE:
         return "features and labels are public here"
@@ -183,12 +183,12 @@ def refuse_node_coins(made: Plan) -> str | None:
     return None
 
 
-def refuse_edge_coins(made: Plan) -> str | None:
+def refuse_edges(made: Plan) -> str | None:
     """Why no edge of this plan is in question, or None."""
     return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
 
 
-def coin_game_relation(kind: CoinGameKind | OwnCoinGame, made: Plan) -> Relation | None:
+def relation_of(kind: CoinGameKind | OwnCoinGame, made: Plan) -> Relation | None:
     """Under which relation the two versions of a unit are neighbours."""
     if isinstance(kind, OwnCoinGame):
         return kind.relation

@@ -29,17 +29,16 @@ from typing import Any, cast
 import numpy as np
 
 from fedgraph import plugins, seeds
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding, scene_log_odds
-from fedgraph.attacks.base.coin_game import toss_shadow_coins
-from fedgraph.attacks.base.whole_run import WholeRunAttack, train_whole_run
+from fedgraph.attacks.base import attack_scene, coin_game, whole_run
+from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding
+from fedgraph.attacks.base.whole_run import WholeRunAttack
 from fedgraph.attacks.lira import compute_lira_ratios
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, CellContext
 from fedgraph.cells.task_facts import NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
 from fedgraph.errors import RuntimeFailure
 from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
+from fedgraph.privacy.accounting import accountant
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Partition
 
@@ -53,10 +52,10 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
             f"attack {name}: its truth is not the coins of its units, so no theorem gives an ε: return "
             "scene.target.coins[units], or units=None"
         )
-    points = operating_points.operating_points(found.scores, found.truth)
-    relation = coin_game.coin_game_relation(module.GAME, scene.made)
+    points = operating_points.of_scores(found.scores, found.truth)
+    relation = coin_game.relation_of(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
-    gaussian = not why and all(accountant_is_gaussian(event) for event in scene.made.declared().values())
+    gaussian = not why and all(accountant.is_gaussian(event) for event in scene.made.declared().values())
     estimator = "curve" if gaussian else "counting-tight"
     counts = [] if found.units is None else _guessed(found.scores, found.truth)
     delta = scene.made.guarantee.delta
@@ -72,7 +71,7 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
         positives=points.positives,
         negatives=points.negatives,
         relation=None if relation is None or found.units is None else relation.value,
-        epsilon=curve.curve_or_counting_bound(counts, delta, estimator) if counts else None,
+        epsilon=curve.best_bound(counts, delta, estimator) if counts else None,
         comparable=not why,
         why=why,
         estimator=estimator,
@@ -86,7 +85,7 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
 def _guessed(scores: np.ndarray, coins: np.ndarray) -> list[one_run.OneRunCount]:
     """Two ways to guess ``_GUESSED`` of the coins, fixed beforehand: the highest scores as 1 and the lowest as 0, half each;
     and the highest alone, as 1. They share the error probability."""
-    both = one_run.count_one_run(scores, coins, _GUESSED)
+    both = one_run.count_guesses(scores, coins, _GUESSED)
     top = np.argsort(-scores, kind="stable")[: both.guesses]
     return [both, one_run.OneRunCount(scores.size, both.guesses, int(np.count_nonzero(coins[top])))]
 
@@ -109,7 +108,7 @@ _REDRAWN = 20  # sets of coins that luck is averaged over
 
 def _measure_risk(scene: Scene) -> NodeRiskCellFacts:
     nodes = scene.game.found.units[:, 0]
-    confidence = scene_log_odds(scene.own_labels())
+    confidence = attack_scene.log_odds(scene.own_labels())
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
     right, counted = _named_right(confidence, coins)
     lucky = [_named_right(confidence, _redrawn(coins, scene.rng)) for _ in range(_REDRAWN)]
@@ -151,7 +150,7 @@ def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray,
 
 def _redrawn(coins: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Coins that nobody tossed for these runs, with the same structure: the target's, and pairs of opposites."""
-    shadows = toss_shadow_coins(len(coins) - 1, coins.shape[1], rng)
+    shadows = coin_game.toss_shadows(len(coins) - 1, coins.shape[1], rng)
     return np.stack([rng.random(coins.shape[1]) < 0.5, *shadows])
 
 
@@ -217,7 +216,7 @@ class NamedAttackFindings:
         return NamedAttacksCellFacts(self.verdicts, self.refused, self.risk)
 
 
-def measure_named_attacks(
+def measure_all(
     asked: WholeRunAttack | None, made: Plan, cell: Cell, context: CellContext, partition: Partition, held: Graph,
     public: Graph,
     provable: float,
@@ -263,24 +262,24 @@ def _scene(
     rng = seeds.seeded_generator(context.root, "game", called, *cell.path)
 
     def train(dealt: Partition, name: str) -> State:
-        return train_whole_run(made, dealt, cell, context, f"{called}-{name}")
+        return whole_run.train_again(made, dealt, cell, context, f"{called}-{name}")
 
     if kind == "clients":
         target = coin_game.CoinGameRun(np.zeros(0, dtype=bool), State({}, None))
-        everybody = coin_game.play_without_coins(partition, held)
+        everybody = coin_game.without_coins(partition, held)
         return Scene(made, everybody, target, (), public, asked.answers, cell.epsilon, rng, train)
     if kind == "nodes":
-        played = coin_game.toss_node_coins(partition, held, asked.units, rng)
+        played = coin_game.toss_nodes(partition, held, asked.units, rng)
     elif isinstance(kind, coin_game.OwnCoinGame):
         played = kind.play(partition, held, public, asked.units, rng)
     else:
-        relation = coin_game.coin_game_relation(kind, made)
+        relation = coin_game.relation_of(kind, made)
         assert relation is not None
-        played = coin_game.toss_edge_coins(partition, held, relation, asked.units, rng)
+        played = coin_game.toss_edges(partition, held, relation, asked.units, rng)
     coins = played.found.coins
     if coins.size < 4 or coins.all() or not coins.any():
         return None
     target = coin_game.CoinGameRun(coins, train(played.dealt(coins), "target"))
-    tossed = coin_game.toss_shadow_coins(asked.shadows if kind != "edges" else 0, coins.size, rng)
+    tossed = coin_game.toss_shadows(asked.shadows if kind != "edges" else 0, coins.size, rng)
     shadows = tuple(coin_game.CoinGameRun(c, train(played.dealt(c), f"shadow-{k}")) for k, c in enumerate(tossed))
     return Scene(made, played, target, shadows, public, asked.answers, cell.epsilon, rng, train)

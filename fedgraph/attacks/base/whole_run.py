@@ -34,8 +34,8 @@ from fedgraph.cells.task_facts import CanaryAttackCellFacts
 from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Plan, State, method_kinds, seen
-from fedgraph.privacy.accounting.accountant import accountant_is_gaussian
-from fedgraph.privacy.ledger import ledger_account_name
+from fedgraph.privacy import ledger
+from fedgraph.privacy.accounting import accountant
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition, graph_without_labels
@@ -103,7 +103,7 @@ class WholeRunResult:
 NO_WHOLE_RUN_RESULT = WholeRunResult(None, {}, None)
 
 
-def bound_whole_run_scores(
+def bound_scores(
     scores: np.ndarray,
     coins: np.ndarray,
     shares: list[float],
@@ -113,18 +113,18 @@ def bound_whole_run_scores(
     estimator: str = "counting",
     path: str | None = None,
 ) -> WholeRunResult:
-    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count_one_run``. estimator: a
+    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count_guesses``. estimator: a
     name of ``audit.curve``, chosen before any score is seen. path: the attacked path, where it is one.
     """
-    counts = [one_run.count_one_run(scores, coins, share, centred) for share in dict.fromkeys(shares)]
-    bound = curve.curve_or_counting_bound(counts, delta, estimator)
+    counts = [one_run.count_guesses(scores, coins, share, centred) for share in dict.fromkeys(shares)]
+    bound = curve.best_bound(counts, delta, estimator)
     attack = CanaryAttackCellFacts(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
     first = counts[0]
     metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": operating_points.audited_roc_area(scores, coins)}
     return WholeRunResult(bound, metrics, attack)
 
 
-def measure_whole_run(
+def measure_canaries(
     settings: WholeRunAttack | None, made: Plan, cell: Cell, context: CellContext, partition: Partition, held: Graph,
     public: Graph,
     ordinary: State,
@@ -152,12 +152,12 @@ def measure_whole_run(
     if found.coins.size < 2:
         return NO_WHOLE_RUN_RESULT
     opened = _opened(made) if settings.reads == "releases" else made
-    attacked = train_whole_run(opened, canaries_of.plant_canaries(partition, found), cell, context)
+    attacked = train_again(opened, canaries_of.plant(partition, found), cell, context)
     scores, read = _scores(opened, attacked, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
     what += ", more than the viewer gets" if read and opened is not made else ""
-    by = curve.choose_curve_or_counting(all(accountant_is_gaussian(event) for event in made.declared().values()))
-    return bound_whole_run_scores(scores, found.coins, settings.guesses, made.guarantee.delta, what, centred=read, estimator=by)
+    by = curve.choose_estimator(all(accountant.is_gaussian(event) for event in made.declared().values()))
+    return bound_scores(scores, found.coins, settings.guesses, made.guarantee.delta, what, centred=read, estimator=by)
 
 
 def _opened(made: Plan) -> Plan:
@@ -174,7 +174,7 @@ def _opened(made: Plan) -> Plan:
 
 def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Partition, Graph]:
     """(clients that do not collude, the graph without the labels of those who do): a colluder's own nodes are no secret."""
-    colluding = seen.seen_colluders(made)
+    colluding = seen.colluders_of(made)
     if not colluding:
         return partition, known
     labels = known.labels.copy()
@@ -184,29 +184,29 @@ def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Part
     return replace(partition, subgraphs=left), replace(known, labels=labels)
 
 
-def train_whole_run(made: Plan, partition: Partition, cell: Cell, context: CellContext, name: str = "attack") -> State:
+def train_again(made: Plan, partition: Partition, cell: Cell, context: CellContext, name: str = "attack") -> State:
     """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
-    stream, reads_rounds = (name, *cell.path), method_kinds.load_method(made.method).OFFERS.reads_rounds
+    stream, reads_rounds = (name, *cell.path), method_kinds.load(made.method).OFFERS.reads_rounds
     if reads_rounds is not None and reads_rounds(made):
         made = replace(made, watch=replace(made.watch, keeps_rounds=True))
-    shared = context.runtime.share(ledger_account_name(stream), partition)
+    shared = context.runtime.share(ledger.account_name(stream), partition)
     at = (context.root, stream, stream, rounds.RoundPrefixes(), context.on_round)
-    state = rounds.run_rounds(context.runtime, shared, made, *at).state
+    state = rounds.run(context.runtime, shared, made, *at).state
     context.runtime.forget(shared)
     return state
 
 
 def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
     """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
-    evidence, asked = method_kinds.load_method(made.method).OFFERS.evidence, known
+    evidence, asked = method_kinds.load(made.method).OFFERS.evidence, known
     if isinstance(found, canaries_of.CanaryNodes):
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(found.coins.size, dtype=bool))
     if evidence is not None:
         read = evidence(made, attacked, asked, found.units)
         if read is not None:
             return read, True
-    alone = whole_run_without_spread(made)
-    after, before = whole_run_answers(alone, attacked, asked), whole_run_answers(alone, ordinary, asked)
+    alone = without_spread(made)
+    after, before = answers_of(alone, attacked, asked), answers_of(alone, ordinary, asked)
     if isinstance(found, canaries_of.CanaryNodes):
         return _node_scores(after, before, found), False
     # how far the log-probabilities of both ends moved towards what the other end was predicted to be
@@ -222,13 +222,13 @@ def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Canar
     return np.asarray(of_one - np.where(found.labels[:, 0] >= 0, of_zero, moved.mean(axis=1)))
 
 
-def whole_run_answers(made: Plan, state: State, graph: Graph) -> np.ndarray:
+def answers_of(made: Plan, state: State, graph: Graph) -> np.ndarray:
     """What a model says of the nodes of a graph whose labels it is not shown: float64 [n, c], log-probabilities."""
-    found = method_kinds.load_classifier_method(made.method).predict(made, state, graph_without_labels(graph))
-    return whole_run_log_probabilities(np.asarray(found, dtype=np.float64))
+    found = method_kinds.load_classifier(made.method).predict(made, state, graph_without_labels(graph))
+    return log_probabilities(np.asarray(found, dtype=np.float64))
 
 
-def whole_run_without_spread(made: Plan) -> Plan:
+def without_spread(made: Plan) -> Plan:
     """The plan whose predictions do not spread over neighbours (``propagation_steps`` is 0, where the method has it)."""
     params = made.params
     if not isinstance(params, Settings) or "propagation_steps" not in type(params).model_fields:
@@ -236,7 +236,7 @@ def whole_run_without_spread(made: Plan) -> Plan:
     return replace(made, params=params.model_copy(update={"propagation_steps": 0}))
 
 
-def whole_run_log_probabilities(scores: np.ndarray) -> np.ndarray:
+def log_probabilities(scores: np.ndarray) -> np.ndarray:
     """log of rows that are probabilities already, log-softmax of others; [n, c]."""
     if (scores >= 0).all() and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
         return np.log(np.maximum(scores, _TINY))

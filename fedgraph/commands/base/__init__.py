@@ -31,7 +31,7 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {' '.join(message.split())}; see --help\n")
 
 
-def guard_command(act: Callable[[], int]) -> int:
+def guard(act: Callable[[], int]) -> int:
     """Runs a command so that no error ends in a page of Python.
 
     Every error becomes one line on stderr; several faults of data become a line each. SIGTERM ends a command as Ctrl-C does.
@@ -87,7 +87,7 @@ def _say(message: str, status: int) -> int:
     return status
 
 
-def command_version() -> str:
+def version() -> str:
     """The installed version.
 
     Returns:
@@ -103,11 +103,11 @@ def command_version() -> str:
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(f"fedgraph {command_version()}")
+        print(f"fedgraph {version()}")
         parser.exit()
 
 
-def command_parser(only: str | None = None) -> argparse.ArgumentParser:
+def parser(only: str | None = None) -> argparse.ArgumentParser:
     """All commands and their options. only: the name of a command that alone is needed; others are not imported then."""
     p = CommandParser(
         prog="fedgraph",
@@ -135,15 +135,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def act() -> int:
         given = sys.argv[1:] if arguments is None else arguments
-        options = command_parser(given[0] if given else None).parse_args(given)
+        options = parser(given[0] if given else None).parse_args(given)
         status: int = plugins.load("commands", options.command).run(options)
         sys.stdout.flush()
         return status
 
-    return guard_command(act)
+    return guard(act)
 
 
-def require_free_command_file(path: Path, replace: bool = False) -> None:
+def require_free_file(path: Path, replace: bool = False) -> None:
     """``ScenarioError`` where ``path`` is a folder, or a file that nobody asked to replace."""
     if path.exists() and (path.is_dir() or not replace):
         what = "is a folder" if path.is_dir() else "exists already; say --force to replace it"
@@ -153,9 +153,9 @@ def require_free_command_file(path: Path, replace: bool = False) -> None:
         raise ScenarioError(f"{path}: cannot be written: {above} is not a folder")
 
 
-def write_command_file(path: Path, content: bytes, replace: bool = False) -> None:
+def write_file(path: Path, content: bytes, replace: bool = False) -> None:
     """``content`` as ``path``. ``ScenarioError`` where the file is there and ``replace`` is not said, or cannot be written."""
-    require_free_command_file(path, replace)
+    require_free_file(path, replace)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -6,7 +6,7 @@ A family is one file of ``fedgraph/data``. It offers
 - ``load(dataset, request) -> Graph | GraphCollection``.
 
 A family of *published* data takes its :class:`PublishedData` records from one table and hands its reader to
-:func:`published.published_loader`, which knows the search order: the roots of the request, the user's cache, a download through
+:func:`published.loader`, which knows the search order: the roots of the request, the user's cache, a download through
 PyG into that cache, and last the stand-in or one clear error. A root is only ever read.
 """
 
@@ -169,7 +169,7 @@ def load(
         where = request.path or ", ".join(map(str, request.roots)) or "its files"
         raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):
-        npz.require_npz_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
+        npz.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
     return loaded
 
 

@@ -61,16 +61,16 @@ class BlockModel:
         return sum(self.class_sizes)
 
 
-def block_model_stand_in(model: BlockModel, key: str, title: str, seed: int) -> Graph:
+def stand_in(model: BlockModel, key: str, title: str, seed: int) -> Graph:
     """The generated replacement of a published data set; its provenance says ``synthetic``."""
     detail = (
         f"SYNTHETIC stand-in for {title}: a generated degree-corrected contextual block model with its published size, "
         f"classes, homophily and words per document (seed {seed}); not the published data"
     )
-    return draw_block_model(model, key, seed, GraphProvenance("synthetic", detail))
+    return draw(model, key, seed, GraphProvenance("synthetic", detail))
 
 
-def draw_block_model(model: BlockModel, name: str, seed: int, provenance: GraphProvenance) -> Graph:
+def draw(model: BlockModel, name: str, seed: int, provenance: GraphProvenance) -> Graph:
     """The graph of ``model`` for this name and seed; the same arguments give the same bytes.
 
     Raises ``DataError`` when so many edges do not fit.

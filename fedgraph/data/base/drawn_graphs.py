@@ -61,7 +61,7 @@ def draw_molecule(label: int, rng: np.random.Generator) -> _Sketch:
     return _Sketch(np.array(edges), np.eye(7)[kinds])
 
 
-def draw_contact_graph(label: int, rng: np.random.Generator) -> _Sketch:
+def contacts(label: int, rng: np.random.Generator) -> _Sketch:
     """A chain with contacts; features [n, 4]: length of the element, one-hot kind of it. Class 1: shorter, far contacts."""
     mean, spread, sheets, near = (22.94, 20.84, 0.55, 0.55) if label else (50.0, 54.07, 0.46, 0.65)
     n = 4 + int(rng.gamma(((mean - 3.5) / spread) ** 2, spread**2 / (mean - 3.5)))
@@ -81,7 +81,7 @@ def draw_contact_graph(label: int, rng: np.random.Generator) -> _Sketch:
     return _Sketch(edges, np.column_stack([lengths, np.eye(3)[kinds]]))
 
 
-def draw_circles_graph(label: int, rng: np.random.Generator) -> _Sketch:
+def circles(label: int, rng: np.random.Generator) -> _Sketch:
     """An actor's ego-network: colleagues in cliques, the actor in all of them; no features. The classes differ in cliques."""
     mean, spread = (19.43, 8.26) if label else (20.11, 11.57)
     n = 12 + int(rng.gamma(((mean - 11.5) / spread) ** 2, spread**2 / (mean - 11.5)))

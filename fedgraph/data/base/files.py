@@ -65,37 +65,37 @@ class RawFiles:
         return GraphProvenance("real", f"{title}, published files", dict(self.checksums))
 
 
-def data_file_cache() -> Path:
+def cache_folder() -> Path:
     """The folder of downloaded data: ``$XDG_CACHE_HOME/fedgraph``, or ``~/.cache/fedgraph``. Not created here."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(home) if home else Path.home() / ".cache") / "fedgraph"
 
 
-def find_data_files(folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path]) -> RawFiles | None:
+def find(folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path]) -> RawFiles | None:
     """The first place that holds every file: ``root/folder``, or ``root/`` and folder's later parts."""
-    for place in data_file_places(folder, roots):
+    for place in places(folder, roots):
         if all((place / name).is_file() for name in files):
             return RawFiles(place, expected)
     return None
 
 
-def incomplete_data_files(folder: str, files: tuple[str, ...], roots: Iterable[Path]) -> str:
+def incomplete(folder: str, files: tuple[str, ...], roots: Iterable[Path]) -> str:
     """One phrase for the first place that holds some of the files but not all: which it lacks; "" where there is none."""
-    for place in data_file_places(folder, roots):
+    for place in places(folder, roots):
         lacking = [name for name in files if not (place / name).is_file()]
         if len(lacking) < len(files):
             return f"{place} lacks {', '.join(lacking)}"
     return ""
 
 
-def data_file_places(folder: str, roots: Iterable[Path]) -> Iterator[Path]:
+def places(folder: str, roots: Iterable[Path]) -> Iterator[Path]:
     """Where the files of ``folder`` may lie, in the order of the search."""
     for root in roots:
         yield root / folder
         yield root / folder.partition("/")[2]
 
 
-def download_data_files(folder: str, files: tuple[str, ...], cache: Path, pyg: Mapping[str, object]) -> str:
+def download(folder: str, files: tuple[str, ...], cache: Path, pyg: Mapping[str, object]) -> str:
     """Let PyG fetch the raw files into ``cache/folder``; returns one phrase that says why that failed.
 
     Only PyG's ``download`` is called, on an object whose constructor did not run: the constructor would go on to open the

@@ -60,11 +60,11 @@ def read_npz(content: bytes, name: str) -> NpzGraph:
             f"{name}: {rows} nodes in the adjacency, {attributes.shape[0]} rows of attributes, labels of shape {labels.shape}; "
             "allowed: the same number of each"
         )
-    require_npz_width(attributes.shape[1], name)  # before anybody names the columns
+    require_width(attributes.shape[1], name)  # before anybody names the columns
     return NpzGraph(adjacency, attributes, labels)
 
 
-def read_gnn_benchmark_npz(data: published.PublishedData, raw: RawFiles) -> Graph:
+def read_gnn_benchmark(data: published.PublishedData, raw: RawFiles) -> Graph:
     """CitationFull, Coauthor and Amazon, each in one ``.npz``; attributes are binarised.
 
     Raises ``DataError`` when its counts are not the published ones.
@@ -76,16 +76,16 @@ def read_gnn_benchmark_npz(data: published.PublishedData, raw: RawFiles) -> Grap
     adjacency, attributes, labels = read_npz(raw.read(file), str(raw.folder / file))
     arcs = sp.coo_array(adjacency)
     features = feature_matrix(attributes, binarise=True)
-    return published.published_graph(data, raw, (arcs.row, arcs.col), features, labels, features_from_edges=False)
+    return published.graph_of(data, raw, (arcs.row, arcs.col), features, labels, features_from_edges=False)
 
 
-def read_npz_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
+def read_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Those of the members ``wanted`` that the file has; ``DataError`` as for ``read``."""
     with _opened(content, name) as archive:
         return {key: _member(archive, key, name) for key in wanted if key in archive}
 
 
-def require_npz_width(columns: int, where: str) -> None:
+def require_width(columns: int, where: str) -> None:
     """``DataError`` for more feature columns than a model can have."""
     if columns > _MOST_FEATURES:
         raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {_MOST_FEATURES:,}")

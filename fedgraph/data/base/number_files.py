@@ -13,7 +13,7 @@ from fedgraph.errors import DataError
 _LARGEST = 2**53  # whole numbers beyond it are not held exactly
 
 
-def read_number_file(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0, blanks: bool = False) -> np.ndarray:
+def read(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0, blanks: bool = False) -> np.ndarray:
     """float64 [rows, columns] from numbers that are split by commas; empty lines at the end are left out.
 
     columns: None takes those of the first line. skip: header lines. blanks: white space splits numbers, too.
@@ -62,11 +62,11 @@ def read_whole_numbers(
     least: int | None = 0,
     what: str = "",
 ) -> np.ndarray:
-    """int64 [rows, columns]: ``read_number_file``, then ``check_whole_number_file``."""
-    return check_whole_number_file(read_number_file(raw, name, columns, skip, blanks), below, raw, name, skip, least, what)
+    """int64 [rows, columns]: ``read``, then ``check_whole_numbers``."""
+    return check_whole_numbers(read(raw, name, columns, skip, blanks), below, raw, name, skip, least, what)
 
 
-def check_whole_number_file(
+def check_whole_numbers(
     table: np.ndarray, below: int | None, raw: RawFiles, name: str, skip: int = 0, least: int | None = 0, what: str = ""
 ) -> np.ndarray:
     """int64, the same numbers. what: they count.
@@ -83,7 +83,7 @@ def check_whole_number_file(
     return np.asarray(table, dtype=np.int64)
 
 
-def read_number_json(raw: RawFiles, name: str) -> dict[str, object]:
+def read_json(raw: RawFiles, name: str) -> dict[str, object]:
     """A JSON file that holds one mapping."""
     try:
         found = json.loads(raw.read(name))

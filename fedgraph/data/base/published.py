@@ -1,7 +1,7 @@
 """Published data sets: one table of records (``fedgraph/data/published.toml``), and what all their readers share.
 
 A family file of published data is its reader: ``DATASETS = published.records("amazon")`` takes its records from the table, and
-``load = published.published_loader(DATASETS, read, PublishedData.generated)`` searches for the files, reads and checks them, or
+``load = published.loader(DATASETS, read, PublishedData.generated)`` searches for the files, reads and checks them, or
 generates the stand-in.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import TypeAdapter
 
-from fedgraph.data.base import files
+from fedgraph.data.base import block_model, files
 from fedgraph.data.base.adjacencies import undirected_adjacency
-from fedgraph.data.base.block_model import BlockModel, block_model_stand_in
+from fedgraph.data.base.block_model import BlockModel
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection, GraphMasks, plain_graph
@@ -117,7 +117,7 @@ class PublishedData:
         sizes = self.stand_in["class_sizes"]
         given = {"num_edges": self.counts.edges, "num_features": self.counts.features, **self.stand_in}
         given["class_sizes"] = sizes if isinstance(sizes, list) else [sizes] * self.counts.classes
-        return block_model_stand_in(TypeAdapter(BlockModel).validate_python(given), self.key, self.title, seed)
+        return block_model.stand_in(TypeAdapter(BlockModel).validate_python(given), self.key, self.title, seed)
 
 
 @cache
@@ -125,18 +125,18 @@ def _table() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
     return tomllib.loads(resources.files("fedgraph.data").joinpath("published.toml").read_text(encoding="utf-8"))
 
 
-def published_records(family: str) -> dict[str, PublishedData]:
+def records_of(family: str) -> dict[str, PublishedData]:
     """The records of one family, by data set."""
     entries = {name: {**entry, "key": f"{family}/{name}"} for name, entry in _table()[family].items()}
     return TypeAdapter(dict[str, PublishedData]).validate_python(entries)
 
 
-def published_campuses() -> tuple[str, ...]:
+def campuses() -> tuple[str, ...]:
     """The names of the campuses of Facebook100."""
     return tuple(str(_table()["facebook100"]["campuses"]).split())
 
 
-def published_loader(
+def loader(
     datasets: Mapping[str, PublishedData],
     read: Callable[[PublishedData, files.RawFiles], _Loaded],
     stand_in: Callable[[PublishedData, int], _Loaded],
@@ -159,13 +159,13 @@ def published_loader(
             return stand_in(data, request.seed)
         if strange := next((folder for folder in request.roots if not folder.is_dir()), None):
             raise DataError(f"the data root {str(strange)!r} is not a folder; name an existing one, or none")
-        cache = files.data_file_cache()
+        cache = files.cache_folder()
         roots = (*request.roots, cache)
-        found = files.find_data_files(data.folder, data.files, data.sha256, roots)
+        found = files.find(data.folder, data.files, data.sha256, roots)
         trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
         if found is None and request.download and data.pyg:
-            trouble = files.download_data_files(data.folder, data.files, cache, data.pyg)
-            found = files.find_data_files(data.folder, data.files, data.sha256, (cache,))
+            trouble = files.download(data.folder, data.files, cache, data.pyg)
+            found = files.find(data.folder, data.files, data.sha256, (cache,))
         if found is not None:
             loaded = read(data, found)
             _require_published(data.key, data.content, loaded, found.folder)
@@ -174,7 +174,7 @@ def published_loader(
             return stand_in(data, request.seed)
         searched = f"searched: {', '.join(map(str, roots))}"
         wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
-        if partly := files.incomplete_data_files(data.folder, data.files, roots):
+        if partly := files.incomplete(data.folder, data.files, roots):
             searched = f"{partly}; {searched}"
         raise DataError(
             f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
@@ -185,7 +185,7 @@ def published_loader(
     return load
 
 
-def published_graph(
+def graph_of(
     data: PublishedData,
     raw: files.RawFiles,
     arcs: Iterable[np.ndarray],

@@ -43,7 +43,7 @@ def random_split(num_nodes: int, train_fraction: float, rng: np.random.Generator
     return np.sort(order[:num_train]), np.sort(order[num_train:])
 
 
-def split_per_class(graph: Graph, train: int, validation: int, rng: np.random.Generator) -> GraphMasks:
+def per_class(graph: Graph, train: int, validation: int, rng: np.random.Generator) -> GraphMasks:
     """Some labelled nodes of every class train, some validate, all other labelled nodes are tested.
 
     The protocol of Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018 (20 and 30), and of PPNP but for the
@@ -72,7 +72,7 @@ def split_per_class(graph: Graph, train: int, validation: int, rng: np.random.Ge
     return found
 
 
-def split_by_parts(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def by_parts(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The graph cut into nine balanced parts: seven train, one tests, one is dropped (DPAR's released code).
 
     Returns:
@@ -126,16 +126,16 @@ def _spectral_order(adjacency: sp.csr_array, rng: np.random.Generator) -> np.nda
     return np.concatenate([ordered, outside[np.argsort(component[outside], kind="stable")]])
 
 
-def read_split_masks(content: bytes, name: str, num_nodes: int) -> tuple[GraphMasks, ...]:
+def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[GraphMasks, ...]:
     """The splits of the archive ``content``, called ``name`` in messages: 0/1, [n], or [n, k] for k splits.
 
     No such member: none. Raises ``DataError`` for anything else.
     """
-    return splits_of_masks(npz.read_npz_members(content, name, SPLIT_MASKS), name, num_nodes)
+    return of_masks(npz.read_members(content, name, SPLIT_MASKS), name, num_nodes)
 
 
-def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[GraphMasks, ...]:
-    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_split_masks``."""
+def of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[GraphMasks, ...]:
+    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``."""
     if not members:
         return ()
     if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:
@@ -153,7 +153,7 @@ def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int
     return found
 
 
-def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[GraphMasks, ...]:
+def of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[GraphMasks, ...]:
     """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
     rows = (sorted(i for i, p in parts.items() if p == part) for part in csv_tables.CSV_SPLIT_PARTS)
     found = GraphMasks(*(np.array(own, dtype=np.int64) for own in rows))

@@ -127,7 +127,7 @@ def _from_npz(path: Path, rules: EdgeColumnRules) -> Graph:
     arcs = sp.coo_array(adjacency)
     kept = arcs.data != 0
     unused = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
-    masks = splits.read_split_masks(raw.read(path.name), str(path), values.size)
+    masks = splits.read_masks(raw.read(path.name), str(path), values.size)
     given = (arcs.row[kept], arcs.col[kept], attributes, values.tolist(), str(path), unused)
     told = OneGraph(f"own/{path.stem}", f"own graph {path.name}", *given, checksums=raw.checksums, masks=masks)
     return check_one_graph(told, rules)
@@ -197,7 +197,7 @@ def _from_csv(path: Path, params: _CsvParams) -> Graph:
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
     where = str(path / (params.features if inside else params.labels)) if words else str(path)
     known = (sources, targets, read.matrix, words or [None] * len(rows), where, (*weights, *others), remarks)
-    split = splits.split_of_parts(parts, len(rows), str(path / masks)) if masks else ()
+    split = splits.of_parts(parts, len(rows), str(path / masks)) if masks else ()
     told = OneGraph(f"own/{path.stem}", f"own graph {path.name}", *known, ids=tuple(rows), checksums=raw.checksums, masks=split)
     graph = check_one_graph(told.with_table(read), params, labelled=bool(words))
     if owners.size:

@@ -44,7 +44,8 @@ from fedgraph.data.own import client_tables, cross_edges
 from fedgraph.data.own.client_tables import ClientTable
 from fedgraph.data.own.columns import OwnTableRules, notice_edge_columns, own_column_scales
 from fedgraph.data.own.labels import describe_label_classes, own_label_text
-from fedgraph.documents.settings import Settings, validate_settings
+from fedgraph.documents import settings
+from fedgraph.documents.settings import Settings
 from fedgraph.documents.sources import YamlSource
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphMasks, GraphProvenance
@@ -188,7 +189,7 @@ def _manifest(raw: RawFiles) -> _Manifest:
     raw.read(_MANIFEST)  # its checksum goes into the provenance
     try:
         source = YamlSource.read(file)
-        return validate_settings(_Manifest, {} if source.data is None else source.data, source, ())
+        return settings.validate(_Manifest, {} if source.data is None else source.data, source, ())
     except ScenarioError as error:
         raise DataError(str(error)) from error
 
@@ -256,7 +257,7 @@ def _whole(raw: RawFiles, name: str, kind: str) -> _Given:
         adjacency, features, labels = npz.read_npz(raw.read(kind), file)
         # Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits.
         num_nodes = labels.size
-        masks = splits.read_split_masks(raw.read(kind), file, num_nodes)
+        masks = splits.read_masks(raw.read(kind), file, num_nodes)
         if len(masks) > 1:
             raise DataError(f"{file}: its masks are {len(masks)} splits; allowed: one, of shape [{num_nodes}]")
         split = {
@@ -311,4 +312,4 @@ def _joined_split(given: Sequence[_Given], starts: np.ndarray, path: Path, names
     if not all(brought):
         raise DataError(f"{path}: client {names[brought.index(False)]!r} has no masks but others have; allowed: all or none")
     every = [(int(start) + row, part) for own, start in zip(given, starts, strict=False) for row, part in own.split.items()]
-    return splits.split_of_parts(dict(every), int(starts[-1]), str(path))
+    return splits.of_parts(dict(every), int(starts[-1]), str(path))

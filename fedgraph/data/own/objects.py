@@ -109,7 +109,7 @@ def _masks_of(data: Data, num_nodes: int) -> tuple[tuple[GraphMasks, ...], list[
     """Splits by ``train_mask``, ``val_mask`` and ``test_mask`` ([n], or [n, k] for k splits), and masks that make no split."""
     given = {key: data[key].cpu().numpy() for key in splits.SPLIT_MASKS if data.get(key) is not None}
     if {"train_mask", "test_mask"} <= set(given):
-        return splits.splits_of_masks(given, "the PyG data object", num_nodes), []
+        return splits.of_masks(given, "the PyG data object", num_nodes), []
     return (), [f"{key} (a split needs train_mask and test_mask)" for key in given]
 
 

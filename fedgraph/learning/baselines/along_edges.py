@@ -20,7 +20,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from fedgraph.compiled import compiled, compiled_constant
 from fedgraph.compiled import compiled_types as nt
 from fedgraph.learning.layers.torch_matrices import to_torch_matrix
-from fedgraph.learning.propagation.walks import random_walk_matrix
+from fedgraph.learning.propagation import walks
 
 _Rows = tuple[np.ndarray, np.ndarray]  # CSR: int64 start [n + 1], int64 column [m], the sources of each node's edges
 
@@ -183,7 +183,7 @@ class _EdgeMean(_Layer):
     """``SAGEConv`` with its defaults: W₁ mean(x of neighbours) + b + W₂ x."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        mean: _Pair = _kept(edges, "mean", lambda: _pair(random_walk_matrix(_adjacency(edges, len(x)))))
+        mean: _Pair = _kept(edges, "mean", lambda: _pair(walks.random_matrix(_adjacency(edges, len(x)))))
         heard = multiply_along_edges(mean, x)
         found: torch.Tensor = self.layer.lin_l(heard) + self.layer.lin_r(x)  # type: ignore[operator]
         return found

@@ -36,7 +36,8 @@ import scipy.sparse as sp
 from fedgraph.compiled import compiled, compiled_constant
 from fedgraph.compiled import compiled_types as nt
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping.per_sample import PER_SAMPLE_NORM_ROUNDING, PER_SAMPLE_SPREAD, per_sample_room
+from fedgraph.learning.clipping import per_sample
+from fedgraph.learning.clipping.per_sample import PER_SAMPLE_NORM_ROUNDING, PER_SAMPLE_SPREAD
 from fedgraph.learning.layers.layouts import Layout
 
 _INTS, _SINGLES = compiled_constant(nt.int64), compiled_constant(nt.float32)
@@ -245,9 +246,7 @@ class AggregatedRows:
         return int(self.labels.size)
 
 
-def prepare_aggregated_rows(
-    features: sp.csr_array, rows: sp.csr_array, labels: np.ndarray, clipped: bool = True
-) -> AggregatedRows:
+def prepare(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarray, clipped: bool = True) -> AggregatedRows:
     """Π over nodes with features and one label per row, ready for training.
 
     Args:
@@ -270,9 +269,7 @@ def prepare_aggregated_rows(
     return AggregatedRows(x, features.shape[1], pi, labels.astype(np.int64), start, gram)
 
 
-def clip_aggregated_rows(
-    layout: Layout, vector: np.ndarray, rows: AggregatedRows, batch: np.ndarray, clip: float | None
-) -> np.ndarray:
+def clipped_sum(layout: Layout, vector: np.ndarray, rows: AggregatedRows, batch: np.ndarray, clip: float | None) -> np.ndarray:
     """Σ over the rows in ``batch`` of clip(∇ cross-entropy, C).
 
     Args:
@@ -283,11 +280,11 @@ def clip_aggregated_rows(
         clip: C; None: no clipping, which is not private.
 
     Returns:
-        Flat [num_parameters], float32 or float64 as ``per_sample_room`` says.
+        Flat [num_parameters], float32 or float64 as ``room_for`` says.
 
     Raises:
         DataError: The layout does not fit, the rows were prepared for no clipping, or there are more of them than
-            ``per_sample_room`` allows.
+            ``room_for`` allows.
     """
     if len(layout.widths) != 3 or layout.widths[0] != rows.num_features:
         raise DataError(f"aggregated rows need an MLP {rows.num_features} → hidden → classes, found widths {layout.widths}")
@@ -296,7 +293,7 @@ def clip_aggregated_rows(
     _, hidden, classes = layout.widths
     gram = np.zeros(0) if rows.gram is None else rows.gram
     out = np.zeros(layout.num_parameters)
-    dtype, share = per_sample_room(max(rows.num_rows, rows.features.start.size - 1), PER_SAMPLE_SPREAD)
+    dtype, share = per_sample.room_for(max(rows.num_rows, rows.features.start.size - 1), PER_SAMPLE_SPREAD)
     limit = np.inf if clip is None else float(clip) * share
     _gradient_sum(
         *rows.features,

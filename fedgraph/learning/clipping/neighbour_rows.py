@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from fedgraph.learning.clipping.per_sample import per_sample_room
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.layers.layouts import Layout
 
 
-def make_neighbour_rows(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndarray:
+def make(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndarray:
     """[x_u; P(Σ_v W_uv x_v / c)], where P projects on the unit ball.
 
     Args:
@@ -32,7 +32,7 @@ def make_neighbour_rows(features: sp.csr_array, weights: sp.csr_array, scale: fl
     return np.hstack([own, around])
 
 
-def limit_neighbour_rows_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
+def limit_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
     """``vector`` with the weights of the neighbours' part (rows d … 2d of the first layer) projected on ‖·‖_F ≤ bound.
 
     Args:
@@ -47,15 +47,15 @@ def limit_neighbour_rows_weights(layout: Layout, vector: np.ndarray, bound: floa
     return found
 
 
-def clip_neighbour_rows(
+def clipped_sum(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
 ) -> np.ndarray:
     """Σ_rows clip(∇ cross-entropy, C). A row whose norm is not finite counts as zero.
 
     Args:
         layout: One layer, 2d inputs.
-        vector: [num_parameters]; ``limit_neighbour_rows_weights`` is applied first.
-        inputs: float64 [n, 2d], of ``make_neighbour_rows``.
+        vector: [num_parameters]; ``limit_weights`` is applied first.
+        inputs: float64 [n, 2d], of ``make``.
         labels: int64 [n]; a row labelled −1 contributes nothing.
         clip: C.
         bound: Of the neighbours' weights.
@@ -63,7 +63,7 @@ def clip_neighbour_rows(
     Returns:
         Flat float64 [num_parameters].
     """
-    return neighbour_row_gradients(layout, vector, inputs, labels, clip, bound).total()
+    return gradients(layout, vector, inputs, labels, clip, bound).total()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +95,16 @@ class NeighbourRowGradients:
         return np.asarray((rows @ rows.T + 1.0) * (error @ error.T))
 
 
-def neighbour_row_gradients(
+def gradients(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
 ) -> NeighbourRowGradients:
-    """The clipped gradients of all rows. Arguments: as in ``clip_neighbour_rows``."""
+    """The clipped gradients of all rows. Arguments: as in ``clipped_sum``."""
     d, c = layout.shapes[0]
-    theta = limit_neighbour_rows_weights(layout, vector.astype(np.float64), bound)
+    theta = limit_weights(layout, vector.astype(np.float64), bound)
     error = softmax(inputs @ theta[: d * c].reshape(d, c) + theta[d * c :], axis=1)
     error[np.arange(len(labels)), np.maximum(labels, 0)] -= 1.0
     error[labels < 0] = 0.0
     norms = np.sqrt((np.square(inputs).sum(axis=1) + 1.0) * np.square(error).sum(axis=1))
-    limit = clip * per_sample_room(len(labels))[1]
+    limit = clip * per_sample.room_for(len(labels))[1]
     error *= np.where(np.isfinite(norms), np.minimum(1.0, limit / np.maximum(norms, 1e-30)), 0.0)[:, None]
     return NeighbourRowGradients(inputs, np.asarray(error))

@@ -16,12 +16,12 @@ number of rows: norms and sums are in double precision, and rows are clipped to 
 | > C | scaled to norm C |
 | NaN, ∞ | 0 |
 
-**Rounding**, here and in the other files of this folder: rows are clipped to a share of C (``per_sample_room``), so that sums
+**Rounding**, here and in the other files of this folder: rows are clipped to a share of C (``room_for``), so that sums
 stored in single (up to 4,096 rows) or double precision differ by at most C. κ bounds the lengths of a row's products in units
 of its clip: 1 where its gradient is one outer product per layer, ``PER_SAMPLE_SPREAD`` where several may cancel. The theorem
 and what it assumes: ``docs/proofs.md``.
 
-**Edge cases.** More rows than the theorem has room for (``per_sample_room`` below one half: 4·10⁷ rows at κ = 1, 5·10⁶ at κ =
+**Edge cases.** More rows than the theorem has room for (``room_for`` below one half: 4·10⁷ rows at κ = 1, 5·10⁶ at κ =
 64) → ``DataError``.
 """
 
@@ -35,14 +35,8 @@ import numpy as np
 
 from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import (
-    Layout,
-    cut_layout_layers,
-    forward_layout,
-    layout_output_errors,
-    layout_relu_errors,
-    put_layout_on_device,
-)
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout, forward_layout
 from fedgraph.learning.layers.torch_matrices import TorchMatrix
 
 PER_SAMPLE_SPREAD = 64.0
@@ -51,7 +45,7 @@ PER_SAMPLE_NORM_ROUNDING = 2.0**-34  # what covers the rounding of a squared nor
 _ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 
-def per_sample_room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
+def room_for(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
     """(type in which the sum of at most ``num_rows`` clipped rows is stored, the share of the clip that a row may have).
 
     num_rows: a public number. spread: κ.
@@ -77,7 +71,7 @@ class HiddenUnits(TorchMatrix):
     """
 
     def __init__(self, units: torch.Tensor) -> None:
-        self.units, self.forward = units, zero_infinite_per_sample(units)
+        self.units, self.forward = units, zero_infinite(units)
         self.transposed = self.forward.T
 
     @cached_property
@@ -107,8 +101,8 @@ class PerSampleGradients:
         squared = torch.zeros(len(errors[0]), dtype=torch.float64, device=errors[0].device)
         for given, e in zip(self.inputs, errors, strict=True):
             squared += (given.squared_norms + self.bias_scale**2) * e.square().sum(dim=1)
-        scale = per_sample_scales(torch.sqrt(squared), clip * per_sample_room(len(squared))[1])
-        return replace(self, errors=[zero_infinite_per_sample(e * scale[:, None]) for e in errors])
+        scale = scales(torch.sqrt(squared), clip * room_for(len(squared))[1])
+        return replace(self, errors=[zero_infinite(e * scale[:, None]) for e in errors])
 
     def total(self) -> np.ndarray:
         """The gradient of Σ_rows loss, flat, in the precision of ``errors``."""
@@ -118,8 +112,8 @@ class PerSampleGradients:
         return torch.cat(parts).cpu().numpy()
 
     def clipped_sum(self, clip: float | None) -> np.ndarray:
-        """``total`` of the clipped gradients, as ``per_sample_room`` says that it is stored; float32 without a clip."""
-        dtype = np.float32 if clip is None else per_sample_room(len(self.errors[0]))[0]
+        """``total`` of the clipped gradients, as ``room_for`` says that it is stored; float32 without a clip."""
+        dtype = np.float32 if clip is None else room_for(len(self.errors[0]))[0]
         return self.clipped(clip).total().astype(dtype, copy=False)
 
     def left_over_products(self, message: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -134,7 +128,7 @@ class PerSampleGradients:
         beyond = message - replace(self, errors=[e * known for e in self.errors]).total()
         shapes = [(given.forward.shape[1], e.shape[1]) for given, e in zip(self.inputs, self.errors, strict=True)]
         found = torch.zeros(len(weights), dtype=torch.float64, device=device)
-        layers = cut_layout_layers(put_layout_on_device(beyond), shapes)
+        layers = layouts.cut_layers(layouts.to_device(beyond), shapes)
         for given, (weight, bias), e in zip(self.inputs, layers, self.errors, strict=True):
             found += ((given @ weight + self.bias_scale * bias).double() * e).sum(dim=1)
         return found.cpu().numpy()
@@ -143,7 +137,7 @@ class PerSampleGradients:
         """⟨∇ⱼ, ∇ₖ⟩ for the rows j, k in ``of``, float64 [m, m].
 
         Args:
-            known: ``overlap_per_sample`` of each input that is no ``HiddenUnits``; a caller may keep it.
+            known: ``overlaps`` of each input that is no ``HiddenUnits``; a caller may keep it.
             of: int64 [m], numbers of rows.
         """
         rest = iter(known)
@@ -159,7 +153,7 @@ class PerSampleGradients:
         return found
 
 
-def clip_per_sample(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor, clip: float | None) -> np.ndarray:
+def clipped_sum(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor, clip: float | None) -> np.ndarray:
     """Σ_rows clip(∇ cross-entropy, C).
 
     Args:
@@ -173,12 +167,12 @@ def clip_per_sample(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: 
         Flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
 
     Raises:
-        DataError: There are more rows than ``per_sample_room`` allows.
+        DataError: There are more rows than ``room_for`` allows.
     """
-    return per_sample_gradients(layout, vector, x, labels).clipped_sum(clip)
+    return gradients(layout, vector, x, labels).clipped_sum(clip)
 
 
-def overlap_per_sample(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
+def overlaps(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
     """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``: float32 [m, m].
 
     Args:
@@ -193,18 +187,18 @@ def overlap_per_sample(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
     return found
 
 
-def per_sample_gradients(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor) -> PerSampleGradients:
-    """The gradients of all rows, not clipped. Arguments: as in ``clip_per_sample``."""
-    layers = layout.layers(put_layout_on_device(vector))
+def gradients(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor) -> PerSampleGradients:
+    """The gradients of all rows, not clipped. Arguments: as in ``clipped_sum``."""
+    layers = layout.layers(layouts.to_device(vector))
     units, scores = forward_layout(layers, x)
-    errors = [layout_output_errors(scores, labels)]
+    errors = [layouts.output_errors(scores, labels)]
     for level in range(len(layers) - 1, 0, -1):
-        errors.append(layout_relu_errors(errors[-1] @ layers[level][0].T, units[level - 1]))
+        errors.append(layouts.relu_errors(errors[-1] @ layers[level][0].T, units[level - 1]))
     errors.reverse()
     return PerSampleGradients([x, *map(HiddenUnits, units)], errors, layout.bias_scale)
 
 
-def per_sample_scales(norms: torch.Tensor, limit: float) -> torch.Tensor:
+def scales(norms: torch.Tensor, limit: float) -> torch.Tensor:
     """What each row is multiplied by so that its norm is at most ``limit``: at most 1, and 0 where the norm is not finite.
 
     Args:
@@ -218,6 +212,6 @@ def per_sample_scales(norms: torch.Tensor, limit: float) -> torch.Tensor:
     return torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
 
 
-def zero_infinite_per_sample(values: torch.Tensor) -> torch.Tensor:
+def zero_infinite(values: torch.Tensor) -> torch.Tensor:
     """NaN and ±∞ as zero: a hopeless row must not reach the sum through 0 · ∞."""
     return torch.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)

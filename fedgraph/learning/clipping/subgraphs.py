@@ -20,23 +20,18 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping.per_sample import (
-    PER_SAMPLE_NORM_ROUNDING,
-    PER_SAMPLE_SPREAD,
-    per_sample_room,
-    per_sample_scales,
-    zero_infinite_per_sample,
-)
+from fedgraph.learning.clipping import per_sample
+from fedgraph.learning.clipping.per_sample import PER_SAMPLE_NORM_ROUNDING, PER_SAMPLE_SPREAD
 from fedgraph.learning.late import torch
+from fedgraph.learning.layers import layouts
 from fedgraph.learning.layers.graphsage import GraphsageMean, GraphsageWidths
-from fedgraph.learning.layers.layouts import layout_output_errors, put_layout_on_device
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
-from fedgraph.learning.propagation.walks import random_walk_matrix
+from fedgraph.learning.propagation import walks
 
 _CHUNK = 4_000_000  # entries of a dense block while Gram matrices are made
 
 
-def join_subgraph_inputs(features: sp.csr_array, adjacency: sp.csr_array) -> sp.csr_array:
+def join_inputs(features: sp.csr_array, adjacency: sp.csr_array) -> sp.csr_array:
     """[x_v, mean of v's neighbours' x], all that a one-layer GraphSAGE reads of v.
 
     Args:
@@ -46,7 +41,7 @@ def join_subgraph_inputs(features: sp.csr_array, adjacency: sp.csr_array) -> sp.
     Returns:
         CSR [n, 2d]; the second half is zero where a node has no neighbour.
     """
-    mean = sp.csr_array(random_walk_matrix(adjacency).astype(np.float32) @ features)
+    mean = sp.csr_array(walks.random_matrix(adjacency).astype(np.float32) @ features)
     return sp.csr_array(sp.hstack([features, mean], format="csr"))
 
 
@@ -69,8 +64,8 @@ class SubgraphRoots:
     degrees: torch.Tensor
 
 
-def prepare_subgraph_roots(features: sp.csr_array, adjacency: sp.csr_array) -> SubgraphRoots:
-    """What ``clip_subgraph_gradients`` reads of a client's graph.
+def prepare_roots(features: sp.csr_array, adjacency: sp.csr_array) -> SubgraphRoots:
+    """What ``clipped_sum`` reads of a client's graph.
 
     Args:
         features: CSR [n, d].
@@ -82,7 +77,7 @@ def prepare_subgraph_roots(features: sp.csr_array, adjacency: sp.csr_array) -> S
     members[:, 0] = np.arange(n)
     owner = np.repeat(np.arange(n), degrees)
     members[owner, np.arange(owner.size) - adjacency.indptr[owner] + 1] = adjacency.indices
-    rows = join_subgraph_inputs(features, adjacency)
+    rows = join_inputs(features, adjacency)
     place = torch_device()
     return SubgraphRoots(
         FeatureMatrix(rows),
@@ -107,7 +102,7 @@ def _gram(rows: sp.csr_array, members: np.ndarray) -> np.ndarray:
     return out
 
 
-def clip_subgraph_gradients(
+def clipped_sum(
     widths: GraphsageWidths, vector: np.ndarray, inputs: SubgraphRoots, labels: torch.Tensor, clip: float
 ) -> np.ndarray:
     """Σ_roots clip(∇ cross-entropy of the root, C): flat [num_parameters], float32 up to 4,096 roots and float64 beyond.
@@ -115,19 +110,19 @@ def clip_subgraph_gradients(
     Args:
         widths: Of the network; its inputs are d.
         vector: [num_parameters].
-        inputs: Of ``prepare_subgraph_roots``.
+        inputs: Of ``prepare_roots``.
         labels: int64 [n]; a root labelled −1 contributes nothing.
         clip: C.
 
     Raises:
-        DataError: There are more roots than ``per_sample_room`` allows.
+        DataError: There are more roots than ``room_for`` allows.
     """
-    dtype, share = per_sample_room(len(labels), PER_SAMPLE_SPREAD)
-    u0, v0, b0, u1, v1, b1 = widths.views(put_layout_on_device(vector))
+    dtype, share = per_sample.room_for(len(labels), PER_SAMPLE_SPREAD)
+    u0, v0, b0, u1, v1, b1 = widths.views(layouts.to_device(vector))
     before = inputs.x @ torch.cat([u0, v0]) + b0
     hidden, active = torch.relu(before), (before > 0).float()
     around = inputs.mean.of(hidden)
-    error = layout_output_errors(hidden @ u1 + around @ v1 + b1, labels)
+    error = layouts.output_errors(hidden @ u1 + around @ v1 + b1, labels)
 
     own = (error @ u1.T) * active
     sent = (error @ v1.T) / inputs.degrees.clamp(min=1)[:, None]
@@ -140,8 +135,8 @@ def clip_subgraph_gradients(
     lengths = torch.sqrt(inputs.gram.diagonal(dim1=1, dim2=2)) * errors.square().sum(dim=2).sqrt()
     length = torch.sqrt(outer) + lengths.sum(dim=1)
     norms = torch.maximum(torch.sqrt(outer + squared + PER_SAMPLE_NORM_ROUNDING * length.square()), length / PER_SAMPLE_SPREAD)
-    scale = per_sample_scales(norms, clip * share)[:, None]
-    error, own, sent = (zero_infinite_per_sample(t * scale) for t in (error, own, sent))
+    scale = per_sample.scales(norms, clip * share)[:, None]
+    error, own, sent = (per_sample.zero_infinite(t * scale) for t in (error, own, sent))
     hidden, around = (torch.where(scale > 0, t, torch.zeros_like(t)) for t in (hidden, around))  # 0 · ∞ must be 0
 
     first = own + inputs.mean.sums(sent) * active

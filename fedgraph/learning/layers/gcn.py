@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout, layout_output_errors, layout_relu_errors, put_layout_on_device
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import (
     DenseMatrix,
     FeatureMatrix,
@@ -27,8 +28,8 @@ from fedgraph.learning.layers.torch_matrices import (
 )
 from fedgraph.learning.optimisers.descents import descend_by_adam
 from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
+from fedgraph.learning.propagation import walks
 from fedgraph.learning.propagation.aggregation import aggregate_neighbours
-from fedgraph.learning.propagation.walks import symmetric_walk_matrix
 from fedgraph.types import Graph
 
 
@@ -68,7 +69,7 @@ class GcnInputs:
 def _sparse_inputs(graph: Graph, adjacency: sp.csr_array) -> GcnInputs:
     """Sparse inputs over all features; rows have unit norm. An adjacency of integers has edges without weights."""
     labels = torch.tensor(graph.labels, device=torch_device())
-    hat = to_torch_matrix(symmetric_walk_matrix(adjacency)) if adjacency.dtype.kind == "f" else _Hat(adjacency)
+    hat = to_torch_matrix(walks.symmetric_matrix(adjacency)) if adjacency.dtype.kind == "f" else _Hat(adjacency)
     return GcnInputs(FeatureMatrix(unit_matrix_rows(graph.features)), hat, labels)
 
 
@@ -81,7 +82,7 @@ def compact_gcn_inputs(graph: Graph) -> GcnInputs:
     if known is None or known.labels.device.type != torch_device().type:
         rows = unit_matrix_rows(graph.features)
         columns = np.unique(rows.indices)
-        hat = torch.tensor(symmetric_walk_matrix(graph.adjacency).toarray(), device=torch_device())
+        hat = torch.tensor(walks.symmetric_matrix(graph.adjacency).toarray(), device=torch_device())
         labels = torch.tensor(graph.labels, device=torch_device())
         known = _compact[graph] = GcnInputs(DenseMatrix(rows[:, columns].toarray()), hat, labels, columns)
     return known
@@ -103,11 +104,11 @@ def gcn_gradient(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> tor
     """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat; zero where none is known."""
     units, outputs = _forward(layout, vector, inputs)
     pooled = outputs if inputs.pool is None else inputs.pool.forward(outputs)
-    error = layout_output_errors(pooled, inputs.labels, mean=True)
+    error = layouts.output_errors(pooled, inputs.labels, mean=True)
     if inputs.pool is not None:
         error = inputs.pool.backward(error)
     spread = inputs.hat @ error
-    back = layout_relu_errors(spread @ layout.layers(vector)[1][0].T, units)
+    back = layouts.relu_errors(spread @ layout.layers(vector)[1][0].T, units)
     first = inputs.x.gradient(inputs.hat @ back)
     return torch.cat([first.reshape(-1), back.sum(dim=0), (units.T @ spread).reshape(-1), error.sum(dim=0)])
 
@@ -127,6 +128,6 @@ def train_gcn_scores(
     """
     inputs = _sparse_inputs(attributes, adjacency)
     layout = Layout((attributes.num_features, hidden, attributes.num_classes))
-    start = put_layout_on_device(layout.start(rng))
+    start = layouts.to_device(layout.start(rng))
     vector = descend_by_adam(start, lambda v: gcn_gradient(layout, v, inputs), how.epochs, how.rate, how.decay)
     return gcn_scores(layout, vector, inputs).cpu().numpy()

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import layout_output_errors, layout_relu_errors, put_layout_on_device
+from fedgraph.learning.layers import layouts
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import descend_by_adam
 from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
@@ -100,9 +100,9 @@ def _graphsage_gradient(
 ) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes with a label ≥ 0, flat."""
     hidden, scores = _forward(widths, vector, x, mean)
-    error = layout_output_errors(scores, labels, mean=True)
+    error = layouts.output_errors(scores, labels, mean=True)
     spread, (u1, v1) = mean.back(error), widths.views(vector)[3:5]
-    first = layout_relu_errors(error @ u1.T + spread @ v1.T, hidden)
+    first = layouts.relu_errors(error @ u1.T + spread @ v1.T, hidden)
     parts = (x.gradient(first), x.gradient(mean.back(first)), first.sum(0), hidden.T @ error, hidden.T @ spread, error.sum(0))
     return torch.cat([part.reshape(-1) for part in parts])
 
@@ -122,6 +122,6 @@ def train_graphsage_scores(
     x, mean = FeatureMatrix(unit_matrix_rows(attributes.features)), GraphsageMean(adjacency)
     widths = GraphsageWidths(attributes.num_features, hidden, attributes.num_classes)
     labels = torch.tensor(attributes.labels, device=torch_device())
-    start = put_layout_on_device(widths.start(rng))
+    start = layouts.to_device(widths.start(rng))
     vector = descend_by_adam(start, lambda v: _graphsage_gradient(widths, v, x, mean, labels), how.epochs, how.rate, how.decay)
     return graphsage_scores(widths, vector, x, mean).cpu().numpy()

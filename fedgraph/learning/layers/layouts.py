@@ -41,7 +41,7 @@ class Layout:
 
     def layers(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """(weight [in, out], scaled bias [out]) of each layer of ``vector`` [num_parameters]; weights are views."""
-        layers = cut_layout_layers(vector, self.shapes)
+        layers = cut_layers(vector, self.shapes)
         return layers if self.bias_scale == 1.0 else [(weight, self.bias_scale * bias) for weight, bias in layers]
 
     def start(self, rng: np.random.Generator) -> np.ndarray:
@@ -57,7 +57,7 @@ class Layout:
         return vector
 
 
-def cut_layout_layers(vector: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def cut_layers(vector: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """(weight [in, out], bias [out]) of each layer, as views into a flat vector.
 
     Args:
@@ -74,7 +74,7 @@ def cut_layout_layers(vector: torch.Tensor, shapes: Sequence[tuple[int, int]]) -
 _Laid = TypeVar("_Laid", bound=Layout)
 
 
-def select_layout_columns(layout: _Laid, columns: np.ndarray) -> tuple[_Laid, np.ndarray]:
+def select_columns(layout: _Laid, columns: np.ndarray) -> tuple[_Laid, np.ndarray]:
     """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
     inputs, width = layout.widths[:2]
     first = (columns[:, None] * width + np.arange(width)).reshape(-1)
@@ -82,12 +82,12 @@ def select_layout_columns(layout: _Laid, columns: np.ndarray) -> tuple[_Laid, np
     return replace(layout, widths=(columns.size, *layout.widths[1:])), np.concatenate([first, rest])
 
 
-def put_layout_on_device(vector: np.ndarray) -> torch.Tensor:
+def to_device(vector: np.ndarray) -> torch.Tensor:
     """A float32 copy of ``vector`` on the learner's device (the source may be read-only)."""
     return torch.tensor(np.asarray(vector, dtype=np.float32), device=torch_device())
 
 
-def layout_logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
+def logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
     """Scores before the softmax: float32 [n, c].
 
     Args:
@@ -95,10 +95,10 @@ def layout_logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndar
         vector: [num_parameters].
         x: Rows [n, d].
     """
-    return forward_layout(layout.layers(put_layout_on_device(vector)), x)[1].cpu().numpy()
+    return forward_layout(layout.layers(to_device(vector)), x)[1].cpu().numpy()
 
 
-def layout_output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
+def output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
     """[n, c]: ∂loss/∂scores, softmax − one-hot, of the sum (or mean) of the cross-entropies of known labels.
 
     scores: [n, c] before the softmax. labels: int64 [n]; a row labelled −1 contributes nothing, and has zeros.
@@ -121,6 +121,6 @@ def forward_layout(
     return units, out
 
 
-def layout_relu_errors(error: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
+def relu_errors(error: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
     """``error`` [n, width] where its unit is at work, else 0: ∂loss/∂(before the ReLU), in place. units: after the ReLU."""
     return error.mul_(torch.sign(units))

@@ -1,7 +1,7 @@
 """One name for both shared models of small graphs: a two-layer GCN and GIN, on one graph or the union of a client's graphs.
 
-``make_shared_gnn(name, …)`` knows the layout; ``prepare_shared_gnn_inputs`` prepares a client's graphs;
-``shared_gnn_gradient``, ``embed_by_shared_gnn`` and ``score_shared_gnn_graphs`` are the same calls for both. Labels belong to
+``make(name, …)`` knows the layout; ``prepare`` prepares a client's graphs;
+``gradient``, ``embed`` and ``score_graphs`` are the same calls for both. Labels belong to
 nodes, or to whole graphs (mean or sum pooling) where a client holds several.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers import gcn, gin
-from fedgraph.learning.layers.layouts import Layout, put_layout_on_device, select_layout_columns
+from fedgraph.learning.layers import gcn, gin, layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import (
     DenseMatrix,
     MatrixRowPool,
@@ -24,7 +24,7 @@ from fedgraph.learning.layers.torch_matrices import (
     torch_device,
     unit_matrix_rows,
 )
-from fedgraph.learning.propagation.walks import symmetric_walk_matrix
+from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
 SharedGnnModel = Literal["gcn", "gin"]
@@ -60,7 +60,7 @@ class SharedGnn:
         return self.hops + 1 if self.model == "gcn" else self.hops
 
 
-def make_shared_gnn(
+def make(
     model: SharedGnnModel,
     num_features: int,
     hidden: int,
@@ -85,7 +85,7 @@ def make_shared_gnn(
     return SharedGnn(model, gin.gin_layout(num_features, hidden, layers, num_classes, norm), layers, pooling, norm)
 
 
-def prepare_shared_gnn_inputs(net: SharedGnn, graph: Graph, sizes: tuple[int, ...] | None) -> SharedGnnInputs:
+def prepare(net: SharedGnn, graph: Graph, sizes: tuple[int, ...] | None) -> SharedGnnInputs:
     """A client's arrays.
 
     Args:
@@ -101,7 +101,7 @@ def prepare_shared_gnn_inputs(net: SharedGnn, graph: Graph, sizes: tuple[int, ..
     if net.model == "gin":
         return gin.compact_gin_inputs(graph, pool, labels, rows, net.norm)
     columns = np.unique(rows.indices)
-    hat = to_torch_matrix(symmetric_walk_matrix(graph.adjacency))
+    hat = to_torch_matrix(walks.symmetric_matrix(graph.adjacency))
     return gcn.GcnInputs(
         DenseMatrix(rows[:, columns].toarray()), hat, torch.tensor(labels, device=torch_device()), columns, pool
     )
@@ -141,7 +141,7 @@ class SharedGnnBatches:
         return gin.GinInputs(whole.x[torch.tensor(rows, device=torch_device())], reach, labels, whole.columns, pool, whole.norm)
 
 
-def select_shared_gnn_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[SharedGnn, np.ndarray]:
+def select_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[SharedGnn, np.ndarray]:
     """The network over the features in use: (the smaller network, where its parameters sit in the full vector).
 
     Args:
@@ -150,7 +150,7 @@ def select_shared_gnn_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[Sh
     """
     if given.columns is None:
         raise ValueError("a client's arrays do not say which columns they hold")
-    layout, where = select_layout_columns(net.layout, given.columns)
+    layout, where = layouts.select_columns(net.layout, given.columns)
     return replace(net, layout=layout), where
 
 
@@ -160,7 +160,7 @@ def _gin(net: SharedGnn) -> gin.GinLayout:
     return net.layout
 
 
-def shared_gnn_gradient(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs) -> torch.Tensor:
+def gradient(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes (or graphs) with a known label; zero where none is known.
 
     Args:
@@ -183,7 +183,7 @@ def _shared_gnn_scores(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInp
     return gcn.gcn_scores(net.layout, vector, given)
 
 
-def embed_by_shared_gnn(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, source: SharedGnnSource) -> np.ndarray:
+def embed(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, source: SharedGnnSource) -> np.ndarray:
     """Rows of all nodes, between 0 and 1: float64 [n, c] or [n, hidden].
 
     Args:
@@ -202,17 +202,17 @@ def embed_by_shared_gnn(net: SharedGnn, vector: torch.Tensor, given: SharedGnnIn
     return (last / (1.0 + last)).cpu().numpy().astype(np.float64)
 
 
-def shared_gnn_embedding_width(net: SharedGnn, source: SharedGnnSource) -> int:
+def embedding_width(net: SharedGnn, source: SharedGnnSource) -> int:
     """Columns of the embedding.
 
     Args:
         net: The network.
-        source: As in ``embed_by_shared_gnn``.
+        source: As in ``embed``.
     """
     return net.layout.widths[-1] if source == "softmax" else net.layout.widths[1]
 
 
-def score_shared_gnn_graphs(net: SharedGnn, vector: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
+def score_graphs(net: SharedGnn, vector: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
     """The model itself as a classifier of graphs: the mean (or sum) of their nodes' scores.
 
     Args:
@@ -224,8 +224,8 @@ def score_shared_gnn_graphs(net: SharedGnn, vector: np.ndarray, graph: Graph, si
     Returns:
         float32 [graphs, c].
     """
-    given = prepare_shared_gnn_inputs(net, graph, sizes)
-    own, where = select_shared_gnn_inputs(net, given)
+    given = prepare(net, graph, sizes)
+    own, where = select_inputs(net, given)
     if given.pool is None:
         raise ValueError("the network answers for nodes; whole graphs need one that pools")
-    return given.pool.forward(_shared_gnn_scores(own, put_layout_on_device(vector[where]), given)).cpu().numpy()
+    return given.pool.forward(_shared_gnn_scores(own, layouts.to_device(vector[where]), given)).cpu().numpy()

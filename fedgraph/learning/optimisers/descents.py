@@ -183,7 +183,7 @@ class Descent:
         return Descended(parameters, velocity, average)
 
 
-def full_width_descent(strength: float) -> tuple[int, float, float]:
+def full_width(strength: float) -> tuple[int, float, float]:
     """Settings of a logistic regression on all features as they are; momentum is 0.9, and half of the iterates are averaged.
 
     Every row is clipped far below the norm that its gradient has at first, so each has the same say. The more signal there is,
@@ -199,7 +199,7 @@ def full_width_descent(strength: float) -> tuple[int, float, float]:
     return steps, float(80 * np.clip(np.sqrt(strength / 1e4), 1, 2)), 0.1
 
 
-def draw_poisson_descent_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
+def draw_poisson_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
     """A fresh, secret coin for each row: bool [n].
 
     Args:
@@ -210,7 +210,7 @@ def draw_poisson_descent_mask(num_rows: int, rate: float, rng: np.random.Generat
     return np.ones(num_rows, dtype=bool) if rate >= 1 else rng.random(num_rows) < rate
 
 
-def draw_fixed_descent_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
+def draw_fixed_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
     """A batch of fixed size, drawn uniformly without replacement: bool [n].
 
     Args:
@@ -223,7 +223,7 @@ def draw_fixed_descent_mask(num_rows: int, batch_size: int, rng: np.random.Gener
     return mask
 
 
-def mask_descent_labels(labels: torch.Tensor, mask: np.ndarray) -> torch.Tensor:
+def mask_labels(labels: torch.Tensor, mask: np.ndarray) -> torch.Tensor:
     """Labels of the chosen rows alone: a row labelled −1 contributes nothing to a gradient sum.
 
     Args:

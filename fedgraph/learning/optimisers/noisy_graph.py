@@ -21,11 +21,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout, layout_relu_errors, put_layout_on_device
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, to_torch_matrix
 from fedgraph.learning.optimisers.descents import descend_by_adam
 from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
-from fedgraph.learning.propagation.walks import random_walk_matrix, symmetric_walk_matrix
+from fedgraph.learning.propagation import walks
 
 NoisyGraphCorrection = Literal["drop", "forward", "none"]
 
@@ -92,7 +93,7 @@ class _Average(FeatureMatrix):
 
 def _with_itself(adjacency: sp.csr_array) -> sp.csr_array:
     """S = (D + I)⁻¹(A + I): the average over a node and its neighbours."""
-    return random_walk_matrix(sp.csr_array(adjacency + sp.eye_array(adjacency.shape[0], format="csr")))
+    return walks.random_matrix(sp.csr_array(adjacency + sp.eye_array(adjacency.shape[0], format="csr")))
 
 
 def train_on_noisy_graph(
@@ -120,8 +121,8 @@ def train_on_noisy_graph(
         shift: What is added to every entry of the features.
     """
     layout = Layout((features.shape[1], hidden, channel.num_classes))
-    x, average = FeatureMatrix(features), _Average(random_walk_matrix(adjacency), feature_hops)
-    hat = to_torch_matrix(symmetric_walk_matrix(adjacency))
+    x, average = FeatureMatrix(features), _Average(walks.random_matrix(adjacency), feature_hops)
+    hat = to_torch_matrix(walks.symmetric_matrix(adjacency))
     itself = _with_itself(adjacency)
     loss = _Loss(channel, _Average(itself, channel.hops), channel.targets(itself, labels))
 
@@ -135,12 +136,12 @@ def train_on_noisy_graph(
         inner, scores = forward(vector)
         error = loss.gradient(scores)
         spread = hat @ error
-        back = layout_relu_errors(spread @ layout.layers(vector)[1][0].T, inner)
+        back = layouts.relu_errors(spread @ layout.layers(vector)[1][0].T, inner)
         spread_back = average.gradient(back)
         first = x.gradient(spread_back) + shift * spread_back.sum(dim=0)
         return torch.cat([first.reshape(-1), back.sum(dim=0), (inner.T @ spread).reshape(-1), error.sum(dim=0)])
 
-    vector = descend_by_adam(put_layout_on_device(layout.start(rng)), gradient, how.epochs, how.rate, how.decay)
+    vector = descend_by_adam(layouts.to_device(layout.start(rng)), gradient, how.epochs, how.rate, how.decay)
     return forward(vector)[1].cpu().numpy()
 
 
@@ -149,7 +150,7 @@ class _Loss:
 
     def __init__(self, channel: NoisyGraphChannel, average: _Average, targets: np.ndarray) -> None:
         transition = np.eye(channel.num_classes) if channel.correction == "none" else channel.transition
-        self.transition, self.average = put_layout_on_device(transition), average
+        self.transition, self.average = layouts.to_device(transition), average
         self.drops = channel.correction == "drop"
         self.known = torch.tensor(np.flatnonzero(targets >= 0), device=self.transition.device)
         self.target = torch.tensor(targets[targets >= 0], device=self.transition.device)

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning import public_cache
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout, layout_logits, put_layout_on_device
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import descend_by_adam
 from fedgraph.learning.propagation.aggregation import scale_to_unit_length
-from fedgraph.learning.public_cache import make_in_public_cache, public_cache_key
 from fedgraph.types import Graph
 
 
@@ -53,18 +54,18 @@ def _fit_network(
     target = torch.tensor(labels, device=torch_device())
 
     def gradient(vector: torch.Tensor) -> torch.Tensor:
-        return put_layout_on_device(clip_per_sample(layout, vector.cpu().numpy(), x, target, clip=None)) / known
+        return layouts.to_device(per_sample.clipped_sum(layout, vector.cpu().numpy(), x, target, clip=None)) / known
 
-    return descend_by_adam(put_layout_on_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
+    return descend_by_adam(layouts.to_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
 
 
-def centre_public_training_probabilities(scores: np.ndarray) -> np.ndarray:
+def centred_probabilities(scores: np.ndarray) -> np.ndarray:
     """softmax(scores) − 1/c, [n, c]: a row that knows nothing is zero, so it sends nothing to its neighbours."""
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     return (shifted / shifted.sum(axis=1, keepdims=True) - 1.0 / scores.shape[1]).astype(np.float32)
 
 
-def public_training_hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
+def hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
     """Activations of the first hidden layer: float32 [n, hidden].
 
     Args:
@@ -72,7 +73,7 @@ def public_training_hidden_units(layout: Layout, vector: np.ndarray, x: TorchMat
         vector: [num_parameters].
         x: Rows [n, d].
     """
-    weight, bias = layout.layers(put_layout_on_device(vector))[0]
+    weight, bias = layout.layers(layouts.to_device(vector))[0]
     return torch.relu(x @ weight + bias).cpu().numpy()
 
 
@@ -111,7 +112,7 @@ class PublicTrainingEncoded:
     Attributes:
         own: float32 [n, h], what the classifier sees of the node itself.
         message: float32 [n, h], what its neighbours sum.
-        parameters: The trained network's, flat float32 (``encode_after_public_training`` encodes other nodes with them); empty
+        parameters: The trained network's, flat float32 (``encode_after`` encodes other nodes with them); empty
             without a network.
     """
 
@@ -124,7 +125,7 @@ _encoded: dict[str, PublicTrainingEncoded] = {}
 _KEEP = 4
 
 
-def encode_by_public_training(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncoded:
+def encode(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncoded:
     """The encoder's outputs for every node. They depend on features, labels, the number of classes and ``encoder`` alone, so
     they are computed once (``learning.public_cache``). Entries of features, labels and ``encoder`` name the random stream.
 
@@ -136,13 +137,11 @@ def encode_by_public_training(public: Graph, encoder: PublicTrainingEncoder) -> 
     for array in (public.features.indptr, public.features.indices, public.features.data, public.labels):
         digest.update(np.ascontiguousarray(array).tobytes())
     stream = digest.hexdigest()
-    key = public_cache_key(encoder, public.features, public.labels, public.num_classes)
+    key = public_cache.key_of(encoder, public.features, public.labels, public.num_classes)
     if key not in _encoded:
         while len(_encoded) >= _KEEP:
             del _encoded[next(iter(_encoded))]
-        _encoded[key] = make_in_public_cache(
-            key, lambda: _encode(public, encoder, seeds.seeded_generator(0, "encoder", stream))
-        )
+        _encoded[key] = public_cache.make(key, lambda: _encode(public, encoder, seeds.seeded_generator(0, "encoder", stream)))
     return _encoded[key]
 
 
@@ -155,21 +154,21 @@ def _encode(public: Graph, encoder: PublicTrainingEncoder, rng: np.random.Genera
         x, layout = _network(public, encoder)
         trained = _fit_network(layout, x, public.labels, encoder.how, rng)
         if encoder.output == "hidden":
-            hidden = public_training_hidden_units(layout, trained, x)
+            hidden = hidden_units(layout, trained, x)
             return PublicTrainingEncoded(scale_to_unit_length(hidden), hidden, trained)
-        scores = layout_logits(layout, trained, x)
+        scores = layouts.logits(layout, trained, x)
         own = scores.copy()
         if encoder.folds > 1:  # a labelled row has the scores of a network that did not see its fold
             fold = rng.integers(encoder.folds, size=public.labels.size)
             for number in range(encoder.folds):
                 left_out = (fold == number) & (public.labels >= 0)
                 others = _fit_network(layout, x, np.where(left_out, -1, public.labels), encoder.how, rng)
-                own[left_out] = layout_logits(layout, others, x)[left_out]
-        own, message = centre_public_training_probabilities(own), centre_public_training_probabilities(scores)
+                own[left_out] = layouts.logits(layout, others, x)[left_out]
+        own, message = centred_probabilities(own), centred_probabilities(scores)
         return PublicTrainingEncoded(own, message, trained)
     else:
         trained = np.zeros(0, dtype=np.float32)
-    rows = encode_after_public_training(trained, encoder, public)
+    rows = encode_after(trained, encoder, public)
     return PublicTrainingEncoded(rows, rows, trained)
 
 
@@ -178,7 +177,7 @@ def _network(graph: Graph, encoder: PublicTrainingEncoder) -> tuple[FeatureMatri
     return FeatureMatrix(unit_matrix_rows(graph.features)), layout
 
 
-def encode_after_public_training(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: Graph) -> np.ndarray:
+def encode_after(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: Graph) -> np.ndarray:
     """What the trained encoder says of the nodes of another graph with the same features: ``own`` of unseen rows.
 
     Args:
@@ -197,8 +196,8 @@ def encode_after_public_training(parameters: np.ndarray, encoder: PublicTraining
         return scale_to_unit_length(gap_networks.encode_with_gap_network(parameters, graph, encoder.hidden))
     x, layout = _network(graph, encoder)
     if encoder.output == "hidden":
-        return scale_to_unit_length(public_training_hidden_units(layout, parameters, x))
-    return centre_public_training_probabilities(layout_logits(layout, parameters, x))
+        return scale_to_unit_length(hidden_units(layout, parameters, x))
+    return centred_probabilities(layouts.logits(layout, parameters, x))
 
 
 @dataclass(frozen=True)
@@ -216,11 +215,11 @@ class PublicTrainingClassifier:
     depth: int
 
     def scores(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
-        """float32 [n, c]. inputs: as in ``classify_by_public_training``."""
-        return layout_logits(self.layout, self.parameters, _side_by_side(inputs, self.depth))
+        """float32 [n, c]. inputs: as in ``classify``."""
+        return layouts.logits(self.layout, self.parameters, _side_by_side(inputs, self.depth))
 
 
-def classify_by_public_training(
+def classify(
     inputs: Sequence[np.ndarray],
     labels: np.ndarray,
     widths: tuple[int, ...],

@@ -101,7 +101,7 @@ def _hop_rounding(num_rows: int) -> tuple[type, float]:
     return (np.float32, num_rows * 2.0**-23 + double) if num_rows < _SINGLE else (np.float64, double)
 
 
-def require_simple_aggregation(adjacency: sp.csr_array) -> None:
+def require_simple(adjacency: sp.csr_array) -> None:
     """Refuse a graph for which no sensitivity is proven: what one edge changes is proven for simple undirected graphs only.
 
     Args:
@@ -120,7 +120,7 @@ def require_simple_aggregation(adjacency: sp.csr_array) -> None:
         raise DataError("the graph is directed; the sensitivity is for undirected edges: symmetrise it")
 
 
-def aggregation_with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
+def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
     """A client's rows over all nodes: CSR [n_i, num_nodes], entries 1, columns global ids.
 
     Args:

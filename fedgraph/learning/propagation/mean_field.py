@@ -13,7 +13,7 @@ _SURE = 2.0  # standard deviations that a coupling must be away from what chance
 _COMPARED = 40_000  # rows up to which each is compared with all; of more, with a fixed sample of a quarter of this many
 
 
-def run_mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
+def run(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
     """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H): [n, c] probabilities.
 
     The mean-field update of a Potts model in which each edge adds ``coupling`` to the log-probability of equal labels
@@ -70,10 +70,10 @@ def _is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
     return bool(away @ away > away.size + _SURE * np.sqrt(2 * away.size))
 
 
-def couple_mean_field(
+def couple(
     scores: np.ndarray, adjacency: sp.csr_array, terms: list[tuple[float | np.ndarray, sp.csr_array]], limit: float, passes: int
 ) -> np.ndarray:
-    """``run_mean_field`` over ``adjacency`` and ``terms``, with the coupling along edges found in the predictions themselves.
+    """``run`` over ``adjacency`` and ``terms``, with the coupling along edges found in the predictions themselves.
 
     Each pass compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a coupling is
     never confirmed by what it made itself on both sides. One that ``_is_sure`` denies is none.
@@ -81,7 +81,7 @@ def couple_mean_field(
     Args:
         scores: [n, c] logits.
         adjacency: [n, n], symmetric and public.
-        terms: Further terms of ``run_mean_field``.
+        terms: Further terms of ``run``.
         limit: Log-odds that a sure neighbour may bring, on average over classes; a stronger ``_class_agreement`` is scaled down
             to it.
         passes: How many.
@@ -95,11 +95,11 @@ def couple_mean_field(
         coupling, errors = _class_agreement(own, spread, adjacency)
         weaker = min(1.0, limit / max(float(coupling.max(axis=1).mean()), 1e-12))
         along = [(coupling * weaker, adjacency)] if _is_sure(coupling, errors) else []
-        spread = run_mean_field(scores, [*along, *terms], 2)
+        spread = run(scores, [*along, *terms], 2)
     return np.asarray(spread)
 
 
-def measure_mean_field_doubt(scores: np.ndarray) -> float:
+def doubt(scores: np.ndarray) -> float:
     """What predictions leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c].
 
     Args:
@@ -108,7 +108,7 @@ def measure_mean_field_doubt(scores: np.ndarray) -> float:
     return float(1.0 - softmax(scores, axis=1).max(axis=1).mean())
 
 
-def mean_field_look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
+def look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
     """Each row's nearest others by inner product.
 
     Of more than ``_COMPARED`` rows only a fixed sample can be look-alikes, so that time grows with n and not with its square.

@@ -1,6 +1,6 @@
 """How often classes meet along edges: matching numbers, with every node counted once (``private_counts``), and what they say.
 
-``read_meetings`` estimates class pairs from noisy counts; with them ``vote_by_meetings`` classifies a node from noisy labels of
+``read`` estimates class pairs from noisy counts; with them ``vote`` classifies a node from noisy labels of
 its neighbours, by Bayes' rule.
 """
 
@@ -30,7 +30,7 @@ class _MeetingRules(Protocol):
     def class_rates(self) -> tuple[float, ...]: ...
 
 
-def count_meetings(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: _MeetingRules) -> np.ndarray:
+def count(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: _MeetingRules) -> np.ndarray:
     """Nodes per class, matching numbers of like and of unlike ends at each rate, and of pairs of classes.
 
     Args:
@@ -118,11 +118,11 @@ class MeetingReading:
         return np.asarray(truth / truth.sum(axis=1, keepdims=True))
 
 
-def read_meetings(numbers: np.ndarray, std: float, counted: _MeetingRules, num_labelled: int) -> MeetingReading:
+def read(numbers: np.ndarray, std: float, counted: _MeetingRules, num_labelled: int) -> MeetingReading:
     """What noisy counts say.
 
     Args:
-        numbers: float [length], noisy ``count_meetings``.
+        numbers: float [length], noisy ``count``.
         std: Standard deviation of the noise in each.
         counted: The rules of the numbers.
         num_labelled: How many nodes have a label, a public number.
@@ -209,7 +209,7 @@ def _square(upper: np.ndarray, classes: int) -> np.ndarray:
     return np.maximum(out, out.T)
 
 
-def vote_by_meetings(
+def vote(
     adjacency: sp.csr_array, named: np.ndarray, reading: MeetingReading, by: MeetingAnswers, correlation: float
 ) -> np.ndarray:
     """Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share: [n, c] log-odds.
@@ -234,7 +234,7 @@ def _design_effect(heard: np.ndarray, by: MeetingAnswers, correlation: float) ->
     return np.asarray(1 + correlation * by.clarity**2 * np.maximum(heard - 1, 0))
 
 
-def information_of_meetings(reading: MeetingReading, by: MeetingAnswers, correlation: float) -> float:
+def information_of(reading: MeetingReading, by: MeetingAnswers, correlation: float) -> float:
     """What the answers of all neighbours of a node of mean degree tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
 
     Of c labels k are named, so 2k(c − k)/(c(c − 1)) of all sets tell two classes apart; as if all pairs were equally alike.
@@ -242,7 +242,7 @@ def information_of_meetings(reading: MeetingReading, by: MeetingAnswers, correla
     Args:
         reading: How classes meet.
         by: How answers come about.
-        correlation: As in ``vote_by_meetings``.
+        correlation: As in ``vote``.
     """
     c, k, (a, b) = len(reading.shares), by.size, by.odds
     truth = reading.neighbours()

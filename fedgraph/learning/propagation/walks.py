@@ -35,17 +35,17 @@ import scipy.sparse as sp
 from fedgraph.compiled import compiled, compiled_constant
 from fedgraph.compiled import compiled_types as nt
 from fedgraph.errors import DataError
-from fedgraph.learning.propagation.aggregation import require_simple_aggregation
+from fedgraph.learning.propagation import aggregation
 
 
-def random_walk_matrix(adjacency: sp.csr_array) -> sp.csr_array:
+def random_matrix(adjacency: sp.csr_array) -> sp.csr_array:
     """D⁻¹A; the row of an isolated node is zero."""
     degree = np.asarray(adjacency.sum(axis=1)).ravel()
     scale = np.divide(1.0, degree, out=np.zeros_like(degree, dtype=np.float64), where=degree > 0)
     return sp.csr_array(sp.diags_array(scale) @ adjacency)
 
 
-def walk_by_personalised_pagerank(adjacency: sp.csr_array, scores: np.ndarray, alpha: float, steps: int) -> np.ndarray:
+def personalised_pagerank(adjacency: sp.csr_array, scores: np.ndarray, alpha: float, steps: int) -> np.ndarray:
     """Q ← (1 − α) D⁻¹A Q + αH, ``steps`` times from Q = H (DPAR, WWW 2024, Equation 4).
 
     Args:
@@ -57,14 +57,14 @@ def walk_by_personalised_pagerank(adjacency: sp.csr_array, scores: np.ndarray, a
     Returns:
         [n, c]. An isolated node keeps the direction of its own score.
     """
-    walk = random_walk_matrix(adjacency)
+    walk = random_matrix(adjacency)
     out = scores
     for _ in range(steps):
         out = (1 - alpha) * (walk @ out) + alpha * scores
     return out
 
 
-def symmetric_walk_matrix(adjacency: sp.csr_array) -> sp.csr_array:
+def symmetric_matrix(adjacency: sp.csr_array) -> sp.csr_array:
     """D̃^(−1/2) (A + I) D̃^(−1/2), float32 (Kipf & Welling 2017, Equation 2)."""
     with_loops = adjacency + sp.eye_array(adjacency.shape[0], format="csr")
     scale = sp.diags_array(1.0 / np.sqrt(np.asarray(with_loops.sum(axis=1)).ravel()))
@@ -74,7 +74,7 @@ def symmetric_walk_matrix(adjacency: sp.csr_array) -> sp.csr_array:
 _RESOLUTION = 1e-12  # what is left of the infinite walk after its last step
 
 
-def capped_walk_matrix(adjacency: sp.csr_array, cap: float = 0.5) -> sp.csr_array:
+def capped_matrix(adjacency: sp.csr_array, cap: float = 0.5) -> sp.csr_array:
     """Ã, float64 CSR [n, n].
 
     Args:
@@ -84,14 +84,14 @@ def capped_walk_matrix(adjacency: sp.csr_array, cap: float = 0.5) -> sp.csr_arra
     Raises:
         DataError: The adjacency is another kind of matrix.
     """
-    return open_walk_matrices(adjacency, sp.csr_array((adjacency.shape[0], 0)), cap)[0]
+    return open_matrices(adjacency, sp.csr_array((adjacency.shape[0], 0)), cap)[0]
 
 
-def open_walk_matrices(adjacency: sp.csr_array, away: sp.csr_array, cap: float = 0.5) -> tuple[sp.csr_array, sp.csr_array]:
+def open_matrices(adjacency: sp.csr_array, away: sp.csr_array, cap: float = 0.5) -> tuple[sp.csr_array, sp.csr_array]:
     """The rows of Ã for the nodes of one client. A node's degree counts edges of both kinds.
 
     Args:
-        adjacency: CSR [n, n], as in ``capped_walk_matrix``.
+        adjacency: CSR [n, n], as in ``capped_matrix``.
         away: CSR [n, m], 1 for an edge to a node held elsewhere.
         cap: p, at most ½.
 
@@ -101,7 +101,7 @@ def open_walk_matrices(adjacency: sp.csr_array, away: sp.csr_array, cap: float =
     Raises:
         DataError: The adjacency is another kind of matrix.
     """
-    require_simple_aggregation(adjacency)
+    aggregation.require_simple(adjacency)
     inner, outer = (sp.csr_array(part, dtype=np.float64) for part in (adjacency, away))
     degree = np.diff(inner.indptr) + np.diff(outer.indptr)
     step = np.minimum(1.0 / (degree + 1.0), cap)
@@ -116,7 +116,7 @@ def _num_steps(steps: float, restart: float) -> int:
     return 0 if restart == 1 else math.ceil(math.log(_RESOLUTION) / math.log1p(-restart))
 
 
-def walk_rows(
+def rows_after(
     walk: sp.csr_array, rows: np.ndarray, steps: Sequence[float], restart: float, inflow: np.ndarray | float = 0.0
 ) -> np.ndarray:
     """(1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}]: float64 [n, s·h].
@@ -139,7 +139,7 @@ def walk_rows(
     return np.concatenate([found[m] for m in wanted], axis=1) / len(wanted)
 
 
-def walk_by_approximate_pagerank(
+def approximate_pagerank(
     adjacency: sp.csr_array, sources: np.ndarray, alpha: float = 0.25, rho: float = 1e-4, gamma: float = 1e-4
 ) -> sp.csr_array:
     """Rows of approximate personalised PageRank: float64 CSR [m, n], entries ≥ 0, column indices sorted.

@@ -16,7 +16,7 @@ A method module defines
 
 and nothing is registered anywhere else. P are its settings (``Params``), M is what ``plan`` made of them and of public
 facts, W is what a client prepares, S is what its server remembers: each is a type of the method's own. Whoever needs the
-methods with an ability asks ``method_kinds.list_method_names``. A central method is the same file with one client that holds
+methods with an ability asks ``method_kinds.list_names``. A central method is the same file with one client that holds
 the whole graph, so *central or federated* is a word in a scenario, not a second code path.
 """
 
@@ -36,10 +36,10 @@ from fedgraph.methods.base.plan import PlanSent as PlanSent
 from fedgraph.methods.base.plan import PlanStreams as PlanStreams
 from fedgraph.methods.base.plan import PlanSums as PlanSums
 from fedgraph.methods.base.plan import State as State
-from fedgraph.methods.base.plan import plan_block_path as plan_block_path
-from fedgraph.methods.base.plan import plan_client_path as plan_client_path
-from fedgraph.methods.base.plan import plan_gradient_std as plan_gradient_std
-from fedgraph.methods.base.plan import require_plan_received as require_plan_received
+from fedgraph.methods.base.plan import block_path as block_path
+from fedgraph.methods.base.plan import client_path as client_path
+from fedgraph.methods.base.plan import gradient_std as gradient_std
+from fedgraph.methods.base.plan import require_received as require_received
 from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC as FACTS_ATTRIBUTES_PUBLIC
 from fedgraph.methods.base.public_facts import FACTS_TESTED_IN_PUBLIC as FACTS_TESTED_IN_PUBLIC
 from fedgraph.methods.base.public_facts import NO_PUBLIC_DERIVED_FACTS as NO_PUBLIC_DERIVED_FACTS

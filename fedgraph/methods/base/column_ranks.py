@@ -59,7 +59,7 @@ class ColumnRanks:
         if graph.columns is None:
             return graph
         line, k = _on_line(graph, known), known.places.size
-        every = (private_counts.count_bin_edges(self.brackets), self.shares)
+        every = (private_counts.bin_edges(self.brackets), self.shares)
         edges, shares = (np.broadcast_to(part, (k, COUNT_BINS + 1)) for part in every)
         bounded = known.bounded if low != -1.0 else known.bounded[:0]
         values = np.full((graph.num_nodes, k + bounded.size), (low + 1) / 2)
@@ -79,33 +79,33 @@ class ColumnRanks:
 
 def _on_line(graph: Graph, known: GraphColumns) -> np.ndarray:
     """u of every number, float64 [n, k]; NaN where the cell is empty, and in a row of zeros."""
-    line = private_counts.private_count_line(graph.features[:, known.places].toarray())
+    line = private_counts.number_line(graph.features[:, known.places].toarray())
     line[np.diff(graph.features.indptr) == 0] = np.nan
     flagged = known.empty >= 0
     line[:, flagged] = np.where(graph.features[:, known.empty[flagged]].toarray() > 0, np.nan, line[:, flagged])
     return line
 
 
-def fixed_column_ranks(columns: GraphColumns) -> ColumnRanks:
+def fixed(columns: GraphColumns) -> ColumnRanks:
     """Ranks that are the same for all data, in 0 … 1.
 
     They are log₂(1 + |x|) with its sign, over the whole line (``private_counts._WIDEST``).
     """
     shares = np.tile(np.linspace(0, 1, COUNT_BINS + 1), (columns.places.size, 1))
-    return ColumnRanks(columns, private_counts.widest_count_brackets(columns.places.size), shares, low=0.0)
+    return ColumnRanks(columns, private_counts.widest_brackets(columns.places.size), shares, low=0.0)
 
 
-def public_column_ranks(public: Graph, columns: GraphColumns) -> ColumnRanks:
+def of_public(public: Graph, columns: GraphColumns) -> ColumnRanks:
     """Ranks of ``columns`` among the rows of a graph whose features are public."""
-    line, brackets = _on_line(public, columns), private_counts.widest_count_brackets(columns.places.size)
+    line, brackets = _on_line(public, columns), private_counts.widest_brackets(columns.places.size)
     bound = ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
     for round_ in range(_ROUNDS):
-        counts = bound.enforce(private_counts.count_positions(line, brackets))
-        brackets = private_counts.narrowed_count_brackets(brackets, counts, 0.0) if round_ < _ROUNDS - 1 else brackets
-    return ColumnRanks(columns, brackets, private_counts.count_shares_below(counts))
+        counts = bound.enforce(private_counts.positions(line, brackets))
+        brackets = private_counts.narrowed_brackets(brackets, counts, 0.0) if round_ < _ROUNDS - 1 else brackets
+    return ColumnRanks(columns, brackets, private_counts.shares_below(counts))
 
 
-def plan_with_column_ranks(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
+def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
     """The plan of a method for what is left of the budget, with the release of counts (none where there are no ``columns``).
 
     Under the provable reading both together cost at most ``budget``. make: gives the method's plan for a budget.
@@ -122,7 +122,7 @@ def plan_with_column_ranks(make: Callable[[Budget], Plan], facts: PublicFacts, b
     noisy = any(not isinstance(r.event, Unprotected) for r in made.schedule.releases)
     if not (budget.private and noisy):
         return _with(made, facts, columns, None)
-    one = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+    one = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     multiplier = one * (_ROUNDS / _SHARE) ** 0.5
     left = gaussian.epsilon((1 - _SHARE) ** 0.5 / one, budget.delta)
     found = _with(make(replace(budget, epsilon=left)), facts, columns, multiplier)
@@ -141,8 +141,8 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
         mechanism, event = planned.PLAN_WITHOUT_NOISE
         said = (f"Numbers of {names} became their ranks, which were counted without noise.",)
     else:
-        sensitivity = private_counts.column_count_sensitivity(bound, made.guarantee.protection.relation)
-        std, _ = planned.plan_gradient_std(multiplier, sensitivity, facts)
+        sensitivity = private_counts.column_sensitivity(bound, made.guarantee.protection.relation)
+        std, _ = planned.gradient_std(multiplier, sensitivity, facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         error = _std_of_sum(mechanism, facts) * COUNT_BINS**0.5 / 2 / facts.sizes.num_nodes
         said = (
@@ -156,7 +156,7 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
     return replace(made, schedule=schedule, notes=(*made.notes, *said), epsilon_published=published)
 
 
-def plan_column_ranks(made: Plan) -> Plan | None:
+def plan_before(made: Plan) -> Plan | None:
     """The plan of the rounds before those of ``made``; None where it has none.
 
     The client and the server of that plan stand below.
@@ -176,7 +176,7 @@ def _std_of_sum(mechanism: NoiseMechanism, facts: PublicFacts) -> float:
 def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
     bound = plan.schedule.releases[0].bound
     assert isinstance(bound, ColumnCounts)
-    return State({"brackets": private_counts.widest_count_brackets(1 if bound.pooled else bound.num_columns)}, None)
+    return State({"brackets": private_counts.widest_brackets(1 if bound.pooled else bound.num_columns)}, None)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
@@ -187,16 +187,16 @@ def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
 
 def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: PlanStreams, desk: Desk) -> PlanSent:
     """Noisy counts in the bins of the current brackets."""
-    return {"counts": desk.release(_PATH, private_counts.count_positions(work, model["brackets"]))}
+    return {"counts": desk.release(_PATH, private_counts.positions(work, model["brackets"]))}
 
 
 def server(plan: Plan, state: State, inbox: PlanInbox) -> State[ColumnRanks | None]:
     """Narrower brackets; after the last round the ranks."""
     brackets, counts = state.model["brackets"], inbox.sums["counts"]
     if inbox.round == _ROUNDS - 1 and plan.facts.columns is not None:
-        return State(state.model, ColumnRanks(plan.facts.columns, brackets, private_counts.count_shares_below(counts)))
+        return State(state.model, ColumnRanks(plan.facts.columns, brackets, private_counts.shares_below(counts)))
     std = _std_of_sum(plan.schedule.releases[0].mechanism, plan.facts)
-    return State({"brackets": private_counts.narrowed_count_brackets(brackets, counts, std)}, None)
+    return State({"brackets": private_counts.narrowed_brackets(brackets, counts, std)}, None)
 
 
 OFFERS: Offers[None, None, np.ndarray, ColumnRanks | None] = Offers(units=(), situations=())

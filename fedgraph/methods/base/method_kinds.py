@@ -2,7 +2,7 @@
 
 A *classifier* gives every node of a graph a score for each class. An *embedder* lets every client release a matrix of
 numbers for its graph or graphs, and those releases are compared. A *linker* scores pairs of nodes that may be linked. A task
-says which kind it needs (``explain_method_misfit``); a scenario that gives it a method of the other kind is refused when it is
+says which kind it needs (``explain_misfit``); a scenario that gives it a method of the other kind is refused when it is
 read.
 """
 
@@ -136,7 +136,7 @@ class EmbedderMethod(Method, Protocol):
     def in_clear(self, plan: EmbedderMethodPlan, state: State, subgraph: Subgraph) -> np.ndarray: ...
 
 
-def explain_method_misfit(
+def explain_misfit(
     name: str, kind: OfferedMethodKind, given: str, trusted: Sequence[Trust] = (Trust.OWN_CLIENT,)
 ) -> str | None:
     """Why a method cannot serve a task, as one sentence for a scenario's line; None where it can.
@@ -144,9 +144,9 @@ def explain_method_misfit(
     kind: that the task needs. given: what the task's clients hold (``MethodSituation.given``). trusted: whom the task's rows of
     this method trust. ``ScenarioError`` where there is no method of this name.
     """
-    offered = load_method(name).OFFERS
+    offered = load(name).OFFERS
     if kind != offered.kind:
-        fitting = list_method_names(lambda other: other.kind == kind)
+        fitting = list_names(lambda other: other.kind == kind)
         return f"method {name!r} {_WORDS[offered.kind]}; this task needs one that {_WORDS[kind]}; allowed: {', '.join(fitting)}"
     places = [s for s in offered.situations if s.given == given]
     if not places:
@@ -166,26 +166,26 @@ def explain_method_misfit(
     return None
 
 
-def list_method_names(able: Callable[[AnyMethodOffers], object]) -> list[str]:
+def list_names(able: Callable[[AnyMethodOffers], object]) -> list[str]:
     """Names of the methods of whose ``Offers`` ``able`` says something true, in alphabetical order."""
-    return [name for name in plugins.usable("methods") if able(load_method(name).OFFERS)]
+    return [name for name in plugins.usable("methods") if able(load(name).OFFERS)]
 
 
-def load_method(name: str) -> Method:
+def load(name: str) -> Method:
     """The method called ``name``, or the module that counts columns (``column_ranks``). ``ScenarioError``: there is none."""
     return cast(Method, column_ranks if name == column_ranks.COLUMN_RANKS_NAME else plugins.load("methods", name))
 
 
-def load_classifier_method(name: str) -> ClassifierMethod:
+def load_classifier(name: str) -> ClassifierMethod:
     """The scenario was refused before this if it is no classifier."""
     return cast(ClassifierMethod, plugins.load("methods", name))
 
 
-def load_linker_method(name: str) -> LinkerMethod:
+def load_linker(name: str) -> LinkerMethod:
     """The scenario was refused before this if it is no linker."""
     return cast(LinkerMethod, plugins.load("methods", name))
 
 
-def load_embedder_method(name: str) -> EmbedderMethod:
+def load_embedder(name: str) -> EmbedderMethod:
     """The scenario was refused before this if it is no embedder."""
     return cast(EmbedderMethod, plugins.load("methods", name))

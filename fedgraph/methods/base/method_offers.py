@@ -1,7 +1,7 @@
 """What a method can do: the one thing beside its functions that every method module exports.
 
 A module ends with ``OFFERS: Offers[Params, Made, Work, Memory] = Offers(…)``. Whoever needs the methods with an ability asks
-``method_kinds.list_method_names``; nobody holds a list of names, and nobody looks whether a module has an attribute.
+``method_kinds.list_names``; nobody holds a list of names, and nobody looks whether a module has an attribute.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -18,15 +18,16 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
+from fedgraph import learning
 from fedgraph.documents.settings import Settings
+from fedgraph.learning import neighbour_limits
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.neighbour_limits import limit_neighbour_weights, limit_neighbours, require_neighbour_limit
 from fedgraph.learning.optimisers.descents import Descent
-from fedgraph.learning.projection import ProjectedRows, project_features, project_features_sparsely, public_projection_basis
+from fedgraph.learning.projection import ProjectedRows, project_features, project_features_sparsely
 from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregate_weighted_neighbours, scale_to_unit_length
-from fedgraph.methods.base import public_facts
-from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums, plan_gradient_std
+from fedgraph.methods.base import plan, public_facts
+from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums
 from fedgraph.methods.base.public_facts import Budget, PublicFacts
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
@@ -103,7 +104,7 @@ class NodeCaps:
     def sensitivities(self, params: NodeCapSettings) -> tuple[float, ...]:
         """Δ₂ of one hop of each client, row of the node itself not shown."""
         if self.promised is not None:
-            return (neighbour_sums.neighbour_sum_sensitivity(params.protects, self.promised, rows_released=False),)
+            return (neighbour_sums.sensitivity(params.protects, self.promised, rows_released=False),)
         return tuple(cap.sensitivity_l2(params.protects.replaces) for cap in self.proven)
 
     def terms(self, client: int) -> int:
@@ -113,17 +114,17 @@ class NodeCaps:
     def weights(self, adjacency: sp.csr_array, ids: np.ndarray, client: int | None = None) -> sp.csr_array:
         """What a hop multiplies with. client None: a public graph, by the rule of the largest client."""
         if self.promised is not None:
-            return limit_neighbours(adjacency, self.promised, ids, NODE_CAP_COIN)
+            return neighbour_limits.at_most(adjacency, self.promised, ids, NODE_CAP_COIN)
         if client is not None and self.limit is not None:
-            require_neighbour_limit(adjacency, self.limit, ids)
+            neighbour_limits.require(adjacency, self.limit, ids)
         largest = max(self.proven, key=lambda cap: cap.num_nodes)
-        return cap_node_edge_weights(adjacency, largest if client is None else self.proven[client])
+        return edge_weights(adjacency, largest if client is None else self.proven[client])
 
 
-def cap_node_edge_weights(adjacency: sp.csr_array, cap: PricedDegreeCap) -> sp.csr_array:
+def edge_weights(adjacency: sp.csr_array, cap: PricedDegreeCap) -> sp.csr_array:
     """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
-    return limit_neighbour_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
+    return neighbour_limits.log_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
 
 
 def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> NodeCaps:
@@ -170,27 +171,27 @@ class _Descends(Protocol):
     def averaged(self) -> float: ...
 
 
-def node_caps_descent(params: _Descends) -> Descent:
+def descent_of(params: _Descends) -> Descent:
     """The descent of a server that steps along noisy mean gradients."""
     return Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
 
 
-def node_caps_directions(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
+def directions_of(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
     """(public directions [d, k] of the public graph's features, or None for all columns; how many columns rows then have)."""
     known = facts.public.graph
-    basis = public_projection_basis(known, projection) if projection and known is not None else None
+    basis = learning.projection.basis_of(known, projection) if projection and known is not None else None
     return basis, facts.sizes.num_features if basis is None else basis.shape[1]
 
 
-def node_caps_rows(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
+def rows_of(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
     """Unit feature rows, or their coordinates along public directions."""
     if basis is None:
         return FeatureMatrix(unit_matrix_rows(graph.features))
     return ProjectedRows(project_features(graph.features, basis))
 
 
-def node_caps_sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
-    """``node_caps_rows`` as CSR [n, k], where neighbours are added up before a network reads them."""
+def sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
+    """``rows_of`` as CSR [n, k], where neighbours are added up before a network reads them."""
     return unit_matrix_rows(graph.features) if basis is None else project_features_sparsely(graph.features, basis)
 
 
@@ -199,10 +200,10 @@ class Work:
     """A client's rows and its bounded graph.
 
     Attributes:
-        x: its rows, as ``node_caps_rows`` gives them.
+        x: its rows, as ``rows_of`` gives them.
         labels: int64 [n], −1 where unknown.
         adjacency: what its hops multiply with (``NodeCaps.weights``).
-        hops: noisy hops by ``node_caps_key``; a cache, which is filled again where it is empty.
+        hops: noisy hops by ``key``; a cache, which is filled again where it is empty.
     """
 
     x: FeatureMatrix
@@ -211,16 +212,14 @@ class Work:
     hops: dict[str, DenseMatrix] = field(default_factory=dict)
 
 
-def prepare_node_caps(caps: NodeCaps, basis: np.ndarray | None, subgraph: Subgraph) -> Work:
+def prepare(caps: NodeCaps, basis: np.ndarray | None, subgraph: Subgraph) -> Work:
     """The work of the client that holds ``subgraph``."""
     graph = subgraph.graph
     adjacency = caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
-    return Work(node_caps_rows(graph, basis), torch.tensor(graph.labels, device=torch_device()), adjacency)
+    return Work(rows_of(graph, basis), torch.tensor(graph.labels, device=torch_device()), adjacency)
 
 
-def release_node_caps_hop(
-    desk: Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, Released]
-) -> np.ndarray:
+def release_hop(desk: Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, Released]) -> np.ndarray:
     """One hop with its noise, at unit length, float32 [n, h]: released in round ``first``, and replayed in later ones.
 
     sums: float [n, h], what the hop adds up. shown: takes what is released under ``name``, which stays here unless an attack
@@ -232,7 +231,7 @@ def release_node_caps_hop(
     return scale_to_unit_length(shown[name].value)
 
 
-def node_caps_key(streams: PlanStreams, *frozen: np.ndarray) -> str:
+def key(streams: PlanStreams, *frozen: np.ndarray) -> str:
     """Names the noisy hops that follow from these frozen parameters in this cell, for ``Work.hops``."""
     text = b"".join(np.ascontiguousarray(part).tobytes() for part in frozen)
     return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
@@ -256,8 +255,8 @@ def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: 
     pipeline = aggregation_noise.NodeAggregation(total, params.sampling_rate, params.hops, params.protects.replaces)
     claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
     reading, ratio = budget.calibrated_by, max(claimed) / params.clip
-    found = aggregation_noise.node_aggregation_noise(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
-    std, min_clients = plan_gradient_std(found.gradient, params.clip, facts)
+    found = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
+    std, min_clients = plan.gradient_std(found.gradient, params.clip, facts)
     stds = [found.hop * d for d in (claimed if reading == "published" else changes)]
     hops: list[tuple[NoiseMechanism, Event]] = []
     if params.hops:
@@ -266,7 +265,7 @@ def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: 
     return _Noise(gradient, hops, found.published, min_clients)
 
 
-def plan_node_caps(
+def plan_for(
     method: str,
     params: _P,
     facts: PublicFacts,

@@ -87,7 +87,7 @@ class NoisyHopMemory:
     sums: tuple[np.ndarray, ...] = ()
 
 
-def plan_noisy_hops(method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[_P, Made]:
+def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[_P, Made]:
     """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
 
     Raises:
@@ -103,10 +103,10 @@ def plan_noisy_hops(method: str, params: _P, facts: PublicFacts, budget: Budget,
     mechanism, event = planned.PLAN_WITHOUT_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:
-        delta2 = neighbour_sums.neighbour_sum_sensitivity(params.protects)
+        delta2 = neighbour_sums.sensitivity(params.protects)
         how = (budget.epsilon, budget.delta, budget.calibrated_by, params.formula)
-        noise = aggregation_noise.edge_aggregation_noise(params.hops, delta2, *how)
-        std, min_clients = planned.plan_gradient_std(1.0, noise.std, facts)
+        noise = aggregation_noise.edge_level(params.hops, delta2, *how)
+        std, min_clients = planned.gradient_std(1.0, noise.std, facts)
         of_one = neighbour_sums.NEIGHBOUR_SUM_END if facts.membership.cut_edges_shared else delta2
         mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
     release = PlannedRelease("aggregate", NeighbourSums(facts.sizes.num_nodes), mechanism, event, range(params.hops))
@@ -124,9 +124,9 @@ def plan_noisy_hops(method: str, params: _P, facts: PublicFacts, budget: Budget,
 def prepare(plan: Plan[NoisyHopSettings, Made], subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
-        aggregation.require_simple_aggregation(adjacency)
+        aggregation.require_simple(adjacency)
     if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
-        adjacency = aggregation.aggregation_with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
+        adjacency = aggregation.with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
 
@@ -134,20 +134,20 @@ def client(
     plan: Plan[NoisyHopSettings, Made], work: Work, model: Model, round_: int, streams: PlanStreams, desk: Desk
 ) -> PlanSent:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
-    return {"aggregate": desk.release("aggregate", lambda: client_noisy_hop(plan, work.adjacency, work.nodes, model["rows"]))}
+    return {"aggregate": desk.release("aggregate", lambda: client_hop(plan, work.adjacency, work.nodes, model["rows"]))}
 
 
-def client_noisy_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The sums over neighbours of a client's nodes, before noise, as ``send_noisy_rows`` places them.
+def client_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The sums over neighbours of a client's nodes, before noise, as ``send_rows`` places them.
 
     adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client. nodes: int64 [n_i], global ids of its
     nodes. rows: float [num_nodes, h], that were broadcast.
     """
     everywhere = adjacency.shape[1] == plan.facts.sizes.num_nodes
-    return send_noisy_rows(plan, nodes, aggregation.aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
+    return send_rows(plan, nodes, aggregation.aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
 
 
-def send_noisy_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def send_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """A client's rows, float [n_i, h], as it sends them: as they are; behind secure aggregation each at its node's place among
     all nodes, float [num_nodes, h]. nodes: int64 [n_i], their global ids.
     """
@@ -156,8 +156,8 @@ def send_noisy_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarr
     return rows
 
 
-def receive_noisy_hops(plan: Plan, inbox: PlanInbox, part: str = "aggregate") -> np.ndarray:
-    """What clients sent by ``send_noisy_rows`` as ``part`` of their messages, each node's row at its place: [num_nodes, h]."""
+def receive(plan: Plan, inbox: PlanInbox, part: str = "aggregate") -> np.ndarray:
+    """What clients sent by ``send_rows`` as ``part`` of their messages, each node's row at its place: [num_nodes, h]."""
     parts, facts = inbox.each.get(part), plan.facts
     if not parts:
         return inbox.sums[part]

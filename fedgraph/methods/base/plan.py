@@ -21,13 +21,12 @@ from fedgraph import seeds
 from fedgraph.documents import canonical
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
-from fedgraph.privacy import priced_noise
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon
-from fedgraph.privacy.desk import PlannedRelease, Released, declared_at_desk
-from fedgraph.privacy.events import Event, Unprotected, event_to_dict
-from fedgraph.privacy.ledger import ledger_spans
+from fedgraph.privacy import desk, events, ledger, priced_noise, settle
+from fedgraph.privacy.accounting.accountant import Epsilon
+from fedgraph.privacy.desk import PlannedRelease, Released
+from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
-from fedgraph.privacy.settle import Guarantee, amplify_before_settling, settle_plan
+from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph
 
@@ -74,12 +73,12 @@ class PlanInbox:
 PLAN_PUBLIC_COINS = "public-coins"  # the one stream of a client that everybody may know
 
 
-def plan_client_path(cell: tuple[str | int | float, ...], client: int, round_: int) -> tuple[str | int | float, ...]:
+def client_path(cell: tuple[str | int | float, ...], client: int, round_: int) -> tuple[str | int | float, ...]:
     """Names the streams of one client in one round of the cell ``cell``."""
     return (*cell, "client", client, "round", round_)
 
 
-def plan_block_path(cell: tuple[str | int | float, ...], first: int, last: int, round_: int) -> tuple[str | int | float, ...]:
+def block_path(cell: tuple[str | int | float, ...], first: int, last: int, round_: int) -> tuple[str | int | float, ...]:
     """Names the streams of the clients ``first`` … ``last`` in one round, where they are computed as one."""
     return (*cell, "clients", first, last, "round", round_)
 
@@ -122,7 +121,7 @@ class PlanStreams:
     def of_client(self, client: int) -> PlanStreams:
         """One client's own streams, where these are the streams of its block (``plan_block_path``)."""
         *cell, _, _, _, _, round_ = self.path
-        return replace(self, path=plan_client_path(tuple(cell), client, int(round_)))
+        return replace(self, path=client_path(tuple(cell), client, int(round_)))
 
 
 _P = TypeVar("_P", default=object, covariant=True)
@@ -214,7 +213,7 @@ class Plan(Generic[_P, _M]):
         notes: sentences for the report.
 
     Raises:
-        PrivacyError: a release says other noise than its event prices (``priced_noise.require_priced_noise``), a release with a
+        PrivacyError: a release says other noise than its event prices (``priced_noise.require``), a release with a
             price is made from ``ClearFacts``, or ``guarantee`` and ``facts`` differ in who holds which node.
     """
 
@@ -245,7 +244,7 @@ class Plan(Generic[_P, _M]):
             # how many clients' noise hides one unit in what the viewer sees: of a path's own sum one colluder knows its part
             hiding = fewest.get(release.path, others + 1) - 1
             place = priced_noise.NoisePlace(release.bound, protection, hiding, per_end=self.guarantee.per_end)
-            priced_noise.require_priced_noise(release, place)
+            priced_noise.require(release, place)
 
     @cached_property
     def public_text(self) -> str:
@@ -287,11 +286,11 @@ class Plan(Generic[_P, _M]):
     def declared(self, path: str | None = None) -> dict[int, Event]:
         """Client → all that it will release (on ``path``, or on all), composed, and amplified where the plan samples once."""
         clients, releases = range(self.facts.sizes.num_clients), self.schedule.releases
-        return amplify_before_settling(self.guarantee, {c: declared_at_desk(releases, c, path) for c in clients})
+        return settle.amplified(self.guarantee, {c: desk.declared(releases, c, path) for c in clients})
 
-    def provable(self, path: str | None = None) -> AccountantEpsilon:
+    def provable(self, path: str | None = None) -> Epsilon:
         """The provable price of the worst unit, where the data keep every promise; of ``path`` alone, or of everything."""
-        return settle_plan(self.guarantee, self.schedule.releases, path)
+        return settle.of_plan(self.guarantee, self.schedule.releases, path)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: what is declared before any private data are read. Alike releases of many clients are one entry.
@@ -306,13 +305,13 @@ class Plan(Generic[_P, _M]):
                 "path": release.path,
                 "bound": {"kind": type(release.bound).__name__, **bound},
                 "mechanism": release.mechanism.words,
-                "event": event_to_dict(release.event),
-                "rounds": [list(span) for span in ledger_spans(release.rounds)],
+                "event": events.to_dict(release.event),
+                "rounds": [list(span) for span in ledger.spans(release.rounds)],
                 "per_round": release.per_round,
             }
             clients.setdefault(json.dumps(said), []).append(release.client)
         releases = [
-            {**json.loads(said), "clients": [list(span) for span in ledger_spans(c for c in who if c is not None)] or "all"}
+            {**json.loads(said), "clients": [list(span) for span in ledger.spans(c for c in who if c is not None)] or "all"}
             for said, who in clients.items()
         ]
         return {
@@ -339,14 +338,14 @@ PLAN_WITHOUT_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked 
 _R = TypeVar("_R")
 
 
-def require_plan_received(plan: Plan, found: _R | None) -> _R:
+def require_received(plan: Plan, found: _R | None) -> _R:
     """``found``, which the last round left at the server; ``RuntimeFailure`` where it is None, as it is asked for too early."""
     if found is None:
         raise RuntimeFailure(f"{plan.method} was asked for predictions before its last round")
     return found
 
 
-def plan_gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts) -> tuple[float, int]:
+def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts) -> tuple[float, int]:
     """The noise of one client in a release that is summed over clients.
 
         std = σΔ                        the viewer sees the client's own message, which must carry all the noise

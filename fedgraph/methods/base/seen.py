@@ -18,7 +18,7 @@ from fedgraph.learning.late import torch
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device
 from fedgraph.methods.base.plan import Plan, State
-from fedgraph.privacy.mechanisms.likelihood_ratios import coin_likelihood_ratios
+from fedgraph.privacy.mechanisms import likelihood_ratios
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import Graph
 
@@ -28,14 +28,14 @@ _MOST = 30_000_000  # numbers in all messages of a run that are kept
 _CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without
 
 
-def seen_rounds_worth_keeping(plan: Plan, num_parameters: int) -> bool:
+def rounds_worth_keeping(plan: Plan, num_parameters: int) -> bool:
     """Whether the viewer sees the rounds, and all messages together are not too much to keep."""
     viewer = plan.guarantee.protection.viewer
     messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.sizes.num_clients)
     return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= _MOST
 
 
-def seen_colluders(plan: Plan) -> range:
+def colluders_of(plan: Plan) -> range:
     """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
 
     A price is that of the worst t clients, so any t will do; where a part of every message is summed (``PlanSums.paths``) it is
@@ -50,19 +50,17 @@ def seen_colluders(plan: Plan) -> range:
     return range(n - t, n) if t < n <= _SINGLE else range(0)
 
 
-def seen_groups(plan: Plan) -> tuple[np.ndarray, ...]:
+def groups_of(plan: Plan) -> tuple[np.ndarray, ...]:
     """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        known = [plan.facts.membership.nodes[client] for client in seen_colluders(plan)]
+        known = [plan.facts.membership.nodes[client] for client in colluders_of(plan)]
         everybody = np.arange(plan.facts.sizes.num_nodes)
         return (np.setdiff1d(everybody, np.concatenate(known)) if known else everybody,)
     return plan.facts.membership.nodes
 
 
-def seen_messages(
-    plan: Plan, state: State, group: int, name: str
-) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
-    """(round, broadcast model, message called ``name``) of one of ``seen_groups``, where it was sent. Behind secure aggregation
+def messages_of(plan: Plan, state: State, group: int, name: str) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
+    """(round, broadcast model, message called ``name``) of one of ``groups_of``, where it was sent. Behind secure aggregation
     the sum, without what the colluding clients sent.
     """
     for model, inbox in state.seen:
@@ -73,7 +71,7 @@ def seen_messages(
             yield inbox.round, model, inbox.each[name][group]
 
 
-def seen_known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
+def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
     """How much of each row who knows all rows takes off a message: 1, and ½ of a canary's, whose coin is unknown.
 
     units: int64 [m, ≥ 1], the canaries' global ids first. Returns float64 [num_nodes]; None where the rounds were not kept, or
@@ -110,18 +108,18 @@ class SeenCoins:
 
     def ratios(self, std: float) -> np.ndarray:
         """float64 [m]: one score for each canary. std: s."""
-        return coin_likelihood_ratios(self.gram / (4 * std**2), self.along / (2 * std**2))
+        return likelihood_ratios.of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
 
 
-def seen_noise(plan: Plan, path: str, clip: float) -> float:
-    """s of what ``seen_messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
+def noise_of(plan: Plan, path: str, clip: float) -> float:
+    """s of what ``messages_of`` gives of a path; without noise a small share of the clip, so that a score is finite."""
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        std *= math.sqrt(plan.facts.sizes.num_clients - len(seen_colluders(plan)))
+        std *= math.sqrt(plan.facts.sizes.num_clients - len(colluders_of(plan)))
     return std or _CLEAR * clip
 
 
-def seen_coins(
+def coins_of(
     plan: Plan,
     units: np.ndarray,
     groups: Sequence[np.ndarray],
@@ -131,7 +129,7 @@ def seen_coins(
 ) -> np.ndarray:
     """float64 [m]: what the messages of every group that holds canaries say of their coins.
 
-    units: int64 [m, ≥ 1], the canaries' global ids first. groups: of ``seen_groups``. path: of the noise. read: adds all
+    units: int64 [m, ≥ 1], the canaries' global ids first. groups: of ``groups_of``. path: of the noise. read: adds all
     messages of a group to its coins; it is given the group's number, the ids of its rows in their order, and the coins.
     """
     found = np.zeros(plan.facts.sizes.num_nodes)
@@ -139,7 +137,7 @@ def seen_coins(
         coins = SeenCoins(np.flatnonzero(np.isin(nodes, units[:, 0])))
         if coins.rows.size:
             read(number, nodes, coins)
-            found[nodes[coins.rows]] = coins.ratios(seen_noise(plan, path, clip))
+            found[nodes[coins.rows]] = coins.ratios(noise_of(plan, path, clip))
     return found[units[:, 0]]
 
 
@@ -152,16 +150,16 @@ class SeenRows:
     def __init__(self, coins: SeenCoins, x: TorchMatrix, labels: np.ndarray, weights: np.ndarray, rate: float = 1.0) -> None:
         self._coins, self._weights, self._rate = coins, weights, rate
         self._x, self._labels = x, torch.tensor(labels, device=torch_device())
-        self._overlap = per_sample.overlap_per_sample(x, coins.rows)
+        self._overlap = per_sample.overlaps(x, coins.rows)
 
     def read(self, layout: Layout, vector: np.ndarray, clip: float, message: np.ndarray) -> None:
         """One message at the parameters ``vector``."""
-        each, rate = per_sample.per_sample_gradients(layout, vector, self._x, self._labels).clipped(clip), self._rate
+        each, rate = per_sample.gradients(layout, vector, self._x, self._labels).clipped(clip), self._rate
         products = each.products([self._overlap], self._coins.rows)
         self._coins.add(rate**2 * products, rate * each.left_over_products(message, self._weights))
 
 
-def read_seen_rows(
+def read_rows(
     plan: Plan,
     state: State,
     graph: Graph,
@@ -172,12 +170,12 @@ def read_seen_rows(
     weights: np.ndarray,
     rate: float = 1.0,
 ) -> np.ndarray:
-    """``seen_coins`` of a method whose every message is a sum of gradients of rows that ``make`` gives of a graph."""
+    """``coins_of`` of a method whose every message is a sum of gradients of rows that ``make`` gives of a graph."""
 
     def read(number: int, nodes: np.ndarray, coins: SeenCoins) -> None:
         part = graph.induced(nodes)
         rows = SeenRows(coins, make(part), part.labels, weights[nodes], rate)
-        for _, model, message in seen_messages(plan, state, number, "gradient"):
+        for _, model, message in messages_of(plan, state, number, "gradient"):
             rows.read(layout, model["parameters"], clip, message)
 
-    return seen_coins(plan, units, seen_groups(plan), plan.schedule.releases[0].path, clip, read)
+    return coins_of(plan, units, groups_of(plan), plan.schedule.releases[0].path, clip, read)

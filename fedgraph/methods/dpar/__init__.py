@@ -27,13 +27,14 @@ from typing import TypeAlias
 import numpy as np
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.aggregated_rows import AggregatedRows, clip_aggregated_rows
-from fedgraph.learning.clipping.per_sample import per_sample_gradients
+from fedgraph.learning.clipping import aggregated_rows, per_sample
+from fedgraph.learning.clipping.aggregated_rows import AggregatedRows
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
 from fedgraph.learning.optimisers.descents import StatefulDescent
-from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
+from fedgraph.learning.propagation import walks
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.dpar import noise as noise_of
@@ -85,7 +86,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Everything from public counts and the budget."""
     private = budget.private and params.variant != "none"
-    sizes = planned.dpar_release_sizes(params, facts, budget)
+    sizes = planned.sizes_of(params, facts, budget)
     relation = Relation(params.relation)
     notes = list(sizes.notes)
     found, published = noise_of.DparNoise(0.0, 0.0, 0.0), None
@@ -96,10 +97,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         elif params.split == "public" and split:
             # the rows of the smallest client may name its sample where that has a fixed size, else all its ids
             clients, q = facts.sizes.clients, sizes.sampled
-            candidates = min(planned.dpar_release_sample(q, n) if sizes.fixed else n for n in clients)
-            split, why = noise_of.dpar_noise_share(sizes, max(2, candidates), budget)
+            candidates = min(planned.sample_size(q, n) if sizes.fixed else n for n in clients)
+            split, why = noise_of.least_share(sizes, max(2, candidates), budget)
             notes.append(why)
-        calibrated = noise_of.published_dpar_noise if budget.calibrated_by == "published" else noise_of.provable_dpar_noise
+        calibrated = noise_of.as_published if budget.calibrated_by == "published" else noise_of.as_provable
         found = calibrated(sizes, budget.epsilon, budget.delta, split)
         published = noise_of.published_dpar_epsilon(sizes, found, budget.delta)
         notes += found.notes
@@ -108,7 +109,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
                 f"budget too small for useful noise: each step adds std {found.sgd:.3g}·C per coordinate to a sum whose norm "
                 f"is at most {sizes.expected_batch:.3g}·C on average; expect chance-level accuracy"
             )
-    training, min_clients = planned.dpar_training_release(params, facts, sizes, found, private)
+    training, min_clients = planned.of_training(params, facts, sizes, found, private)
     sampled = sizes.amplified if sizes.amplified < 1 else None
     assumed = base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
     made = Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found)
@@ -117,7 +118,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     sums = base.PlanSums(suffice=True, additive=alone and params.batches == "poisson" and sizes.local_steps == 1)
     once = sampled if private else None
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False, sampled_once=once)
-    releases = (*planned.dpar_neighbour_releases(params, sizes, found, private), training)
+    releases = (*planned.of_neighbours(params, sizes, found, private), training)
     schedule = base.PlanSchedule(sizes.rounds, releases, min_clients)
     return base.Plan("dpar", params, facts, guarantee, schedule, made, published, sums=sums, notes=tuple(notes))
 
@@ -127,7 +128,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(rows_of.scale_dpar_rows(subgraph.graph, plan.params.features))
+    return Work(rows_of.scaled(subgraph.graph, plan.params.features))
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
@@ -139,14 +140,14 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     params, sizes = plan.params, plan.made.sizes
     if round_ == 0 or "rows" not in work.memo:  # a worker that was restarted replays round 0's choice with round 0's noise
         first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
-        work.memo["rows"] = rows_of.choose_dpar_rows(plan, work.graph, first, desk)
+        work.memo["rows"] = rows_of.choose(plan, work.graph, first, desk)
     rows = work.memo["rows"]
     parts = [(plan.facts.sizes.clients[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
     batches = rows_of.DparRowBatches(parts, sizes, params.batches == "fixed", round_)
     clip = None if params.variant == "none" else params.clip
 
     def private(state: StatefulDescent) -> np.ndarray:
-        return clip_aggregated_rows(plan.made.layout, state.vector, rows, batches.next(), clip)
+        return aggregated_rows.clipped_sum(plan.made.layout, state.vector, rows, batches.next(), clip)
 
     def follow(state: StatefulDescent, noised: np.ndarray) -> StatefulDescent:
         state.step(noised, 1.0 / sizes.expected_batch)
@@ -173,21 +174,21 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c]: Q ← (1 − α)D⁻¹AQ + αH on a public graph, P times from Q = H (Equation 4)."""
-    features = rows_of.scale_dpar_rows(graph, plan.params.features).features
-    scores = layout_logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
-    return walk_by_personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
+    features = rows_of.scaled(graph, plan.params.features).features
+    scores = layouts.logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
+    return walks.personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.own_models``)."""
-    x = FeatureMatrix(rows_of.scale_dpar_rows(graph, plan.params.features).features)
-    own = own_models.tune_own_model(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
+    x = FeatureMatrix(rows_of.scaled(graph, plan.params.features).features)
+    own = own_models.tune(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
     return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 
 def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: each is one step whose noisy gradient somebody sees."""
-    return plan.made.sizes.local_steps == 1 and seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters)
+    return plan.made.sizes.local_steps == 1 and seen.rounds_worth_keeping(plan, plan.made.layout.num_parameters)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -197,16 +198,16 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     rounds were not kept, nodes are replaced, or nothing is clipped.
     """
     params = plan.params
-    weights = seen.seen_known_shares(plan, state, units)
+    weights = seen.known_shares(plan, state, units)
     if weights is None or params.variant == "none":
         return None
     found = np.zeros(weights.size)
     rate = plan.made.sizes.expected_batch * plan.facts.sizes.num_clients / plan.facts.sizes.num_nodes
-    for number, nodes in enumerate(seen.seen_groups(plan)):
-        part = rows_of.scale_dpar_rows(graph.induced(nodes), params.features)
+    for number, nodes in enumerate(seen.groups_of(plan)):
+        part = rows_of.scaled(graph.induced(nodes), params.features)
         x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=torch_device())
-        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
-            each = per_sample_gradients(plan.made.layout, model["parameters"], x, labels).clipped(params.clip)
+        for _, model, message in seen.messages_of(plan, state, number, "gradient"):
+            each = per_sample.gradients(plan.made.layout, model["parameters"], x, labels).clipped(params.clip)
             found[nodes] += each.left_over_products(message, min(rate, 1.0) * weights[nodes])
     return found[units[:, 0]]
 

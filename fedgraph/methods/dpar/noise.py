@@ -2,7 +2,7 @@
 
 Stage 1 releases the choices of M sources, stage 2 runs T noised steps of sampling rate q; each unit takes
 part with probability q' (once, secretly). ``published`` uses the paper's arithmetic (``published``):
-q'·(ε_pr + ε_sgd). ``provable_dpar_noise`` gives stage 1 its share of the inner budget and stage 2 all that the composed
+q'·(ε_pr + ε_sgd). ``as_provable`` gives stage 1 its share of the inner budget and stage 2 all that the composed
 price leaves:
 
     em:  ρ = M·K·ε₀²/8, scale 2C₂/ε₀      gm: μ = √(2M)·C₁/σ      sgd: Poisson Gaussian with B' touched rows
@@ -98,7 +98,7 @@ class DparNoise:
     notes: tuple[str, ...] = ()
 
 
-def dpar_noise_choices(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
+def choices_event(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """The choices (and values) of every source that holds data."""
     parts: tuple[Event, ...] = (events.ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
@@ -108,7 +108,7 @@ def dpar_noise_choices(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     return Composed((Repeated(events.BoundedRange(2 / noise.choice), sizes.cap * sizes.top), *parts))
 
 
-def dpar_noise_values(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
+def values_event(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     """EM1's noisy values: one Laplace per chosen entry."""
     return Repeated(events.Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
 
@@ -123,15 +123,15 @@ def dpar_noise_steps(sizes: DparNoiseSizes, multiplier: float) -> Repeated:
 
 def _whole(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     steps = Repeated(dpar_noise_steps(sizes, noise.sgd), sizes.rounds)
-    inner = Composed((dpar_noise_choices(sizes, noise), dpar_noise_values(sizes, noise), steps))
+    inner = Composed((choices_event(sizes, noise), values_event(sizes, noise), steps))
     return inner if sizes.amplified >= 1 else events.SampledOnce(inner, sizes.amplified)
 
 
 @lru_cache(maxsize=1024)
-def provable_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, split: float) -> DparNoise:
+def as_provable(sizes: DparNoiseSizes, epsilon: float, delta: float, split: float) -> DparNoise:
     """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
-    share = split * amplification.epsilon_before_amplification(epsilon, sizes.amplified)
-    inner_delta = amplification.delta_before_amplification(delta, sizes.amplified)
+    share = split * amplification.epsilon_before(epsilon, sizes.amplified)
+    inner_delta = amplification.delta_before(delta, sizes.amplified)
 
     def first(multiplier: float) -> DparNoise:
         if sizes.kind == "gm":
@@ -144,15 +144,15 @@ def provable_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, spl
 
         def cost(multiplier: float) -> Event:
             noise = first(multiplier)
-            return Composed((dpar_noise_choices(sizes, noise), dpar_noise_values(sizes, noise)))
+            return Composed((choices_event(sizes, noise), values_event(sizes, noise)))
 
-        chosen = first(calibrate.calibrate_noise(cost, share, inner_delta))
-    sgd = calibrate.calibrate_noise(lambda m: _whole(sizes, DparNoise(chosen.choice, chosen.values, m)), epsilon, delta)
+        chosen = first(calibrate.noise_multiplier_of(cost, share, inner_delta))
+    sgd = calibrate.noise_multiplier_of(lambda m: _whole(sizes, DparNoise(chosen.choice, chosen.values, m)), epsilon, delta)
     return DparNoise(chosen.choice, chosen.values, sgd)
 
 
 @lru_cache(maxsize=1024)
-def published_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, split: float) -> DparNoise:
+def as_published(sizes: DparNoiseSizes, epsilon: float, delta: float, split: float) -> DparNoise:
     """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling."""
     inner, half_delta = epsilon / sizes.amplified, delta / 2 / sizes.amplified
     choice, values = 0.0, 0.0
@@ -177,7 +177,7 @@ def published_dpar_noise(sizes: DparNoiseSizes, epsilon: float, delta: float, sp
     return DparNoise(choice, values, published.claimed_dpar_sgd_multiplier(asked, *how))
 
 
-def dpar_noise_share(sizes: DparNoiseSizes, candidates: int, budget: Budget) -> tuple[float, str]:
+def least_share(sizes: DparNoiseSizes, candidates: int, budget: Budget) -> tuple[float, str]:
     """The smallest share of the budget at which an entry at the clip stands out; the smallest of ``_SHARES`` where none does.
 
     Stands out: its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be (Gumbel
@@ -186,7 +186,7 @@ def dpar_noise_share(sizes: DparNoiseSizes, candidates: int, budget: Budget) -> 
     among = math.sqrt(2 * math.log(candidates)) if sizes.kind == "gm" else math.log(candidates)
     drowned = math.inf
     for share in _SHARES:
-        calibrated = published_dpar_noise if budget.calibrated_by == "published" else provable_dpar_noise
+        calibrated = as_published if budget.calibrated_by == "published" else as_provable
         drowned = calibrated(sizes, budget.epsilon, budget.delta, share).choice * among
         if drowned <= 1:
             return share, f"split: public takes {share:g}, the smallest share at which the largest possible entry stands out"

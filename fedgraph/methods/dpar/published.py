@@ -98,7 +98,7 @@ def claimed_dpar_sgd_epsilon(noise_multiplier: float, sampling_rate: float, step
         steps: T.
         delta: δ_sgd in (0, 1).
     """
-    moments = steps * rdp.rdp_of_poisson_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
+    moments = steps * rdp.of_poisson_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
     return float(np.min(moments + math.log(1 / delta) / (_WHOLE_ORDERS - 1)))
 
 

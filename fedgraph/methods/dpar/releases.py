@@ -8,15 +8,16 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping.aggregated_rows import clip_aggregated_rows
+from fedgraph.learning.clipping import aggregated_rows
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.methods.base import Budget, PublicFacts, plan_gradient_std
+from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar.noise import DparNoiseSizes
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Repeated, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, LaplaceNoise, NoiseMechanism
-from fedgraph.privacy.sensitivity import Box, ClippedSum, NonNegativeRows, SensitivityBound, Unbounded, sensitivity_kernel_name
+from fedgraph.privacy.sensitivity import Box, ClippedSum, NonNegativeRows, SensitivityBound, Unbounded
 from fedgraph.privacy.units import Relation
 
 
@@ -83,7 +84,7 @@ class Made:
     noise: noise_of.DparNoise
 
 
-def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> DparNoiseSizes:
+def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> DparNoiseSizes:
     """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
     central = facts.sizes.num_clients == 1
     if params.sampled == "auto":
@@ -93,7 +94,7 @@ def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> Dp
     if not 0 < sampled <= 1:
         raise ScenarioError(f"dpar: sampled = {sampled}; allowed: a share in (0, 1], e.g. 0.09, or auto")
     fixed = budget.calibrated_by == "published" or not budget.private or params.variant == "none"
-    taking_part = [dpar_release_sample(sampled, n) for n in facts.sizes.clients]
+    taking_part = [sample_size(sampled, n) for n in facts.sizes.clients]
     share = max(m / n for m, n in zip(taking_part, facts.sizes.clients, strict=True)) if fixed else sampled
     candidates = min(taking_part if fixed else facts.sizes.clients)
     if params.top > candidates:
@@ -146,7 +147,7 @@ def dpar_release_sizes(params: Params, facts: PublicFacts, budget: Budget) -> Dp
     )
 
 
-def dpar_release_sample(sampled: float, num_nodes: int) -> int:
+def sample_size(sampled: float, num_nodes: int) -> int:
     """How many of ``num_nodes`` nodes a sample of fixed size holds: q'n, rounded, at least one."""
     return max(1, round(sampled * num_nodes))
 
@@ -185,7 +186,7 @@ def _remarks(params: Params, sources: int, marked: int, most: int | str, nodes: 
     return found
 
 
-def dpar_neighbour_releases(
+def of_neighbours(
     params: Params, sizes: DparNoiseSizes, found: noise_of.DparNoise, private: bool
 ) -> tuple[PlannedRelease, ...]:
     """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
@@ -204,14 +205,14 @@ def dpar_neighbour_releases(
         picks: NoiseMechanism = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
         if params.variant == "gm":
             picks = GaussianNoise(params.clip_vector * (found.choice or 1.0))
-        noised["neighbours"] = picks, noise_of.dpar_noise_choices(sizes, found)
+        noised["neighbours"] = picks, noise_of.choices_event(sizes, found)
     if private and params.variant == "em1":
-        noised["weights"] = LaplaceNoise(params.clip_entry * found.values), noise_of.dpar_noise_values(sizes, found)
+        noised["weights"] = LaplaceNoise(params.clip_entry * found.values), noise_of.values_event(sizes, found)
     paths = ("neighbours", "weights") if params.variant == "em1" else ("neighbours",)
     return tuple(PlannedRelease(path, bound, *noised[path], once) for path in paths)
 
 
-def dpar_training_release(
+def of_training(
     params: Params, facts: PublicFacts, sizes: DparNoiseSizes, found: noise_of.DparNoise, private: bool
 ) -> tuple[PlannedRelease, int]:
     """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
@@ -221,7 +222,7 @@ def dpar_training_release(
         return PlannedRelease("model", Unbounded(), _IN_CLEAR, event, rounds), 1
     std, min_clients = params.clip * found.sgd, 1
     if sizes.local_steps == 1:
-        std, min_clients = plan_gradient_std(found.sgd, params.clip, facts)
+        std, min_clients = gradient_std(found.sgd, params.clip, facts)
     event = noise_of.dpar_noise_steps(sizes, found.sgd)
-    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_aggregated_rows))
+    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity.kernel_name(aggregated_rows.clipped_sum))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients

@@ -12,23 +12,25 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning import neighbour_limits
-from fedgraph.learning.clipping.aggregated_rows import AggregatedRows, prepare_aggregated_rows
+from fedgraph.learning.clipping import aggregated_rows
+from fedgraph.learning.clipping.aggregated_rows import AggregatedRows
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.learning.propagation.walks import walk_by_approximate_pagerank
+from fedgraph.learning.propagation import walks
 from fedgraph.methods.base import Plan, PlanStreams
+from fedgraph.methods.dpar import releases
 from fedgraph.methods.dpar.noise import DparNoiseSizes
-from fedgraph.methods.dpar.releases import Made, Params, dpar_release_sample
+from fedgraph.methods.dpar.releases import Made, Params
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.types import Graph
 
 
-def scale_dpar_rows(graph: Graph, scaling: str) -> Graph:
+def scaled(graph: Graph, scaling: str) -> Graph:
     """``graph`` with feature rows of unit norm, or as they are."""
     return dataclasses.replace(graph, features=unit_matrix_rows(graph.features)) if scaling == "unit" else graph
 
 
-def choose_dpar_rows(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: Desk) -> AggregatedRows:
+def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: Desk) -> AggregatedRows:
     """Sample, choose neighbours through the desk, limit mentions and columns: the rows to train on."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
@@ -43,12 +45,12 @@ def choose_dpar_rows(plan: Plan[Params, Made], graph: Graph, streams: PlanStream
         chosen, weights = _choices(plan, view, sources, holding, public, desk)
         if found.most_mentions is not None:
             ties = public.random(sources.size)
-            chosen = neighbour_limits.limit_neighbour_mentions(sources, chosen, found.most_mentions, ties)
+            chosen = neighbour_limits.limit_mentions(sources, chosen, found.most_mentions, ties)
         tail = np.setdiff1d(np.flatnonzero(present), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
         given = (view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns)
-        pi = neighbour_limits.limited_neighbours_matrix(*given)
+        pi = neighbour_limits.matrix_of(*given)
     rows = np.flatnonzero(present & (np.diff(pi.indptr) > 0))
-    return prepare_aggregated_rows(view.features, pi[rows], view.labels[rows], clipped=params.variant != "none")
+    return aggregated_rows.prepare(view.features, pi[rows], view.labels[rows], clipped=params.variant != "none")
 
 
 def _view(
@@ -57,7 +59,7 @@ def _view(
     """(view, which of its nodes take part, the nodes marked as sources)."""
     n = graph.num_nodes
     if found.fixed:
-        size = dpar_release_sample(found.sampled, n)
+        size = releases.sample_size(found.sampled, n)
         view = graph.induced(secret.choice(n, size, replace=False))
         return view, np.ones(size, bool), np.arange(min(found.sources, size))
     present = secret.random(n) < found.sampled
@@ -81,11 +83,11 @@ def _choices(
     if params.variant == "features":
         return sources[:, None], np.ones((sources.size, 1))
     vectors = np.zeros((sources.size, view.num_nodes))
-    walked = walk_by_approximate_pagerank(view.adjacency, sources[holding], params.alpha, params.rho, params.gamma)
+    walked = walks.approximate_pagerank(view.adjacency, sources[holding], params.alpha, params.rho, params.gamma)
     vectors[holding] = walked.toarray()
     chosen = released = _passed(desk, "neighbours", vectors)
     if not isinstance(plan.schedule.releases[0].mechanism, GumbelTopK):
-        chosen = neighbour_limits.choose_largest_neighbours(released, params.top)
+        chosen = neighbour_limits.choose_largest(released, params.top)
     if params.variant == "gm":
         return chosen, np.take_along_axis(released, chosen, axis=1)
     if params.variant == "em0":
@@ -97,7 +99,7 @@ def _choices(
 def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, desk: Desk) -> sp.csr_array:
     """Π of DPAR without DP: whole PageRank rows at the sources, one-hot rows elsewhere."""
     params = plan.params
-    rows = walk_by_approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
+    rows = walks.approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
     _passed(desk, "neighbours", rows.toarray())
     tail = np.setdiff1d(np.arange(view.num_nodes), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
     place = sp.csr_array((np.ones(sources.size), (sources, np.arange(sources.size))), shape=(view.num_nodes, sources.size))

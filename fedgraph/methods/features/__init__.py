@@ -32,22 +32,23 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import layout_logits
+from fedgraph.learning.layers import layouts
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
 from fedgraph.learning.projection import project_features
-from fedgraph.learning.propagation import mean_field
-from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
+from fedgraph.learning.propagation import mean_field, walks
 from fedgraph.methods import base
 from fedgraph.methods.base import Plan, State, seen
-from fedgraph.methods.features.learner import Made, Memory, features_learner_signal, make_features_learner
+from fedgraph.methods.features import learner
+from fedgraph.methods.features.learner import Made, Memory
 from fedgraph.methods.features.learner import Params as Params
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_kernel_name, sensitivity_l2
+from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -81,22 +82,22 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     relation = Relation(params.relation)
     mu, as_published = math.inf, budget.calibrated_by == "published"
     if budget.private and as_published:
-        mu = gaussian.gaussian_moments_mu(budget.epsilon, budget.delta)
+        mu = gaussian.moments_mu(budget.epsilon, budget.delta)
     elif budget.private:
-        mu = 1.0 / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
-    strength = features_learner_signal(facts, mu, relation)
-    made = make_features_learner(params, facts, strength, budget.private)
+        mu = 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    strength = learner.signal_of(facts, mu, relation)
+    made = learner.make(params, facts, strength, budget.private)
     steps = made.steps
-    bound = ClippedSum(made.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
+    bound = ClippedSum(made.clip, facts.sizes.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
     mechanism, event = base.PLAN_WITHOUT_NOISE
     min_clients, published = 1, None
     if budget.private:
         multiplier = math.sqrt(steps) / mu
         if not as_published:
-            multiplier = calibrate.calibrate_gaussian(steps, budget.epsilon, budget.delta)
-        std, min_clients = base.plan_gradient_std(multiplier, sensitivity_l2(bound, relation), facts)
+            multiplier = calibrate.gaussian_multiplier(steps, budget.epsilon, budget.delta)
+        std, min_clients = base.gradient_std(multiplier, sensitivity.l2(bound, relation), facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
-        published = gaussian.gaussian_moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
+        published = gaussian.moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
     assumed = (*_ASSUMED, *base.assume_public_facts(facts))
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False)
     schedule = base.PlanSchedule(steps, (PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
@@ -115,7 +116,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy sum of this client's clipped gradients at the current parameters."""
     made = plan.made
-    exact = partial(clip_per_sample, made.layout, model["parameters"], work.x, work.labels, made.clip)
+    exact = partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, made.clip)
     return {"gradient": desk.release("model", exact)}
 
 
@@ -142,26 +143,26 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
     test nodes are private, each row is answered from itself alone."""
     params, basis = plan.params, plan.made.basis
-    scores = layout_logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
+    scores = layouts.logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
     if plan.made.pairs is not None:
         scores = _SHARPER * scores
     if plan.facts.public.name != "test-graph":
         return np.asarray(softmax(scores, axis=1))
     if params.spread == "pagerank":
-        return walk_by_personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
+        return walks.personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
     alike: list[tuple[float | np.ndarray, sp.csr_array]] = []
     if basis is not None:
         along = project_features(graph.features, basis[:, :100])
-        alike.append((plan.made.likeness, mean_field.mean_field_look_alikes(along, 10)))
-    doubt, passes = mean_field.measure_mean_field_doubt(scores), params.propagation_steps
+        alike.append((plan.made.likeness, mean_field.look_alikes(along, 10)))
+    doubt, passes = mean_field.doubt(scores), params.propagation_steps
     if params.coupling == "auto":
-        return mean_field.couple_mean_field(scores, graph.adjacency, alike, FEATURES_MOST_HEARD * doubt, passes)
-    return mean_field.run_mean_field(scores, [(params.coupling * doubt, graph.adjacency), *alike], passes)
+        return mean_field.couple(scores, graph.adjacency, alike, FEATURES_MOST_HEARD * doubt, passes)
+    return mean_field.run(scores, [(params.coupling * doubt, graph.adjacency), *alike], passes)
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
-    own = own_models.tune_own_model(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
+    own = own_models.tune(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
     return replace(state, memory=replace(state.memory, average=own))
 
 
@@ -170,10 +171,10 @@ def _evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, unit
 
     graph: all nodes, with every canary as in version 1. units: int64 [m, 3].
     """
-    made, weights = plan.made, seen.seen_known_shares(plan, state, units)
+    made, weights = plan.made, seen.known_shares(plan, state, units)
     if weights is None:
         return None
-    return seen.read_seen_rows(plan, state, graph, units, made.layout, made.clip, made.rows, weights)
+    return seen.read_rows(plan, state, graph, units, made.layout, made.clip, made.rows, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +221,7 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodDraft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
     ),
     tuned=tuned,
-    reads_rounds=lambda plan: seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters),
+    reads_rounds=lambda plan: seen.rounds_worth_keeping(plan, plan.made.layout.num_parameters),
     evidence=_evidence,
     observe=_GradientSums,
 )

@@ -11,8 +11,8 @@ from fedgraph.documents.settings import Settings
 from fedgraph.learning import projection
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, unit_matrix_rows
-from fedgraph.learning.optimisers.descents import full_width_descent
-from fedgraph.methods.base import PublicFacts, plan_gradient_std
+from fedgraph.learning.optimisers import descents
+from fedgraph.methods.base import PublicFacts, gradient_std
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
 
@@ -30,7 +30,7 @@ class Params(Settings):
     within [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500], at most 16 per word of a mean
     public row or s/30, whichever is more; damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75
     (0 where public features are weighted already). With nothing public, rows as they are:
-    ``descents.full_width_descent``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
+    ``descents.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
     most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
     s = 1500), averaged second half. Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS
     split again; the rest, and what else pairs and inference had to hold on, on Cora, CiteSeer and PubMed with test nodes
@@ -110,15 +110,15 @@ class Memory:
     count: int = 0
 
 
-def features_learner_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
+def signal_of(facts: PublicFacts, mu: float, relation: Relation) -> float:
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
-    _, min_clients = plan_gradient_std(1.0, 1.0, facts)
+    _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
     each = min(_NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
     return facts.num_train * (facts.cohort / facts.sizes.num_clients) * each
 
 
-def make_features_learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
+def make(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
     """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
     public = facts.public.graph if params.projection != "none" else None
     logistic = params.model == "logistic"
@@ -132,7 +132,7 @@ def make_features_learner(params: Params, facts: PublicFacts, strength: float, p
     if newton and public is not None and basis is not None:
         rows = projection.project_features(public.features, basis) if pairs is None else pairs.rows(public.features)
         damping = (60 if pairs is None and strength >= _FAINT else 120) / math.sqrt(facts.num_train * strength)
-        curvature = projection.public_projection_curvature(rows, layout.bias_scale, damping)
+        curvature = projection.curvature_of(rows, layout.bias_scale, damping)
     steps, rate, clip = _descent(strength, private, newton, logistic, nothing_public=facts.public.graph is None)
     clip = params.clip if params.clip != "auto" else clip
     steps = params.steps if params.steps != "auto" else steps
@@ -145,7 +145,7 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
     if newton:
         return 60, 1.0, 0.5
     if logistic and nothing_public:
-        return full_width_descent(strength)
+        return descents.full_width(strength)
     steps = int(np.clip(round(20 + strength / 60), 20, 100))
     if logistic:
         return steps, 8.0 if private else 16.0, 0.5 if strength < 1e4 else 1.0
@@ -164,10 +164,10 @@ def _views(
     fits = (nodes + public.num_nodes) * wanted <= _FITS
     auto = newton and strength >= _PAIRS * public.num_nodes and words >= _FEW and fits
     if auto if params.pairs == "auto" else params.pairs:
-        pairs = projection.public_pair_projection(public, wanted, rarity=rarity)
+        pairs = projection.of_pairs(public, wanted, rarity=rarity)
         return pairs.basis, pairs
     if not private and params.projection == "auto":
         return None, None
     most = np.clip(max(16 * words, strength / 30), 16, 500)  # rows of few words lie in few directions, unless rows are many
     wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 12), 16, most))
-    return projection.public_projection_basis(public, wanted, steps=4, rarity=rarity), None
+    return projection.basis_of(public, wanted, steps=4, rarity=rarity), None

@@ -28,8 +28,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.optimisers.objective import LinearObjective
-from fedgraph.learning.propagation.aggregation import aggregation_with_cut
-from fedgraph.learning.propagation.walks import capped_walk_matrix, open_walk_matrices, walk_rows
+from fedgraph.learning.propagation import aggregation, walks
 from fedgraph.methods import base
 from fedgraph.methods.gcon import releases
 from fedgraph.methods.gcon.releases import Made, Memory, Params
@@ -79,7 +78,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     trained, planned = params.release == "trained", []
     for client, labels in enumerate(known):
         if labels.size and trained:
-            planned.append(releases.gcon_minimiser_release(params, facts, budget, client, labels, labels.size / total))
+            planned.append(releases.of_minimiser(params, facts, budget, client, labels, labels.size / total))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
@@ -100,7 +99,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
     memory = releases.gcon_rows_of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return base.State({"theta": releases.gcon_release_prior(plan.params, plan.facts.sizes.num_classes)}, memory)
+        return base.State({"theta": releases.prior(plan.params, plan.facts.sizes.num_classes)}, memory)
     return base.State({"rows": memory.rows}, memory)
 
 
@@ -108,9 +107,9 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     own, nodes = subgraph.graph.adjacency, subgraph.nodes
     labelled = np.flatnonzero(plan.made.attributes.labels[nodes] >= 0)
     if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
-        return Work(capped_walk_matrix(own, plan.params.cap), None, nodes, labelled)
-    outside = aggregation_with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)
-    return Work(*open_walk_matrices(own, outside, plan.params.cap), nodes, labelled)
+        return Work(walks.capped_matrix(own, plan.params.cap), None, nodes, labelled)
+    outside = aggregation.with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)
+    return Work(*walks.open_matrices(own, outside, plan.params.cap), nodes, labelled)
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
@@ -121,7 +120,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     def rows() -> np.ndarray:
         inflow = 0.0 if work.away is None else work.away @ model["rows"]
         own = model["rows"][work.nodes]
-        return walk_rows(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
+        return walks.rows_after(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
 
     return {"theta": desk.release("theta", rows)}
 
@@ -177,7 +176,9 @@ def _scores(
     assert isinstance(problem, LinearObjective)
 
     def pull(adjacency: sp.csr_array) -> np.ndarray:
-        z = walk_rows(capped_walk_matrix(adjacency, plan.params.cap), rows, plan.params.steps, plan.params.restart)[labelled]
+        z = walks.rows_after(walks.capped_matrix(adjacency, plan.params.cap), rows, plan.params.steps, plan.params.restart)[
+            labelled
+        ]
         return z.T @ problem.loss.first(z @ theta, problem.targets)
 
     def with_edge(one: int, two: int) -> sp.csr_array:
@@ -203,7 +204,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     if plan.made.own_edges:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)
-    return walk_rows(capped_walk_matrix(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
+    return walks.rows_after(walks.capped_matrix(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
 
 
 def reads(plan: Planned) -> base.MethodReads | None:

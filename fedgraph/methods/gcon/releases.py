@@ -89,7 +89,7 @@ _GRADIENT_NORM = 1e-9  # of an accepted minimiser
 _LEAST_REGULARISER = 0.02  # of "auto"
 
 
-def gcon_minimiser_release(
+def of_minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
@@ -127,7 +127,7 @@ def _regulariser(params: Params, least: float) -> float:
     return max(_LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
 
 
-def gcon_release_prior(params: Params, num_classes: int) -> np.ndarray:
+def prior(params: Params, num_classes: int) -> np.ndarray:
     """Θ₀, [s·c, c]: every part of a row of Z is read as class scores."""
     loss = ObjectiveLoss(params.loss, num_classes, params.width)
     objective = LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
@@ -160,14 +160,14 @@ def gcon_rows_of_public(attributes: Graph, params: Params) -> Memory:
     Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
     features are public, and scales again.
     """
-    encoded = public.encode_by_public_training(attributes, _encoder(params))
+    encoded = public.encode(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
     return Memory(encoded.parameters, mean, _scaled(encoded.own, mean))
 
 
 def gcon_rows_of_new(memory: Memory, params: Params, graph: Graph) -> np.ndarray:
     """X of the nodes of another public graph with the same features, float64 [n, h]."""
-    return _scaled(public.encode_after_public_training(memory.parameters, _encoder(params), graph), memory.mean)
+    return _scaled(public.encode_after(memory.parameters, _encoder(params), graph), memory.mean)
 
 
 def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:

@@ -30,13 +30,13 @@ import scipy.sparse as sp
 from scipy.special import log_softmax, softmax
 
 from fedgraph.learning import own_models
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import Descended, Descent
-from fedgraph.learning.propagation import meetings
-from fedgraph.learning.propagation.mean_field import couple_mean_field, measure_mean_field_doubt
+from fedgraph.learning.propagation import mean_field, meetings
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import base
 from fedgraph.methods.label_hop import releases
@@ -96,11 +96,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
     parts, layout = releases.split_label_hop_budget(params, facts, budget), (facts.sizes.num_features, facts.sizes.num_classes)
     made = Made(Layout(layout, bias_scale=0.1), parts, int(parts.choice is not None))
-    planned = releases.plan_label_hop_releases(params, facts, made)
+    planned = releases.plan_for(params, facts, made)
     asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asking.size else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks, *base.assume_public_facts(facts))
     guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=False)
-    min_clients = base.plan_gradient_std(1.0, 1.0, facts)[1] if budget.private else 1
+    min_clients = base.gradient_std(1.0, 1.0, facts)[1] if budget.private else 1
     schedule = base.PlanSchedule(max(release.rounds[-1] for release in planned) + 1, planned, min_clients)
     return base.Plan("label_hop", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True))
 
@@ -128,14 +128,14 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     sent: dict[str, Released] = {}
     if made.measures and round_ == 0:
         counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, made.parts.by_class)
-        exact = partial(meetings.count_meetings, work.adjacency, work.said, work.nodes, counted)
+        exact = partial(meetings.count, work.adjacency, work.said, work.nodes, counted)
         sent["meetings"] = desk.release("meetings", exact)
     if made.parts.labels and hop and round_ == made.says:
         everybody = np.full(facts.sizes.num_nodes, ABSENT_LABEL, dtype=np.int64)
         everybody[work.nodes] = work.said
         sent["labels"] = desk.release("labels", everybody)
     if first <= round_ < first + training.steps:
-        exact = partial(clip_per_sample, made.layout, model["parameters"], work.x, work.labels, training.clip)
+        exact = partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, training.clip)
         sent["gradient"] = desk.release(path, exact)
     return sent
 
@@ -147,7 +147,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         memory = replace(memory, meetings=inbox.sums["meetings"])
         if made.parts.choice is not None:
             reading, how = label_hop_meetings(plan, memory), _answering(plan)
-            worth = releases.worth_label_release(made.parts, plan.facts, reading, how, plan.params.correlation)
+            worth = releases.is_worth(made.parts, plan.facts, reading, how, plan.params.correlation)
             memory = replace(memory, hop=worth)
     if "labels" in inbox.sums:
         memory = replace(memory, answers=_answers(plan, inbox))
@@ -172,15 +172,15 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     memory, facts = state.memory, plan.facts
     if not plan.params.rows and memory.answers is not None:
         return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
-    scores = layout_logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_matrix_rows(graph.features)))
+    scores = layouts.logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_matrix_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
     if memory.answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
         answers, reading = _of_all(memory.answers, graph), label_hop_meetings(plan, memory)
-        heard = meetings.vote_by_meetings(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
+        heard = meetings.vote(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
         return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
     if facts.public.name == "test-graph":
-        most = _MOST_HEARD * measure_mean_field_doubt(scores)
-        return couple_mean_field(scores, graph.adjacency, [], most, plan.params.propagation_steps)
+        most = _MOST_HEARD * mean_field.doubt(scores)
+        return mean_field.couple(scores, graph.adjacency, [], most, plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
 
 
@@ -192,7 +192,7 @@ def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     descent, x = state.memory.descent, FeatureMatrix(unit_matrix_rows(graph.features))
-    own = own_models.tune_own_model(plan.made.layout, descent.average, x, graph.labels, rng)
+    own = own_models.tune(plan.made.layout, descent.average, x, graph.labels, rng)
     return replace(state, memory=replace(state.memory, descent=replace(descent, average=own)))
 
 
@@ -216,7 +216,7 @@ def label_hop_meetings(plan: Planned, memory: Memory) -> MeetingReading:
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
     counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
     found = np.zeros(counted.length) if memory.meetings is None else memory.meetings
-    return meetings.read_meetings(found, std, counted, facts.num_train)
+    return meetings.read(found, std, counted, facts.num_train)
 
 
 def _descent(plan: Planned, training: LabelHopTraining) -> Descent:

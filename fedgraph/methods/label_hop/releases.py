@@ -16,23 +16,25 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.optimisers.descents import full_width_descent
-from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading, information_of_meetings
-from fedgraph.methods.base import PLAN_WITHOUT_NOISE, Budget, PublicFacts, plan_gradient_std
+from fedgraph.learning.optimisers import descents
+from fedgraph.learning.propagation import meetings
+from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
+from fedgraph.methods.base import PLAN_WITHOUT_NOISE, Budget, PublicFacts, gradient_std
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP, Repeated
 from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.sensitivity import Box, ClippedSum, sensitivity_kernel_name, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, ClippedSum
 from fedgraph.privacy.units import Relation
 
 
 class Params(Settings):
-    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``optimisers.descents.full_width_descent``)."""
+    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``optimisers.descents.full_width``)."""
 
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     label_epsilon: NonNegativeFloat | Literal["auto"] = Field(
@@ -67,7 +69,7 @@ _LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below
 _PRECISE, _PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
 _MOST_SHARE, _MOST_SHARE_BY_CLASS, _LEAST_SHARE = 0.2, 0.15, 0.02
 _STEEPER = 2  # of the alternative with labels, how much faster its noise grows than that of rows where both must add some
-# information of a node's neighbours (``meetings.information_of_meetings``) that is worth most of the rows' budget
+# information of a node's neighbours (``meetings.information_of``) that is worth most of the rows' budget
 ENOUGH_TO_RELEASE_LABELS = 4.5
 # s per feature from which rows lose little, neighbours, and their information
 _SATURATED, _DENSE, SOME_TO_RELEASE_LABELS = 2.0, 8.0, 0.4
@@ -130,15 +132,15 @@ def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -
     if not budget.private:
         beside = _training(params, 0.0, 3.0 * facts.num_train)
         return _Split(math.inf if asked else 0.0, 0.0 if asked else math.inf, asked, beside, None, math.inf)
-    _, num_shares = plan_gradient_std(1.0, 1.0, facts)
+    _, num_shares = gradient_std(1.0, 1.0, facts)
     weakened = math.sqrt(1 if num_shares > 1 else facts.sizes.num_clients) * (2 if params.protects.replaces else 1)
-    strength = facts.num_train / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta) / weakened
+    strength = facts.num_train / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) / weakened
     labels = _for_labels(params, budget.epsilon) if asked else 0.0
     measured = labels > 0
     free = params.label_epsilon == "auto" and measured
 
     def calibrated(make: Callable[[float], Event]) -> float:
-        return calibrate.calibrate_noise(make, budget.epsilon, budget.delta)
+        return calibrate.noise_multiplier_of(make, budget.epsilon, budget.delta)
 
     def spent(*events: Event) -> Composed:
         return Composed((*((PureDP(labels),) if labels else ()), *events))
@@ -164,11 +166,9 @@ def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -
     return _Split(labels, test.noise_multiplier, by_class, training(with_labels), alone, strength)
 
 
-def worth_label_release(
-    parts: _Split, facts: PublicFacts, reading: MeetingReading, by: MeetingAnswers, correlation: float
-) -> bool:
+def is_worth(parts: _Split, facts: PublicFacts, reading: MeetingReading, by: MeetingAnswers, correlation: float) -> bool:
     """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
-    told = information_of_meetings(reading, by, correlation)
+    told = meetings.information_of(reading, by, correlation)
     rows_lose_little = parts.strength / facts.sizes.num_features >= _SATURATED
     some = rows_lose_little and reading.degree >= _DENSE and told >= SOME_TO_RELEASE_LABELS
     return told >= ENOUGH_TO_RELEASE_LABELS or some
@@ -208,7 +208,7 @@ def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> 
 
 def _training(params: Params, noise: float, strength: float) -> LabelHopTraining:
     """noise: multiplier of the whole descent."""
-    steps, rate, clip = full_width_descent(strength)
+    steps, rate, clip = descents.full_width(strength)
     steps = steps if params.steps == "auto" else params.steps
     rate = rate if params.learning_rate == "auto" else params.learning_rate
     return LabelHopTraining(noise * math.sqrt(steps), steps, rate, clip if params.clip == "auto" else params.clip)
@@ -239,7 +239,7 @@ class Made:
         return "model", self.says + 1 if self.parts.labels else int(self.measures), self.parts.beside
 
 
-def plan_label_hop_releases(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
+def plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
     """Gradients with the hop first, then those without where that is to be chosen, labels, and meetings."""
     classes, parts, relation = facts.sizes.num_classes, made.parts, params.protects
     ways = (True, False) if parts.choice else (True,) if params.rows else ()
@@ -253,7 +253,7 @@ def plan_label_hop_releases(params: Params, facts: PublicFacts, made: Made) -> t
     if made.measures:
         noised, bound = PLAN_WITHOUT_NOISE, MeetingCounts(facts.sizes.num_nodes, classes, parts.by_class)
         if parts.meetings:
-            std, _ = plan_gradient_std(parts.meetings, bound.change(relation), facts)
+            std, _ = gradient_std(parts.meetings, bound.change(relation), facts)
             noised = GaussianNoise(std), Gaussian(parts.meetings)
         releases.append(PlannedRelease("meetings", bound, *noised, range(1)))
     return tuple(releases)
@@ -262,9 +262,9 @@ def plan_label_hop_releases(params: Params, facts: PublicFacts, made: Made) -> t
 def _gradient(params: Params, facts: PublicFacts, made: Made, hop: bool) -> PlannedRelease:
     path, first, training = made.training(hop)
     noised = PLAN_WITHOUT_NOISE
-    bound = ClippedSum(training.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
+    bound = ClippedSum(training.clip, facts.sizes.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
     if training.noise:
-        std, _ = plan_gradient_std(training.noise, sensitivity_l2(bound, params.protects), facts)
+        std, _ = gradient_std(training.noise, sensitivity.l2(bound, params.protects), facts)
         noised = GaussianNoise(std), _priced(made, Gaussian(training.noise), hop)
     return PlannedRelease(path, bound, *noised, range(first, first + training.steps))
 

@@ -25,20 +25,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedgraph import seeds
+from fedgraph import learning, seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers import shared_gnn
-from fedgraph.learning.layers.layouts import put_layout_on_device
-from fedgraph.learning.projection import public_projection_basis
-from fedgraph.methods import base
+from fedgraph.learning.layers import layouts, shared_gnn
+from fedgraph.methods import base, local_dp
+from fedgraph.methods.local_dp import evidence
 from fedgraph.methods.local_dp import local_training as local_training
 from fedgraph.methods.local_dp import updates as updates
 from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
-from fedgraph.methods.local_dp.evidence import local_dp_graph_evidence, reads_rounds
+from fedgraph.methods.local_dp.evidence import reads_rounds
 from fedgraph.methods.local_dp.local_training import Made, Planned, Work
 from fedgraph.methods.local_dp.local_training import prepare as prepare
-from fedgraph.methods.local_dp.params import ENCODING_PARAMS, Params, params_notes, params_own_epsilon, params_protection
+from fedgraph.methods.local_dp.params import ENCODING_PARAMS, Params
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
@@ -69,22 +68,22 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
     clients = facts.sizes.num_clients
     if params.training in ("public", "none"):
-        table = updates.attendance_without_updates(clients, params.dropout, params.attendance_seed)
+        table = updates.idle_attendance(clients, params.dropout, params.attendance_seed)
     else:
         drawn = (params.client_fraction, params.dropout, params.attendance_seed)
-        table = updates.draw_update_attendance(clients, params.rounds, params.retrieval_period, *drawn)
+        table = updates.draw_attendance(clients, params.rounds, params.retrieval_period, *drawn)
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
     whole = promised is None and (bool(facts.sizes.graphs) or params.unit == "graph")
     unit: updates.UpdateUnit = "graph" if whole else "node"
     histogram = params.release != "rows" and params.pooled_by == "gaussian"
-    given = updates.split_update_budget(params.training, params.training_share, budget, histogram)
+    given = updates.split_budget(params.training, params.training_share, budget, histogram)
     sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
     encoding, pooled = _encoders(params, facts, budget, net, table, given, whole)
     sent, graph_epsilons = [], list[list[float]]()
     share = encoding.epsilon / budget.epsilon if budget.private else 1.0  # a client's own ε scales its encoding's
     for client, graphs in enumerate(sizes):
-        own = params_own_epsilon(params, client, len(sizes), budget.epsilon)
+        own = local_dp.params.own_epsilon(params, client, len(sizes), budget.epsilon)
         mine = encoding if own == budget.epsilon else replace(encoding, epsilon=own * share)
         noised = mine.of_client(graphs) if pooled is None else pooled.of_client()
         sent.append(PlannedRelease("embedding", *noised, table.sends[client], client=client))
@@ -93,7 +92,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     least = 0
     if params.protects:
         how = (params.training, params.clip, params.updates, unit)
-        of_model, least = updates.plan_protected_updates(*how, facts, table, given, budget.delta)
+        of_model, least = updates.plan_protected(*how, facts, table, given, budget.delta)
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
     key = params.model_dump_json(exclude=set(ENCODING_PARAMS))
     made = Made(
@@ -111,12 +110,12 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     published = encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None
     sums = base.PlanSums(paths=(("model", least),) if least else ())
     holdings = None if whole else facts.membership.holdings
-    guarantee = Guarantee(params_protection(params, facts, promised, whole), budget.delta, holdings, per_end=False)
+    guarantee = Guarantee(local_dp.params.protection_of(params, facts, promised, whole), budget.delta, holdings, per_end=False)
     rounds, releases = len(table.training) + 1, (*of_model, *(r for r in sent if r.count))
     if params.protects and of_model:
         key = f"{key}/{of_model[0].mechanism}/{of_model[0].event}"
     schedule = base.PlanSchedule(rounds, releases, 1, shared_rounds=table.retrievals[0], shared_key=key)
-    notes = params_notes(params, facts, whole)
+    notes = local_dp.params.notes_of(params, facts, whole)
     return base.Plan("local_dp", params, facts, guarantee, schedule, made, published, sums=sums, notes=notes)
 
 
@@ -129,12 +128,12 @@ def _network(params: Params, facts: base.PublicFacts) -> tuple[shared_gnn.Shared
     d, k = facts.sizes.num_features, params.projection
     projection = None
     if k is not None and k < d and facts.public.graph is not None:
-        projection = public_projection_basis(facts.public.graph, k)
+        projection = learning.projection.basis_of(facts.public.graph, k)
     elif k is not None and k < d:
         projection = (seeds.seeded_generator(0, "projection", d, k).standard_normal((d, k)) / math.sqrt(k)).astype(np.float32)
     inputs = d if projection is None else projection.shape[1]
     how = (params.hidden, params.layers, facts.sizes.num_classes, params.pooling, params.norm)
-    return shared_gnn.make_shared_gnn(params.model, inputs, *how), projection
+    return shared_gnn.make(params.model, inputs, *how), projection
 
 
 def _encoders(
@@ -152,9 +151,9 @@ def _encoders(
     of it, as in the paper. given: how the budget is divided. whole: all that a client holds is one unit.
     """
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
-    width = shared_gnn.shared_gnn_embedding_width(net, params.embedding)
+    width = shared_gnn.embedding_width(net, params.embedding)
     bits = None if params.bits_per_row == "auto" else params.bits_per_row
-    entered = updates.most_updates_entered(np.array([len(own) for own in table.sends]), facts, "graph" if whole else "node")
+    entered = updates.most_entered(np.array([len(own) for own in table.sends]), facts, "graph" if whole else "node")
     times = 1 if params.training == "fedavg" else max(1, entered)
     epsilon = given.embedding / times if params.encoder != "gaussian-as-coded" else budget.epsilon
     softmax = params.embedding == "softmax"
@@ -169,7 +168,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Random parameters, or those of public training."""
     parameters = plan.made.network.layout.start(rng)
     if plan.made.public is not None:
-        parameters = local_training.local_training_on_public(plan, parameters, plan.made.public)
+        parameters = local_training.on_public(plan, parameters, plan.made.public)
     velocity = np.zeros_like(parameters) if plan.params.protects else None
     nothing = (None,) * plan.facts.sizes.num_clients
     copies = parameters[:0].reshape(0, parameters.size)
@@ -188,17 +187,15 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     trains, sends = table.trains[desk.client], table.sends[desk.client]
     if round_ not in trains and round_ not in sends:
         return {}
-    before = put_layout_on_device(model["parameters"][work.where])
+    before = layouts.to_device(model["parameters"][work.where])
     sent = {}
     if round_ in trains and params.protects:
-        made = local_training.clip_local_gradients if params.training == "dp_sgd" else local_training.local_training_update
+        made = local_training.clip_local_gradients if params.training == "dp_sgd" else local_training.update_of
         sent["model"] = desk.release("model", made(params, work, model["parameters"]))
     elif round_ in trains:
         if params.client_momentum:
-            velocity = put_layout_on_device(model["velocity"][work.where])
-            after = torch.cat(local_training.local_training_with_momentum(params, work, before, velocity)) - torch.cat(
-                (before, velocity)
-            )
+            velocity = layouts.to_device(model["velocity"][work.where])
+            after = torch.cat(local_training.with_momentum(params, work, before, velocity)) - torch.cat((before, velocity))
         else:
             after = local_training.train_locally(params, work, before) - before
         change = after.cpu().numpy() * np.float32(work.weight)
@@ -206,7 +203,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
     if round_ in sends:
-        sent["embedding"] = desk.release("embedding", local_training.local_training_embedding(plan, work, model["parameters"]))
+        sent["embedding"] = desk.release("embedding", local_training.embedding_of(plan, work, model["parameters"]))
     return sent
 
 
@@ -219,28 +216,28 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         training = table.training[inbox.round]
         new = [c for c in training if c not in where]
         where.update(zip(new, inbox.each.get("where", []), strict=True))
-        model = local_training.merge_local_training(plan, state.model, training, inbox.each["change"], where)
+        model = local_training.merged(plan, state.model, training, inbox.each["change"], where)
     if "model" in inbox.sums and velocity is not None:
-        velocity = local_training.local_training_step(plan, velocity, inbox)
+        velocity = local_training.step_of(plan, velocity, inbox)
         model = {"parameters": before + velocity}
     if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
         kept = np.concatenate([kept, model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            embeddings[client] = local_training.read_local_embedding(plan, client, rows)
+            embeddings[client] = local_training.read_embedding(plan, client, rows)
     return base.State(model, Memory(tuple(embeddings), kept, where, velocity))
 
 
 def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
     """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
-    return shared_gnn.score_shared_gnn_graphs(plan.made.network, parameters, graph, sizes)
+    return shared_gnn.score_graphs(plan.made.network, parameters, graph, sizes)
 
 
 def in_clear(plan: Planned, state: base.State[Memory], subgraph: Subgraph) -> np.ndarray:
     """float64 [n, h]: what the trained model says of all nodes of a client, before any encoding."""
     work = prepare(plan, subgraph)
-    parameters = put_layout_on_device(state.model["parameters"][work.where])
-    return shared_gnn.embed_by_shared_gnn(work.network, parameters, work.inputs, plan.params.embedding)
+    parameters = layouts.to_device(state.model["parameters"][work.where])
+    return shared_gnn.embed(work.network, parameters, work.inputs, plan.params.embedding)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
@@ -251,5 +248,5 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodSituation("collection", (Trust.OWN_CLIENT,), {"rounds": 2}),
     ),
     reads_rounds=reads_rounds,
-    graph_evidence=local_dp_graph_evidence,
+    graph_evidence=evidence.of_graphs,
 )

@@ -34,10 +34,12 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.local_dp.published import claimed_local_code_event, claimed_local_encoder_event, claimed_local_entries
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.events import Event, Gaussian, MultiBit, RandomizedResponse, Unprotected
-from fedgraph.privacy.mechanisms.blocks import PerBlock, worst_gaussian_block, worst_pure_block
+from fedgraph.privacy.mechanisms import blocks
+from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, MultiBitEncoder, NoiseMechanism
-from fedgraph.privacy.sensitivity import Box, SensitivityBound, SimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import Box, SensitivityBound, SimplexRows
 from fedgraph.privacy.units import Relation
 
 EncoderReleaseKind = Literal["rows", "mean", "labels"]
@@ -70,7 +72,7 @@ class PooledEncoder:
         if math.isinf(self.epsilon):
             return simplex, _IN_CLEAR, Unprotected("the vector is sent without noise")
         if self.by == "gaussian":
-            std = sensitivity_l2(simplex, Relation.GRAPH_REPLACE) / self.mu
+            std = sensitivity.l2(simplex, Relation.GRAPH_REPLACE) / self.mu
             return simplex, GaussianNoise(std), Gaussian(1.0 / self.mu)
         if self.by == "response":
             return Box(0, self.width - 1), KaryResponse(self.epsilon, self.width), RandomizedResponse(self.epsilon, self.width)
@@ -93,7 +95,7 @@ class PooledEncoder:
         return np.asarray(received)
 
 
-def histogram_for_encoder(labels: np.ndarray, width: int) -> np.ndarray:
+def histogram(labels: np.ndarray, width: int) -> np.ndarray:
     """float64 [c]: shares of the classes among labels int64 [n], −1 where unknown; uniform where none is known."""
     counts = np.bincount(labels[labels >= 0], minlength=width).astype(np.float64)
     return counts / counts.sum() if counts.sum() else np.full(width, 1.0 / width)
@@ -187,10 +189,10 @@ def _worst(events: Sequence[Event]) -> Event:
     gaussian = [e.noise_multiplier for e in events if isinstance(e, Gaussian)]
     pure = [e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, MultiBit)]
     if len(gaussian) == len(events):
-        return worst_gaussian_block(gaussian)
-    return worst_pure_block(pure) if len(pure) == len(events) else events[0]
+        return blocks.worst_gaussian(gaussian)
+    return blocks.worst_pure(pure) if len(pure) == len(events) else events[0]
 
 
-def encoder_part(mechanism: NoiseMechanism, index: int) -> NoiseMechanism:
+def part_of(mechanism: NoiseMechanism, index: int) -> NoiseMechanism:
     """What graph ``index`` of the client goes through."""
     return mechanism.parts[index] if isinstance(mechanism, PerBlock) else mechanism

@@ -6,7 +6,7 @@ hand in at the broadcast model of a round. With h = (v₁ − v₀)/2 and coins 
     r = Σ_j h_j x_j + N(0, s² I)          each: of one client alone;   sum: of all that trained
 
 which over all rounds gives G = Σ HᵀH/s² and y = Σ Hᵀr/s², and from them one score for each canary
-(``likelihood_ratios.coin_likelihood_ratios``). The embedding's own ratio (``privacy.mechanisms.likelihood_ratios``) is added:
+(``likelihood_ratios.of_coins``). The embedding's own ratio (``privacy.mechanisms.likelihood_ratios``) is added:
 its noise is independent. In a sum one client colludes, which the price counts: it takes its own message off, and what is left
 carries the other shares of the noise.
 
@@ -25,7 +25,7 @@ import numpy as np
 from fedgraph.methods.base import PlanInbox, State, seen
 from fedgraph.methods.local_dp import local_training
 from fedgraph.methods.local_dp.local_training import Planned, Work, prepare
-from fedgraph.privacy.mechanisms.likelihood_ratios import block_likelihood_ratios, coin_likelihood_ratios
+from fedgraph.privacy.mechanisms import likelihood_ratios
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import L2Ball
 from fedgraph.types import Partition, Subgraph, subgraph_with_rows_of
@@ -52,9 +52,7 @@ def reads_rounds(plan: Planned) -> bool:
     return plan.params.protects
 
 
-def local_dp_graph_evidence(
-    plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]
-) -> np.ndarray | None:
+def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]) -> np.ndarray | None:
     """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
 
     zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
@@ -71,7 +69,7 @@ def local_dp_graph_evidence(
             gram += squares
             along += projected
         ratios += _of_embeddings(plan, clients, model["parameters"], inbox, count)
-    return coin_likelihood_ratios(gram, along) + ratios
+    return likelihood_ratios.of_coins(gram, along) + ratios
 
 
 def _settings(
@@ -105,7 +103,7 @@ def _of_updates(
     std = mechanism.std if isinstance(mechanism, GaussianNoise) else _CLEAR * plan.params.clip
     middles = np.zeros(parameters.size)
     moved = np.zeros((parameters.size, 0 if each is not None else count), dtype=np.float32)
-    known = seen.seen_colluders(plan)
+    known = seen.colluders_of(plan)
     for place, client in enumerate(training):
         if each is None and client in known:
             continue
@@ -133,10 +131,10 @@ def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.nd
         return _clipped_as_one(plan, both, parameters)
     if params.training == "dp_fedavg":
         bound, unit = L2Ball(params.clip), int(both.units.max(initial=-1))
-        one = bound.enforce(local_training.local_training_update(params, both.one, parameters))
+        one = bound.enforce(local_training.update_of(params, both.one, parameters))
         if unit < 0:
             return one.astype(np.float64), {}
-        zero = bound.enforce(local_training.local_training_update(params, both.zero, parameters))
+        zero = bound.enforce(local_training.update_of(params, both.zero, parameters))
         return (one.astype(np.float64) + zero) / 2, {unit: (one - zero) / 2}
     middle, halves = np.zeros(parameters.size), {}
     for in_one, in_zero, decides in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
@@ -156,10 +154,10 @@ def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple
     halves = {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
     share = 1 / len(both.settings)
     for versions, work, turned in both.settings:
-        value = bound.enforce(local_training.local_training_update(plan.params, work, parameters)).astype(np.float64)
+        value = bound.enforce(local_training.update_of(plan.params, work, parameters)).astype(np.float64)
         middle += share * value
         for place, other in turned.items():
-            half = (value - bound.enforce(local_training.local_training_update(plan.params, other, parameters))) / 2
+            half = (value - bound.enforce(local_training.update_of(plan.params, other, parameters))) / 2
             halves[int(both.units[place])] += share * (half if versions[place] else -half)
     for versions, _, _ in both.settings:
         for place, unit in enumerate(both.units.tolist()):
@@ -175,10 +173,10 @@ def _of_embeddings(plan: Planned, clients: Sequence[_Both], parameters: np.ndarr
         if (both.units < 0).all():
             continue
         release, sizes = plan.made.sent[client], plan.made.sizes[client]
-        rows = [local_training.local_training_embedding(plan, work, parameters) for work in (both.one, both.zero)]
+        rows = [local_training.embedding_of(plan, work, parameters) for work in (both.one, both.zero)]
         one, zero = (release.bound.enforce(own) for own in rows)
         blocks = sizes if both.units.size > 1 else (len(sent),)
-        told = block_likelihood_ratios(release.mechanism, sent, one, zero, blocks)
+        told = likelihood_ratios.of_blocks(release.mechanism, sent, one, zero, blocks)
         for unit, ratio in zip(both.units, told, strict=True):
             found[unit] += ratio if unit >= 0 else 0.0
     return found

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers import gin, shared_gnn
-from fedgraph.learning.layers.layouts import put_layout_on_device
+from fedgraph.learning.layers import gin, layouts, shared_gnn
 from fedgraph.learning.optimisers.descents import descend_by_adam, descend_with_momentum
 from fedgraph.methods.base import Model, Plan, PlanInbox
-from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder, encoder_part, histogram_for_encoder
+from fedgraph.methods.local_dp import encoders
+from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
 from fedgraph.methods.local_dp.params import Params
 from fedgraph.methods.local_dp.updates import UpdateAttendance
 from fedgraph.privacy.desk import PlannedRelease
@@ -106,8 +106,8 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 
 def _part(plan: Planned, graph: Graph, sizes: tuple[int, ...] | None) -> _Part:
-    inputs = shared_gnn.prepare_shared_gnn_inputs(plan.made.network, graph, sizes)
-    return _Part(inputs, *shared_gnn.select_shared_gnn_inputs(plan.made.network, inputs))
+    inputs = shared_gnn.prepare(plan.made.network, graph, sizes)
+    return _Part(inputs, *shared_gnn.select_inputs(plan.made.network, inputs))
 
 
 def _viewed(plan: Planned, graph: Graph) -> Graph:
@@ -121,10 +121,10 @@ def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Ten
         return _trained_in_batches(params, work, work.inputs, before)
     if params.optimiser == "adam":
         return descend_by_adam(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, 0.0)
-    return local_training_with_momentum(params, work, before, torch.zeros_like(before))[0]
+    return with_momentum(params, work, before, torch.zeros_like(before))[0]
 
 
-def local_training_with_momentum(
+def with_momentum(
     params: Params, work: Work, before: torch.Tensor, velocity: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(parameters, velocity) after ``local_epochs`` steps of plain descent, whose velocity is the server's at first (MFL)."""
@@ -134,7 +134,7 @@ def local_training_with_momentum(
 
 def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
     def gradient(vector: torch.Tensor) -> torch.Tensor:
-        found = shared_gnn.shared_gnn_gradient(work.network, vector, work.inputs)
+        found = shared_gnn.gradient(work.network, vector, work.inputs)
         return found + params.proximal * (vector - before) if params.proximal else found
 
     return gradient
@@ -161,9 +161,9 @@ def _trained_in_batches(params: Params, work: Work, whole: gin.GinInputs, before
     return vector
 
 
-def local_training_update(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+def update_of(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
     """float32 [parameters]: how local training changes the model, zero where the client has nothing; not yet clipped."""
-    before = put_layout_on_device(parameters[work.where])
+    before = layouts.to_device(parameters[work.where])
     update = np.zeros_like(parameters)
     update[work.where] = (train_locally(params, work, before) - before).cpu().numpy()
     return update
@@ -179,34 +179,34 @@ def clip_local_gradients(params: Params, work: Work, parameters: np.ndarray) -> 
 
 def clip_local_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
     """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
-    before = put_layout_on_device(parameters[graph.where])
-    found = shared_gnn.shared_gnn_gradient(graph.network, before, graph.inputs).cpu().numpy()
+    before = layouts.to_device(parameters[graph.where])
+    found = shared_gnn.gradient(graph.network, before, graph.inputs).cpu().numpy()
     return L2Ball(params.clip).enforce(found)
 
 
-def local_training_embedding(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
+def embedding_of(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
     """What is handed to the desk in a retrieval round: rows, or one vector of the graph. parameters: the broadcast model's."""
     pooled, params = plan.made.pooled, plan.params
     if pooled is not None and params.release == "labels":
-        return pooled.value(histogram_for_encoder(work.inputs.labels.cpu().numpy(), pooled.width))
-    before = put_layout_on_device(parameters[work.where])
+        return pooled.value(encoders.histogram(work.inputs.labels.cpu().numpy(), pooled.width))
+    before = layouts.to_device(parameters[work.where])
     now = train_locally(params, work, before) if plan.made.personal else before
-    rows = shared_gnn.embed_by_shared_gnn(work.network, now, work.inputs, params.embedding)
+    rows = shared_gnn.embed(work.network, now, work.inputs, params.embedding)
     return rows if pooled is None else pooled.value(rows.mean(axis=0))
 
 
-def local_training_on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarray:
+def on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarray:
     """The parameters after full-batch training on the public labelled nodes, which no client holds."""
     part = _part(plan, _viewed(plan, public), None)
-    start, how = put_layout_on_device(parameters[part.where]), plan.params
-    gradient = partial(shared_gnn.shared_gnn_gradient, part.network, given=part.inputs)
+    start, how = layouts.to_device(parameters[part.where]), plan.params
+    gradient = partial(shared_gnn.gradient, part.network, given=part.inputs)
     found = descend_by_adam(start, gradient, how.public_steps, how.public_rate, 0.0)
     after = parameters.copy()
     after[part.where] = found.cpu().numpy()
     return after
 
 
-def local_training_step(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarray:
+def step_of(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarray:
     """The change of the parameters: the mean noisy update (or minus the mean noisy gradient, over graphs), with momentum."""
     params = plan.params
     training = plan.made.attendance.training[inbox.round]
@@ -217,7 +217,7 @@ def local_training_step(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -
     return params.momentum * velocity + np.float32(rate / count) * inbox.sums["model"]
 
 
-def merge_local_training(
+def merged(
     plan: Planned, model: Model, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
@@ -275,13 +275,13 @@ def _robust_mean(
     return held, centre * total
 
 
-def read_local_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
+def read_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
     """As the server takes it: bits made unbiased where the settings say so."""
     pooled, mechanism = plan.made.pooled, plan.made.sent[client].mechanism
     if pooled is not None:
         return pooled.read(received)
     if not plan.params.rectify:
         return received
-    parts = blocks.split_noise_blocks(received, plan.made.sizes[client])
-    made = [encoder_part(mechanism, i) for i in range(len(parts))]
+    parts = blocks.split(received, plan.made.sizes[client])
+    made = [encoders.part_of(mechanism, i) for i in range(len(parts))]
     return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])

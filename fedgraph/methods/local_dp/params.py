@@ -165,7 +165,7 @@ class Params(Settings):
         return self
 
 
-def params_own_epsilon(params: Params, client: int, num_clients: int, budget: float) -> float:
+def own_epsilon(params: Params, client: int, num_clients: int, budget: float) -> float:
     """ε of one client's releases: its own where it states one, else the row's. ``ScenarioError`` for one above the row's, which
     would break the row's promise, and for clients that are not there.
     """
@@ -180,7 +180,7 @@ def params_own_epsilon(params: Params, client: int, num_clients: int, budget: fl
     return own.get(client, budget)
 
 
-def params_protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
+def protection_of(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
     relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
     assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
     assumed += [Assumption.UNTUNED, *assume_public_setting(facts, relation)]
@@ -197,7 +197,7 @@ def params_protection(params: Params, facts: PublicFacts, promised_degree: int |
     return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)), promised_degree)
 
 
-def params_notes(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
+def notes_of(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
     """Sentences for the report."""
     found = []
     if whole and facts.membership.holdings is not None:

@@ -66,7 +66,7 @@ class UpdateAttendance:
     everyone: bool
 
 
-def draw_update_attendance(
+def draw_attendance(
     num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int
 ) -> UpdateAttendance:
     """R = ``rounds`` updates, then a last retrieval (round R); one every ``period`` rounds before that, too."""
@@ -91,9 +91,9 @@ def draw_update_attendance(
     return UpdateAttendance(tuple(training), tuple(present), retrievals, trains, sends, False)
 
 
-def attendance_without_updates(num_clients: int, dropout: float, seed: int) -> UpdateAttendance:
+def idle_attendance(num_clients: int, dropout: float, seed: int) -> UpdateAttendance:
     """Nobody trains: an idle round, in which the encoder becomes known to all, and one retrieval."""
-    table = draw_update_attendance(num_clients, 1, None, 1.0, dropout, seed)
+    table = draw_attendance(num_clients, 1, None, 1.0, dropout, seed)
     return replace(table, training=((),), trains=((),) * num_clients)
 
 
@@ -134,24 +134,24 @@ class UpdateShares:
     squares: bool = False
 
 
-def split_update_budget(training: UpdateTraining, share: float, budget: Budget, gaussian_embedding: bool) -> UpdateShares:
+def split_budget(training: UpdateTraining, share: float, budget: Budget, gaussian_embedding: bool) -> UpdateShares:
     """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear."""
     part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
     if not budget.private:
         return UpdateShares(math.inf, math.inf, math.inf, math.inf)
-    mu = 1.0 / calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+    mu = 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     squares = (math.sqrt(part) * mu, math.sqrt(1.0 - part) * mu)
     return UpdateShares(part * budget.epsilon, (1.0 - part) * budget.epsilon, *squares, squares=gaussian_embedding)
 
 
-def most_updates_entered(counts: np.ndarray, facts: PublicFacts, unit: UpdateUnit) -> int:
+def most_entered(counts: np.ndarray, facts: PublicFacts, unit: UpdateUnit) -> int:
     """M: the largest number of releases that one unit enters, ``counts`` int64 [clients] being each client's."""
     if unit == "graph" or facts.membership.holdings is None:
         return int(counts.max(initial=0))
     return int(np.asarray(facts.membership.holdings.T @ counts).max(initial=0))
 
 
-def plan_protected_updates(
+def plan_protected(
     training: UpdateTraining,
     clip: float,
     seen: UpdatesSeen,
@@ -163,7 +163,7 @@ def plan_protected_updates(
 ) -> tuple[list[PlannedRelease], int]:
     """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum)."""
     counts = np.array([len(own) for own in table.trains], dtype=np.int64)
-    entered = most_updates_entered(counts, facts, unit)
+    entered = most_entered(counts, facts, unit)
     if not entered:
         return [], 0
     least = min(len(who) for who in table.training)
@@ -174,10 +174,10 @@ def plan_protected_updates(
         if given.squares:
             multiplier = math.sqrt(entered) / given.training_mu
         else:
-            multiplier = calibrate.calibrate_gaussian(entered, given.training, delta)
+            multiplier = calibrate.gaussian_multiplier(entered, given.training, delta)
         std = 2.0 * clip * multiplier
         if seen == "sum":
-            together = most_updates_entered((counts > 0).astype(np.int64), facts, unit)
+            together = most_entered((counts > 0).astype(np.int64), facts, unit)
             std *= math.sqrt(together / (least - 1))
         noised = GaussianNoise(std), Gaussian(multiplier)
     found = []

@@ -79,7 +79,7 @@ def _asked(params: Params, facts: base.PublicFacts) -> AskedParams:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.PhaseTraining]:
-    return phases.begin_phases(plan, int(rng.integers(2**31)))
+    return phases.begin(plan, int(rng.integers(2**31)))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> clients.Work:
@@ -90,19 +90,19 @@ def client(
     plan: Planned, work: clients.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
 ) -> base.PlanSent:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
-    return {"update": desk.release("model", clients.nonprivate_client_message(plan, work, model, desk.client))}
+    return {"update": desk.release("model", clients.message_of(plan, work, model, desk.client))}
 
 
 def server(plan: Planned, state: base.State[phases.PhaseTraining], inbox: base.PlanInbox) -> base.State[phases.PhaseTraining]:
     """The weighted average, then the server's own step; the next candidate when one is done."""
-    return phases.merge_phase(plan, state, inbox)
+    return phases.merge(plan, state, inbox)
 
 
 def predict(plan: Planned, state: base.State[phases.PhaseTraining], graph: Graph) -> np.ndarray:
     """float [n, c] scores on the asked graph, of all networks that answer."""
     found = []
-    for index, parameters in phases.answering_in_phase(state):
-        network = fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0)
+    for index, parameters in phases.answering(state):
+        network = fitting.build_network_for_fitting(phases.shape_of(plan, index), 0)
         heard = graph.labels if plan.made.candidates[index].hears else None
         given = fitting.prepare_fitting_inputs(graph, plan.params.features, heard)
         found.append(clients.scores(plan, index, network, parameters, graph, given))
@@ -113,8 +113,8 @@ def tuned(
     plan: Planned, state: base.State[phases.PhaseTraining], graph: Graph, rng: np.random.Generator
 ) -> base.State[phases.PhaseTraining]:
     """With the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
-    own = [clients.tuned(plan, index, parameters, graph, rng) for index, parameters in phases.answering_in_phase(state)]
-    return phases.phase_with_parameters(state, own)
+    own = [clients.tuned(plan, index, parameters, graph, rng) for index, parameters in phases.answering(state)]
+    return phases.with_parameters(state, own)
 
 
 def _says(plan: Planned, state: base.State[phases.PhaseTraining]) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ class _Updates:
     def _parts(self, gradient: np.ndarray) -> Iterator[tuple[torch.Tensor, np.ndarray]]:
         """Every parameter of the network with its part of the flat gradient."""
         at = 0
-        for parameter in fitting.build_network_for_fitting(phases.phase_shape(self.plan, 0), 0).parameters():
+        for parameter in fitting.build_network_for_fitting(phases.shape_of(self.plan, 0), 0).parameters():
             yield parameter, gradient[at : at + parameter.numel()]
             at += parameter.numel()
 

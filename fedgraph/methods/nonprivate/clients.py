@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from fedgraph.learning import own_models
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.propagation.walks import walk_by_personalised_pagerank
+from fedgraph.learning.propagation import walks
 from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import CandidateParams, Planned
 from fedgraph.types import Graph
@@ -60,7 +60,7 @@ class Work:
         return self.heard[key]
 
 
-def nonprivate_client_message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
+def message_of(plan: Planned, work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
     """What client ``number`` sends."""
     place = phases.PhasePlace.of(model)
     if not place.going:
@@ -72,13 +72,13 @@ def nonprivate_client_message(plan: Planned, work: Work, model: Mapping[str, np.
         work.divided[key] = labels, np.full_like(labels, -1)
         if not place.refits:
             drawn = np.random.default_rng([place.seed, number]).random(labels.size)
-            work.divided[key] = phases.divide_phase_labels(work.graph, plan.made.validation, drawn, place.fold)
+            work.divided[key] = phases.divide_labels(work.graph, plan.made.validation, drawn, place.fold)
     training, validation = work.divided[key]
     judged = np.zeros(3)
     if (validation >= 0).any():
         like_asked = _like_asked(plan, work, validation, place, number)
         answers = _asked(plan, like_asked, place.candidate, model["parameters"], training)
-        judged = phases.count_phase_validation(answers, validation)
+        judged = phases.count_validation(answers, validation)
     vector, moments, weight = _trained(plan, work, model, training, number)
     masked = 0.0 if work.graph.validation is None else 1.0
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
@@ -93,7 +93,7 @@ def scores(
 
 def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
     """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
-    candidate, shape = plan.made.candidates[index], phases.phase_shape(plan, index)
+    candidate, shape = plan.made.candidates[index], phases.shape_of(plan, index)
     network, seed = fitting.build_network_for_fitting(shape, 0), int(rng.integers(2**31))
 
     def given(labels: np.ndarray) -> fitting.FittingInputs:
@@ -105,7 +105,7 @@ def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.r
         kept = [shared]
         for first in range(0, steps, own_models.OWN_MODEL_EVERY):
             how = fitting.FittingSteps(own_models.OWN_MODEL_EVERY, first, candidate.rate, candidate.decay)
-            at = fitting.continue_fitting(network, known, labels, at, how, partial(phases.phase_step_seed, seed, index))
+            at = fitting.continue_fitting(network, known, labels, at, how, partial(phases.seed_of_step, seed, index))
             kept.append(at.vector)
         return kept
 
@@ -113,7 +113,7 @@ def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.r
         return fitting.score_after_fitting(network, weights, known)
 
     known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may hear all others
-    return own_models.choose_own_model_steps(descended, answers, shared, graph.labels, rng)
+    return own_models.choose_steps(descended, answers, shared, graph.labels, rng)
 
 
 def _asked(plan: Planned, work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
@@ -156,7 +156,7 @@ def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: phases
 
 def _network(plan: Planned, work: Work, index: int) -> Network:
     if index not in work.networks:
-        work.networks[index] = fitting.build_network_for_fitting(phases.phase_shape(plan, index), 0)
+        work.networks[index] = fitting.build_network_for_fitting(phases.shape_of(plan, index), 0)
     return work.networks[index]
 
 
@@ -164,4 +164,4 @@ def _spread(plan: Planned, index: int, found: np.ndarray, graph: Graph) -> np.nd
     alpha = plan.made.candidates[index].alpha
     if alpha == 1:
         return found
-    return walk_by_personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)
+    return walks.personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)

@@ -191,15 +191,15 @@ class PhasePlace:
 
     def step_seed(self, client: int, step: int) -> int:
         """Of the dropout of one step of a client."""
-        return phase_step_seed(self.seed, client, self.candidate, step, *_later(self.fold))
+        return seed_of_step(self.seed, client, self.candidate, step, *_later(self.fold))
 
 
-def phase_shape(plan: Planned, index: int) -> NetworkShape:
+def shape_of(plan: Planned, index: int) -> NetworkShape:
     sizes = plan.facts.sizes
     return plan.made.candidates[index].shape(sizes.num_features, sizes.num_classes, plan.params.arguments)
 
 
-def phase_step_seed(*path: int) -> int:
+def seed_of_step(*path: int) -> int:
     """The seed of the dropout of one step: of (run, client, candidate, step), and the fold after the first one."""
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
@@ -208,7 +208,7 @@ def _later(fold: int) -> tuple[int, ...]:
     return (fold,) if fold else ()
 
 
-def divide_phase_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def divide_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
 
     drawn: [n], uniform in [0, 1). fold: which share; different ones have no node in common.
@@ -219,7 +219,7 @@ def divide_phase_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int
     return np.where(held_out, -1, graph.labels), np.where(held_out, graph.labels, -1)
 
 
-def count_phase_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def count_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """[right, summed loss, labelled] on the nodes with a label ≥ 0."""
     known = labels >= 0
     scores, labels = scores[known].astype(np.float64), labels[known]
@@ -227,12 +227,12 @@ def count_phase_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def begin_phases(plan: Planned, seed: int) -> State[PhaseTraining]:
+def begin(plan: Planned, seed: int) -> State[PhaseTraining]:
     everybody = tuple(range(len(plan.made.candidates)))
     return _phase(plan, PhaseTraining(seed, np.zeros(0, np.float32), going=everybody), 0)
 
 
-def answering_in_phase(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
+def answering(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
     """(candidate, parameters) of every network that answers: the chosen ones, or the one that is being trained."""
     if "members" not in state.model:
         return [(PhasePlace.of(state.model).candidate, state.model["parameters"])]
@@ -241,7 +241,7 @@ def answering_in_phase(state: State[PhaseTraining]) -> list[tuple[int, np.ndarra
     return [(int(candidate), part) for candidate, part in zip(candidates, parts, strict=True)]
 
 
-def phase_with_parameters(state: State[PhaseTraining], parameters: list[np.ndarray]) -> State[PhaseTraining]:
+def with_parameters(state: State[PhaseTraining], parameters: list[np.ndarray]) -> State[PhaseTraining]:
     """The same networks with other parameters."""
     return replace(state, model={**state.model, "parameters": np.concatenate(parameters)})
 
@@ -249,14 +249,14 @@ def phase_with_parameters(state: State[PhaseTraining], parameters: list[np.ndarr
 def _phase(
     plan: Planned, training: PhaseTraining, candidate: int, *, refits: bool = False, fold: int = 0
 ) -> State[PhaseTraining]:
-    fresh = fitting.start_fitting(phase_shape(plan, candidate), phase_step_seed(training.seed, candidate, *_later(fold)))
+    fresh = fitting.start_fitting(shape_of(plan, candidate), seed_of_step(training.seed, candidate, *_later(fold)))
     own = replace(training, last=fresh.vector, in_phase=None, curve=(), waited=0, lowest=np.inf)
     place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
     moments = fresh.moments if plan.params.client_optimiser == "adam" else np.zeros((2, 0), np.float32)
     return State(place.broadcast(fresh.vector, moments), own)
 
 
-def merge_phase(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:
+def merge(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:
     """One round at the server."""
     model, place = state.model, PhasePlace.of(state.model)
     training = state.memory

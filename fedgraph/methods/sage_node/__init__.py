@@ -14,24 +14,24 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping import neighbour_rows, subgraphs
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping import neighbour_rows, per_sample, subgraphs
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers import graphsage
-from fedgraph.learning.layers.layouts import Layout, layout_logits, put_layout_on_device
+from fedgraph.learning.layers import graphsage, layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device
 from fedgraph.learning.optimisers import descents
 from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.methods import base
-from fedgraph.methods.base import seen
-from fedgraph.methods.base.node_caps import node_caps_descent, node_caps_directions, node_caps_sparse_rows
+from fedgraph.methods.base import node_caps, seen
+from fedgraph.methods.sage_node import caps
 from fedgraph.methods.sage_node import published as sage
-from fedgraph.methods.sage_node.caps import Made, Params, SageNodeCaps, sage_node_caps
+from fedgraph.methods.sage_node.caps import Made, Params, SageNodeCaps
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
-from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_kernel_name
+from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
@@ -58,18 +58,18 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
     base.require_public_test_graph("sage_node", facts)
-    capped = sage_node_caps(params, facts, budget)
+    capped = caps.rule_of(params, facts, budget)
     mechanism, free = base.PLAN_WITHOUT_NOISE
     events, published, min_clients = [free] * facts.sizes.num_clients, None, 1
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
-    kernel = sensitivity_kernel_name(_kernel(params, capped))
+    kernel = sensitivity.kernel_name(_kernel(params, capped))
     bound, steps = ClippedSum(params.clip, facts.sizes.num_nodes, kernel), range(params.steps)
     assumed, promise = (*base.FACTS_TESTED_IN_PUBLIC, *capped.assumptions), {"promised": capped.promised, "limit": capped.limit}
     guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=False, **promise)
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
     schedule = base.PlanSchedule(params.steps, tuple(releases), min_clients)
-    basis, inputs = node_caps_directions(params.projection, facts)
+    basis, inputs = node_caps.directions_of(params.projection, facts)
     two = graphsage.GraphsageWidths(inputs, params.hidden, facts.sizes.num_classes)
     made = Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.sizes.num_classes)))
     sums = base.PlanSums(suffice=True)
@@ -79,8 +79,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 def _kernel(params: Params, capped: SageNodeCaps) -> Callable[..., np.ndarray]:
     """The function that clips the rows of a step."""
     if capped.kind == "log":
-        return neighbour_rows.clip_neighbour_rows
-    return subgraphs.clip_subgraph_gradients if params.layers == 2 else clip_per_sample
+        return neighbour_rows.clipped_sum
+    return subgraphs.clipped_sum if params.layers == 2 else per_sample.clipped_sum
 
 
 def _noise(
@@ -89,17 +89,17 @@ def _noise(
     """(mechanism, each client's event, published ε, clients that must finish)."""
     stage, sizes = capped.stage, facts.sizes.clients
     if capped.kind == "log":
-        multiplier = calibrate.calibrate_gaussian(params.steps, budget.epsilon, budget.delta)
-        std, min_clients = base.plan_gradient_std(multiplier, capped.sensitivity, facts)
+        multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
+        std, min_clients = base.gradient_std(multiplier, capped.sensitivity, facts)
         return GaussianNoise(std), [Gaussian(multiplier)] * len(sizes), None, min_clients
     multiplier = sage.sage_noise_multiplier(stage, sizes, budget.epsilon, budget.delta, budget.calibrated_by)
-    std, min_clients = base.plan_gradient_std(multiplier, params.clip, facts)
+    std, min_clients = base.gradient_std(multiplier, params.clip, facts)
     published = sage.published_sage_epsilon(stage, multiplier, sizes, budget.delta) if stage.claimed else None
     return GaussianNoise(std), [stage.event(multiplier, n) for n in sizes], published, min_clients
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
-    memory = node_caps_descent(plan.params).start(plan.made.network.start(rng))
+    memory = node_caps.descent_of(plan.params).start(plan.made.network.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 
 
@@ -107,8 +107,8 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, subgraph.nodes, held=True)
     if plan.params.layers == 2:
-        features = node_caps_sparse_rows(graph, plan.made.basis)
-        rows: FeatureMatrix | subgraphs.SubgraphRoots | np.ndarray = subgraphs.prepare_subgraph_roots(features, adjacency)
+        features = node_caps.sparse_rows(graph, plan.made.basis)
+        rows: FeatureMatrix | subgraphs.SubgraphRoots | np.ndarray = subgraphs.prepare_roots(features, adjacency)
     else:
         rows = _one_layer(plan, graph, adjacency)
     return Work(rows, torch.tensor(graph.labels, device=torch_device()))
@@ -121,10 +121,10 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     def gradient() -> np.ndarray:
         rng, n = streams.generator("batch"), len(work.labels)
         if stage.fixed:
-            mask = descents.draw_fixed_descent_mask(n, stage.batch_size(n), rng)
+            mask = descents.draw_fixed_mask(n, stage.batch_size(n), rng)
         else:
-            mask = descents.draw_poisson_descent_mask(n, stage.rate, rng)
-        labels = descents.mask_descent_labels(work.labels, mask)
+            mask = descents.draw_poisson_mask(n, stage.rate, rng)
+        labels = descents.mask_labels(work.labels, mask)
         known = (labels.cpu().numpy(), params.clip, params.bound) if caps.kind == "log" else (labels, params.clip)
         return _kernel(params, caps)(plan.made.network, model["parameters"], work.rows, *known)
 
@@ -135,9 +135,9 @@ def server(plan: Planned, state: base.State[Descended], inbox: base.PlanInbox) -
     """One step on the mean over the public batch sizes."""
     stage, sizes = plan.made.caps.stage, plan.facts.sizes.clients
     rows = sum(stage.batch_size(n) if stage.fixed else stage.rate * n for n in sizes)
-    memory = node_caps_descent(plan.params).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
+    memory = node_caps.descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
     if isinstance(plan.made.network, Layout) and plan.made.caps.kind == "log":  # clients would project it anyway
-        limited = neighbour_rows.limit_neighbour_rows_weights(plan.made.network, memory.parameters, plan.params.bound)
+        limited = neighbour_rows.limit_weights(plan.made.network, memory.parameters, plan.params.bound)
         memory = replace(memory, parameters=limited)
     return base.State({"parameters": memory.parameters}, memory)
 
@@ -148,9 +148,9 @@ def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.nda
     average, network = state.memory.average, plan.made.network
     if isinstance(network, Layout):
         rows = _one_layer(plan, graph, adjacency)
-        return layout_logits(network, average, DenseMatrix(rows) if isinstance(rows, np.ndarray) else rows)
-    features = FeatureMatrix(node_caps_sparse_rows(graph, plan.made.basis))
-    found = graphsage.graphsage_scores(network, put_layout_on_device(average), features, graphsage.GraphsageMean(adjacency))
+        return layouts.logits(network, average, DenseMatrix(rows) if isinstance(rows, np.ndarray) else rows)
+    features = FeatureMatrix(node_caps.sparse_rows(graph, plan.made.basis))
+    found = graphsage.graphsage_scores(network, layouts.to_device(average), features, graphsage.GraphsageMean(adjacency))
     return found.cpu().numpy()
 
 
@@ -159,7 +159,7 @@ def reads_rounds(plan: Planned) -> bool:
     network = plan.made.network
     if not isinstance(network, Layout) or plan.params.sampling_rate < 1:
         return False
-    return seen.seen_rounds_worth_keeping(plan, network.num_parameters)
+    return seen.rounds_worth_keeping(plan, network.num_parameters)
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -171,12 +171,12 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     The proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
     """
     network, clip, bound = plan.made.network, plan.params.clip, plan.params.bound
-    weights = seen.seen_known_shares(plan, state, units)
+    weights = seen.known_shares(plan, state, units)
     if weights is None or not isinstance(network, Layout):
         return None
-    groups: list[list[np.ndarray]] = [[nodes] for nodes in seen.seen_groups(plan)]
+    groups: list[list[np.ndarray]] = [[nodes] for nodes in seen.groups_of(plan)]
     if len(groups) == 1 and plan.facts.sizes.num_clients > 1:  # a sum, without what colluders sent
-        colluders = seen.seen_colluders(plan)
+        colluders = seen.colluders_of(plan)
         groups = [[nodes for client, nodes in enumerate(plan.facts.membership.nodes) if client not in colluders]]
     if plan.made.caps.kind != "log" and len(groups[0]) > 1:
         return None
@@ -188,23 +188,23 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     def read(number: int, order: np.ndarray, coins: seen.SeenCoins) -> None:
         made, labels = [made_of(nodes) for nodes in groups[number]], graph.labels[order]
         rows = seen.SeenRows(coins, made[0], labels, weights[order]) if isinstance(made[0], FeatureMatrix) else None
-        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
+        for _, model, message in seen.messages_of(plan, state, number, "gradient"):
             if rows is not None:
                 rows.read(network, model["parameters"], clip, message)
                 continue
             inputs = np.concatenate([np.asarray(m) for m in made])
-            sums = neighbour_rows.neighbour_row_gradients(network, model["parameters"], inputs, labels, clip, bound)
+            sums = neighbour_rows.gradients(network, model["parameters"], inputs, labels, clip, bound)
             coins.add(sums.products(coins.rows), sums.left_over_products(message, weights[order]))
 
     orders = [np.concatenate(parts) for parts in groups]
-    return seen.seen_coins(plan, units, orders, plan.schedule.releases[0].path, clip, read)
+    return seen.coins_of(plan, units, orders, plan.schedule.releases[0].path, clip, read)
 
 
 def _one_layer(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | np.ndarray:
-    features = node_caps_sparse_rows(graph, plan.made.basis)
+    features = node_caps.sparse_rows(graph, plan.made.basis)
     if plan.made.caps.kind == "log":
-        return neighbour_rows.make_neighbour_rows(features, adjacency, plan.made.caps.scale)
-    return FeatureMatrix(subgraphs.join_subgraph_inputs(features, adjacency))
+        return neighbour_rows.make(features, adjacency, plan.made.caps.scale)
+    return FeatureMatrix(subgraphs.join_inputs(features, adjacency))
 
 
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(

@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
+from fedgraph.learning import neighbour_limits
 from fedgraph.learning.layers import graphsage
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.neighbour_limits import limit_neighbours, require_neighbour_limit
-from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.methods.base.node_caps import NODE_CAP_COIN, cap_node_edge_weights
+from fedgraph.methods.base import Budget, PublicFacts, node_caps
+from fedgraph.methods.base.node_caps import NODE_CAP_COIN
 from fedgraph.methods.sage_node.published import ClaimedSageStage, claimed_sage_subgraphs, claimed_touched_rows
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.neighbour_sums import PricedDegreeCap
@@ -91,11 +91,11 @@ class SageNodeCaps:
     def neighbourhoods(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool) -> sp.csr_array:
         """What rows aggregate over: weights, or the graph, cut where it is cut. held: a client's own graph."""
         if self.cap is not None:
-            return cap_node_edge_weights(adjacency, self.cap)
+            return node_caps.edge_weights(adjacency, self.cap)
         if self.cut is not None:
-            return limit_neighbours(adjacency, self.cut, ids, NODE_CAP_COIN)
+            return neighbour_limits.at_most(adjacency, self.cut, ids, NODE_CAP_COIN)
         if held and self.limit is not None:
-            require_neighbour_limit(adjacency, self.limit, ids)
+            neighbour_limits.require(adjacency, self.limit, ids)
         return sp.csr_array(adjacency.astype(np.float32))
 
 
@@ -114,7 +114,7 @@ class Made:
     network: graphsage.GraphsageWidths | Layout
 
 
-def sage_node_caps(params: Params, facts: PublicFacts, budget: Budget) -> SageNodeCaps:
+def rule_of(params: Params, facts: PublicFacts, budget: Budget) -> SageNodeCaps:
     """The rule that ``params.cap`` asks for, from public sizes."""
     promised = not budget.private or budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if promised else "log"
@@ -149,8 +149,8 @@ def _log(params: Params, largest: int) -> SageNodeCaps:
         )
         return SageNodeCaps("all", _stage(params, largest), cut=params.degree, notes=(note,))
     cap = neighbour_sums.priced_log_cap(largest, params.knee)
-    scale = neighbour_sums.neighbour_gradient_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
-    delta = neighbour_sums.neighbour_gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
+    scale = neighbour_sums.gradient_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
+    delta = neighbour_sums.gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
     note = (
         f"No promise: a node changes a step's sum by at most {delta / params.clip:.4g} clips in every graph of {largest} "
         f"nodes. For that, sums over neighbours are divided by {scale:.4g}: they hardly count, and the row is about as good as "

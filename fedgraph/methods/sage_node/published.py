@@ -181,9 +181,9 @@ def sage_noise_multiplier(stage: ClaimedSageStage, sizes: Sequence[int], epsilon
     if not sizes:
         raise PrivacyError("no client to calibrate for")
     if reading == "published":
-        return calibrate.calibrate_published(lambda m: published_sage_epsilon(stage, m, sizes, delta), epsilon)
+        return calibrate.published(lambda m: published_sage_epsilon(stage, m, sizes, delta), epsilon)
     kinds = {stage.event(1.0, n): n for n in sizes}
     return max(
-        calibrate.calibrate_noise(lambda m, n=n: Repeated(stage.event(m, n), stage.steps), epsilon, delta)  # type: ignore[misc]
+        calibrate.noise_multiplier_of(lambda m, n=n: Repeated(stage.event(m, n), stage.steps), epsilon, delta)  # type: ignore[misc]
         for n in kinds.values()
     )

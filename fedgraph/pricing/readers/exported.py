@@ -28,7 +28,7 @@ from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Options, Table, Tree, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
 from fedgraph.privacy import neighbour_sums, private_counts
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon, price
+from fedgraph.privacy.accounting.accountant import Epsilon, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
 from fedgraph.privacy.units import Protection, Relation, Viewer
 
@@ -63,7 +63,7 @@ def read(document: Document) -> Reading:
         event = _event(path, code, given, protection.relation, honest, document.louder)
         spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
 
-    def cost(rounds: int, at: float) -> AccountantEpsilon:
+    def cost(rounds: int, at: float) -> Epsilon:
         """Of the client that answers most: nothing is amplified."""
         often = {tuple(sum(a <= r < min(a + n, rounds) for r in own) for _, a, n in spent) for own in cohorts}
         every = (price(Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))), at) for one in often)
@@ -179,7 +179,7 @@ def _least(given: Options, relation: Relation, dimension: int) -> float:
     """Δ₂ of the bound that the manifest names. ``PricingError`` for a bound that is not known here."""
     bound = given.choice("bound", ("ClippedSum", "Rows", "L2Ball", "MeetingCounts", "NeighbourSums"))
     if bound == "NeighbourSums":
-        return neighbour_sums.neighbour_sum_sensitivity(relation)
+        return neighbour_sums.sensitivity(relation)
     if bound == "MeetingCounts":
-        return private_counts.least_private_count_change(dimension, relation)
+        return private_counts.least_change(dimension, relation)
     return given.need("clip", above=True) * (2 if relation.replaces else 1)

@@ -12,10 +12,9 @@ from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Options, scalar
 from fedgraph.pricing.readings import SEVERAL, TO_SERVER, TO_SUMS, WITH_MODELS, Claim, Reading, Row
-from fedgraph.privacy import explain
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon
+from fedgraph.privacy import explain, settle
+from fedgraph.privacy.accounting.accountant import Epsilon
 from fedgraph.privacy.ledger import LedgerAccount
-from fedgraph.privacy.settle import settle_account
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
@@ -208,7 +207,7 @@ def ledger(document: Document) -> Reading:
         raise PricingError(str(error)) from None
     if not ledger.accounts:
         raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
-    priced = sorted(((settle_account(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
+    priced = sorted(((settle.of_account(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
     assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
     claim = readings.without_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit")
     order = tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items()))
@@ -216,7 +215,7 @@ def ledger(document: Document) -> Reading:
     return Reading(tuple(_of_a_cell(paid, account) for paid, account in priced), claim, order=order, no_fix=no_fix)
 
 
-def _of_a_cell(paid: AccountantEpsilon, account: LedgerAccount) -> Row:
+def _of_a_cell(paid: Epsilon, account: LedgerAccount) -> Row:
     said = account.protection
     relation = said.relation.value if said.unit is Unit.EDGE else said.relation.value.removeprefix(f"{said.unit.value}-")
     words = f"cell {account.cell}"

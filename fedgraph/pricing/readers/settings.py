@@ -90,7 +90,7 @@ def pfl(document: Document) -> Reading:
     rows: list[Row] = []
     settings: dict[str, Setting] | None = None
     if mechanism in ("gaussian", "gaussian_moments_accountant"):
-        once = partial(calibrate.calibrate_noise, Gaussian, epsilon, delta)
+        once = partial(calibrate.noise_multiplier_of, Gaussian, epsilon, delta)
         std = (costs.noise_at_cost(epsilon, delta, rate, rounds) if accounted else once()) * louder
         rows += readings.rows_of_sums([[Sums(std, rounds, "poisson", rate)]], "user", WITH_MODELS, delta)
         if accounted and cohort < wanted:
@@ -116,7 +116,7 @@ def pfl(document: Document) -> Reading:
     local = each in ("gaussian", "laplace")
     if local:
         times, (spent, at) = 1.0 if rows else louder, own
-        std = (1 / spent if each == "laplace" else calibrate.calibrate_noise(Gaussian, spent, at)) * times
+        std = (1 / spent if each == "laplace" else calibrate.noise_multiplier_of(Gaussian, spent, at)) * times
         for relation, replaced in (("zero-out", False), ("replace", True)):
             cost_ = (costs.cost_of_laplace if each == "laplace" else costs.cost_of_gaussian)(std, replaced)
             why = f"local {each} noise of {std:.4g}·clip, in every round"

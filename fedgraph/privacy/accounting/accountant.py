@@ -1,4 +1,4 @@
-"""What an event costs. Reads ``events``, returns a ``AccountantEpsilon``; remembers nothing.
+"""What an event costs. Reads ``events``, returns a ``Epsilon``; remembers nothing.
 
 ``price`` asks every accountant that is valid for the whole ledger and reports the smallest ε, with the
 accountant's name and theorem:
@@ -48,7 +48,7 @@ _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be ti
 
 
 @dataclass(frozen=True)
-class AccountantEpsilon:
+class Epsilon:
     """What an event costs, and how that was found.
 
     Attributes:
@@ -64,7 +64,7 @@ class AccountantEpsilon:
     theorem: str
 
 
-def price(event: events.Event, delta: float) -> AccountantEpsilon:
+def price(event: events.Event, delta: float) -> Epsilon:
     """The smallest ε that we can prove for an event, by the tightest valid accountant. Prices are remembered.
 
     Args:
@@ -85,10 +85,10 @@ def price(event: events.Event, delta: float) -> AccountantEpsilon:
     if isinstance(delta, bool) or math.isnan(delta) or not 0 <= delta < 1:
         raise PrivacyError(f"delta must satisfy 0 ≤ delta < 1, found {delta}")
     leaves = accountant_leaves(event)
-    return leaves if isinstance(leaves, AccountantEpsilon) else _price(leaves, float(delta))
+    return leaves if isinstance(leaves, Epsilon) else _price(leaves, float(delta))
 
 
-def accountant_leaves(event: events.Event) -> _Leaves | AccountantEpsilon:
+def accountant_leaves(event: events.Event) -> _Leaves | Epsilon:
     """The leaves of an event, merged, with what is trivial settled.
 
     Args:
@@ -101,28 +101,28 @@ def accountant_leaves(event: events.Event) -> _Leaves | AccountantEpsilon:
         UnknownEventError: an event class that no accountant knows.
     """
     counts: Counter[events.Event] = Counter()
-    for leaf, count in events.flatten_event(event):
+    for leaf, count in events.flatten(event):
         if isinstance(leaf, events.SampledOnce) and leaf.sampling_rate == 1:
             inner = accountant_leaves(leaf.event)
-            if isinstance(inner, AccountantEpsilon):
+            if isinstance(inner, Epsilon):
                 if inner.epsilon == 0:
                     continue
                 return inner
             counts.update({e: n * count for e, n in inner})
             continue
         effective = leaf if isinstance(leaf, events.PartOf) else _settle(leaf)
-        if isinstance(effective, AccountantEpsilon):
+        if isinstance(effective, Epsilon):
             return effective
         if effective is not None:
             counts[effective] += count
     for whole, copies in _choices(counts).items():
         settled = _settle(whole)
-        if isinstance(settled, AccountantEpsilon):
+        if isinstance(settled, Epsilon):
             return settled
         if settled is not None:
             counts[settled] += copies
     if not counts:
-        return AccountantEpsilon(0.0, 0.0, "exact", "nothing was released")
+        return Epsilon(0.0, 0.0, "exact", "nothing was released")
     return tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
 
 
@@ -132,7 +132,7 @@ def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
     for part in [leaf for leaf in counts if isinstance(leaf, events.PartOf)]:
         alternatives = part.whole.alternatives
         allowed: Counter[events.Event] = Counter()
-        for leaf, count in events.flatten_event(alternatives[part.index]) if part.index < len(alternatives) else ():
+        for leaf, count in events.flatten(alternatives[part.index]) if part.index < len(alternatives) else ():
             allowed[leaf] += count
         if not allowed[part.event]:
             raise UnknownEventError(f"{part.event} is said to be of an alternative that does not hold it: {part}")
@@ -144,28 +144,28 @@ def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
     return found
 
 
-def accountant_is_gaussian(event: events.Event) -> bool:
+def is_gaussian(event: events.Event) -> bool:
     """Whether everything that was released is a composition of Gaussian releases, so that its whole curve is that of one μ.
 
     >>> accountant_is_gaussian(events.Gaussian(2.0)), accountant_is_gaussian(events.Laplace(1.0))
     (True, False)
     """
     leaves = accountant_leaves(event)
-    return not isinstance(leaves, AccountantEpsilon) and all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves)
+    return not isinstance(leaves, Epsilon) and all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves)
 
 
-def _settle(leaf: events.Event) -> events.Event | AccountantEpsilon | None:
+def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
     """None: costs nothing. A Price: no privacy at all. Else the leaf, in its simplest equal form."""
     if isinstance(leaf, events.Unprotected):
-        return AccountantEpsilon(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
+        return Epsilon(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
     if isinstance(leaf, events.SampledOnce):
         return None if leaf.sampling_rate == 0 else _settle_sampled(leaf)
     if isinstance(leaf, events.Selected):
         settled = [accountant_leaves(one) for one in leaf.candidates]
-        free = next((one for one in settled if isinstance(one, AccountantEpsilon) and one.epsilon > 0), None)
+        free = next((one for one in settled if isinstance(one, Epsilon) and one.epsilon > 0), None)
         if free is not None or leaf.stop == 0 or math.isinf(leaf.shape):
-            return free or AccountantEpsilon(math.inf, 0.0, "none", "the number of trials has no law")
-        leaves = [() if isinstance(one, AccountantEpsilon) else one for one in settled]
+            return free or Epsilon(math.inf, 0.0, "none", "the number of trials has no law")
+        leaves = [() if isinstance(one, Epsilon) else one for one in settled]
         if not any(leaves):
             return None
         return events.Selected(tuple(sorted(set(map(_composed, leaves)), key=repr)), leaf.shape, leaf.stop)
@@ -181,7 +181,7 @@ def _settle(leaf: events.Event) -> events.Event | AccountantEpsilon | None:
         if math.isinf(leaf.noise_multiplier) or rate == 0 or batch == 0:
             return None
         if leaf.noise_multiplier == 0:
-            return AccountantEpsilon(math.inf, 0.0, "none", f"no noise was added: {leaf}")
+            return Epsilon(math.inf, 0.0, "none", f"no noise was added: {leaf}")
         every_row = (
             isinstance(leaf, events.EpochGaussian)
             or (isinstance(leaf, events.PoissonGaussian) and rate == 1)
@@ -192,8 +192,8 @@ def _settle(leaf: events.Event) -> events.Event | AccountantEpsilon | None:
         return leaf
     if isinstance(leaf, events.OneOf):
         each = [accountant_leaves(alternative) for alternative in leaf.alternatives]
-        dear = [found for found in each if isinstance(found, AccountantEpsilon) and found.epsilon > 0]
-        return dear[0] if dear else None if all(isinstance(found, AccountantEpsilon) for found in each) else leaf
+        dear = [found for found in each if isinstance(found, Epsilon) and found.epsilon > 0]
+        return dear[0] if dear else None if all(isinstance(found, Epsilon) for found in each) else leaf
     if isinstance(leaf, events.ZCDP):
         size = leaf.rho
     elif isinstance(leaf, events.ApproxDP):
@@ -206,13 +206,13 @@ def _settle(leaf: events.Event) -> events.Event | AccountantEpsilon | None:
         raise UnknownEventError(f"no accountant can price {type(leaf).__name__}: {leaf}")
     if size == 0:
         return None
-    return AccountantEpsilon(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
+    return Epsilon(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
 
 
-def _settle_sampled(leaf: events.SampledOnce) -> events.Event | AccountantEpsilon | None:
+def _settle_sampled(leaf: events.SampledOnce) -> events.Event | Epsilon | None:
     """What ran on the sample in its simplest form; without any price where it has none: a sample does not hide it always."""
     inner = accountant_leaves(leaf.event)
-    if isinstance(inner, AccountantEpsilon):
+    if isinstance(inner, Epsilon):
         return inner if inner.epsilon else None
     return events.SampledOnce(_composed(inner), leaf.sampling_rate)
 
@@ -222,7 +222,7 @@ def _composed(leaves: _Leaves) -> events.Composed:
 
 
 @lru_cache(maxsize=8192)
-def _price(leaves: _Leaves, delta: float) -> AccountantEpsilon:
+def _price(leaves: _Leaves, delta: float) -> Epsilon:
     sampled = tuple((e, n) for e, n in leaves if isinstance(e, events.SampledOnce))
     rest = tuple((e, n) for e, n in leaves if not isinstance(e, events.SampledOnce))
     if not sampled:
@@ -230,7 +230,7 @@ def _price(leaves: _Leaves, delta: float) -> AccountantEpsilon:
     if not rest and len(sampled) == 1 and sampled[0][1] == 1:
         return _sampled(sampled[0][0], delta)
     total_count = sum(n for _, n in sampled)
-    best = AccountantEpsilon(math.inf, delta, "none", "no split of δ gives a finite ε")
+    best = Epsilon(math.inf, delta, "none", "no split of δ gives a finite ε")
     for share in _SHARES:
         prices = [(_sampled(e, share * delta / total_count), n) for e, n in sampled]
         if rest:
@@ -239,86 +239,80 @@ def _price(leaves: _Leaves, delta: float) -> AccountantEpsilon:
         if total < best.epsilon:
             names = " + ".join(p.accountant for p, _ in prices)
             words = f"basic composition, {share:.0%} of δ for the sampled part: " + "; ".join(p.theorem for p, _ in prices)
-            best = AccountantEpsilon(total, delta, names, words)
+            best = Epsilon(total, delta, names, words)
     return best
 
 
-def _sampled(event: events.Event, delta: float) -> AccountantEpsilon:
+def _sampled(event: events.Event, delta: float) -> Epsilon:
     if not isinstance(event, events.SampledOnce):
         raise UnknownEventError(f"not a one-time sample: {event}")
-    inner = price(event.event, amplification.delta_before_amplification(delta, event.sampling_rate))
+    inner = price(event.event, amplification.delta_before(delta, event.sampling_rate))
     outer = amplification.amplified_epsilon(inner.epsilon, event.sampling_rate)
     theorem = (
         f"ε = ln(1 + q(e^{inner.epsilon:.6g} − 1)) with q = {event.sampling_rate:.6g}, once, inner δ = {inner.delta:.3g} "
         f"(Balle, Barthe & Gaboardi 2018, Theorem 8); inside: {inner.theorem}"
     )
-    return AccountantEpsilon(outer, delta, f"amplification by sampling of {inner.accountant}", theorem)
+    return Epsilon(outer, delta, f"amplification by sampling of {inner.accountant}", theorem)
 
 
-def _unsampled(leaves: _Leaves, delta: float) -> AccountantEpsilon:
+def _unsampled(leaves: _Leaves, delta: float) -> Epsilon:
     if all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves):
         return _exact_gaussian(leaves, delta)
     if any(isinstance(leaf, events.Selected) for leaf, _ in leaves):
-        return min(
-            _renyi(leaves, delta), key=lambda p: p.epsilon, default=AccountantEpsilon(math.inf, delta, "none", "δ is spent")
-        )
+        return min(_renyi(leaves, delta), key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "δ is spent"))
     candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
         candidates += _renyi(leaves, delta)
-    return min(candidates, key=lambda p: p.epsilon, default=AccountantEpsilon(math.inf, delta, "none", "no finite ε at this δ"))
+    return min(candidates, key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "no finite ε at this δ"))
 
 
-def _exact_gaussian(leaves: _Leaves, delta: float) -> AccountantEpsilon:
+def _exact_gaussian(leaves: _Leaves, delta: float) -> Epsilon:
     multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, events.Gaussian)])
-    mu = gaussian.total_gaussian_mu(multipliers, np.array([float(count) for _, count in leaves]))
-    return AccountantEpsilon(
-        gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)"
-    )
+    mu = gaussian.total_mu(multipliers, np.array([float(count) for _, count in leaves]))
+    return Epsilon(gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)")
 
 
-def _basic(leaves: _Leaves) -> list[AccountantEpsilon]:
+def _basic(leaves: _Leaves) -> list[Epsilon]:
     each = [(zcdp.pure_epsilon(leaf), count) for leaf, count in leaves]
     if any(e is None for e, _ in each):
         return []
     total = math.fsum(e * count for e, count in each if e is not None)
-    return [AccountantEpsilon(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
+    return [Epsilon(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
 
 
-def _concentrated(leaves: _Leaves, delta: float) -> list[AccountantEpsilon]:
+def _concentrated(leaves: _Leaves, delta: float) -> list[Epsilon]:
     main, epsilon, left = _without_approximate(leaves, delta)
-    each = [(zcdp.zcdp_rho(leaf), count) for leaf, count in main]
+    each = [(zcdp.rho(leaf), count) for leaf, count in main]
     if left < 0 or any(r is None for r, _ in each):
         return []
     if not main:
-        return [AccountantEpsilon(epsilon, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
+        return [Epsilon(epsilon, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
     total = math.fsum(r * count for r, count in each if r is not None)
     theorem = f"ρ = {total:.6g} (Bun & Steinke 2016; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
-    return [AccountantEpsilon(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
+    return [Epsilon(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
 
 
-def _loss_distribution(leaves: _Leaves, delta: float) -> list[AccountantEpsilon]:
-    if not pld.has_pld(leaves):
+def _loss_distribution(leaves: _Leaves, delta: float) -> list[Epsilon]:
+    if not pld.can_price(leaves):
         return []
     theorem = "dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10), on a pessimistic grid"
-    return [AccountantEpsilon(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
+    return [Epsilon(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
 
 
-def _renyi(leaves: _Leaves, delta: float) -> list[AccountantEpsilon]:
+def _renyi(leaves: _Leaves, delta: float) -> list[Epsilon]:
     main, epsilon, left = _without_approximate(leaves, delta)
     if left < 0:
         return []
     value, order = rdp.epsilon(main, left)
     theorem = f"Rényi order {order:.6g} (Mironov 2017; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
-    return [AccountantEpsilon(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
+    return [Epsilon(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
 
 
 def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[_Leaves, float, float]:
     """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ."""
     apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, events.ApproxDP)]
-    main = [
-        (*selection.selection_without_missed(leaf), count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP)
-    ]
+    main = [(*selection.without_missed(leaf), count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP)]
     used = math.fsum([*(leaf.delta * count for leaf, count in apart), *(missed * count for _, missed, count in main)])
     others = tuple((leaf, count) for leaf, _, count in main)
     return others, math.fsum(leaf.epsilon * count for leaf, count in apart), delta - used

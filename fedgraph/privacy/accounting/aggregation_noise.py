@@ -8,7 +8,7 @@ Published (Sajadmanesh et al., slides 2022):
     edge   K/(2s²) + √(2K ln(1/δ))/s  (slides)  or  the exact Gaussian with μ = √K/s  (released code); Δ = 1 in both
     node   min over whole α of  T·RDP_q(α; σ_g) + Kα/(2σ_h²) + ln(1/δ)/(α − 1),   Δ₂ = √D
 
-**Guarantee.** ``edge_aggregation_noise`` and ``node_aggregation_noise`` return noise that costs at most ε under the reading
+**Guarantee.** ``edge_level`` and ``node_level`` return noise that costs at most ε under the reading
 asked for. ``provable`` is priced by ``accountant`` at the sensitivities of ``neighbour_sums``; ``published`` by the formulas
 above, on their assumptions.
 
@@ -37,9 +37,7 @@ class EdgeAggregationNoise:
     published: float
 
 
-def edge_aggregation_noise(
-    hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str
-) -> EdgeAggregationNoise:
+def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str) -> EdgeAggregationNoise:
     """Noise of released aggregations, so that all hops together cost at most ε.
 
     Args:
@@ -55,14 +53,14 @@ def edge_aggregation_noise(
     1.414213562
     """
     if reading != "published":
-        std = sensitivity * calibrate.calibrate_gaussian(hops, epsilon, delta)
+        std = sensitivity * calibrate.gaussian_multiplier(hops, epsilon, delta)
     elif formula == "slides":
-        std = math.sqrt(hops) / gaussian.gaussian_moments_mu(epsilon, delta)
+        std = math.sqrt(hops) / gaussian.moments_mu(epsilon, delta)
     else:
-        std = calibrate.calibrate_gaussian(hops, epsilon, delta)
+        std = calibrate.gaussian_multiplier(hops, epsilon, delta)
     mu = math.sqrt(hops) / std
     return EdgeAggregationNoise(
-        std, gaussian.gaussian_moments_epsilon(mu, delta) if formula == "slides" else gaussian.epsilon(mu, delta)
+        std, gaussian.moments_epsilon(mu, delta) if formula == "slides" else gaussian.epsilon(mu, delta)
     )
 
 
@@ -112,7 +110,7 @@ class NodeAggregationNoise:
     published: float
 
 
-def node_aggregation_noise(
+def node_level(
     pipeline: NodeAggregation, hop_share: float, epsilon: float, delta: float, reading: str, published_ratio: float
 ) -> NodeAggregationNoise:
     """Noise multipliers with which a pipeline costs at most ε.
@@ -130,20 +128,18 @@ def node_aggregation_noise(
         PrivacyError: ε or δ out of range, or no noise is enough.
     """
     if reading == "published":
-        hop = calibrate.calibrate_published(
-            lambda m: claimed_aggregation_epsilon(pipeline, m * published_ratio, m, delta), epsilon
-        )
+        hop = calibrate.published(lambda m: claimed_epsilon(pipeline, m * published_ratio, m, delta), epsilon)
         gradient = hop * published_ratio
     else:
         share = hop_share if pipeline.hops else 0.0
         to_hop = math.sqrt(pipeline.hops / share) if pipeline.hops else math.inf
         to_gradient = pipeline.sampling_rate * math.sqrt(pipeline.steps / (1 - share)) * (2 if pipeline.replaced else 1)
-        multiplier = calibrate.calibrate_noise(lambda m: pipeline.event(m * to_gradient, m * to_hop), epsilon, delta)
+        multiplier = calibrate.noise_multiplier_of(lambda m: pipeline.event(m * to_gradient, m * to_hop), epsilon, delta)
         gradient, hop = multiplier * to_gradient, multiplier * to_hop
-    return NodeAggregationNoise(gradient, hop, claimed_aggregation_epsilon(pipeline, gradient, hop, delta))
+    return NodeAggregationNoise(gradient, hop, claimed_epsilon(pipeline, gradient, hop, delta))
 
 
-def claimed_aggregation_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delta: float) -> float:
+def claimed_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delta: float) -> float:
     """The published ε of a pipeline, at the best whole order from 2 to 256.
 
     Args:
@@ -153,5 +149,5 @@ def claimed_aggregation_epsilon(pipeline: NodeAggregation, gradient: float, hop:
         delta: δ in (0, 1).
     """
     orders = np.arange(2.0, 257.0)
-    training = pipeline.steps * rdp.rdp_of_poisson_row(gradient, pipeline.sampling_rate, orders)
+    training = pipeline.steps * rdp.of_poisson_row(gradient, pipeline.sampling_rate, orders)
     return float(np.min(training + pipeline.hops * orders / (2 * hop**2) + math.log(1 / delta) / (orders - 1)))

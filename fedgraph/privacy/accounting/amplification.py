@@ -48,7 +48,7 @@ def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
     return shifted + math.log1p((1 - sampling_rate) * math.exp(-shifted))
 
 
-def epsilon_before_amplification(epsilon: float, sampling_rate: float) -> float:
+def epsilon_before(epsilon: float, sampling_rate: float) -> float:
     """The pipeline's ε that amplifies to a given one: ln(1 + (e^ε' − 1)/q); ∞ where q = 0.
 
     Args:
@@ -66,7 +66,7 @@ def epsilon_before_amplification(epsilon: float, sampling_rate: float) -> float:
     return epsilon - math.log(sampling_rate) + math.log1p((sampling_rate - 1) * math.exp(-epsilon))
 
 
-def delta_before_amplification(delta: float, sampling_rate: float) -> float:
+def delta_before(delta: float, sampling_rate: float) -> float:
     """The δ at which the pipeline is read: δ/q, capped below 1.
 
     Args:

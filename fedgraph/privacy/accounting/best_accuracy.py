@@ -26,7 +26,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy.fields import ArrayField
 
 
-def best_accuracy(epsilon: float, num_classes: int = 2) -> float:
+def at_epsilon(epsilon: float, num_classes: int = 2) -> float:
     """The best accuracy after an ε-DP release of an object of one of k balanced classes: e^ε/(e^ε + k − 1), in [1/k, 1].
 
     Args:
@@ -41,7 +41,7 @@ def best_accuracy(epsilon: float, num_classes: int = 2) -> float:
     return 1.0 / (1.0 + (num_classes - 1) * math.exp(-epsilon))
 
 
-def epsilon_for_accuracy(accuracy: float, num_classes: int = 2) -> float:
+def epsilon_for(accuracy: float, num_classes: int = 2) -> float:
     """The least ε at which balanced classes can be told apart with an accuracy; 0 at or below chance, ∞ at 1.
 
     Args:
@@ -58,7 +58,7 @@ def epsilon_for_accuracy(accuracy: float, num_classes: int = 2) -> float:
     return math.inf if accuracy == 1 else math.log((num_classes - 1) * accuracy / (1 - accuracy))
 
 
-def best_accuracy_given_public(public: ArrayField, labels: ArrayField, epsilons: ArrayField) -> float:
+def given_public(public: ArrayField, labels: ArrayField, epsilons: ArrayField) -> float:
     """Accuracy of an oracle that knows the class shares at every value of the public statistic, and sees the release.
 
     For two classes: the mean over graphs of max(π, e^ε/(1 + e^ε)), π the share of the larger class among graphs of the same
@@ -80,5 +80,5 @@ def best_accuracy_given_public(public: ArrayField, labels: ArrayField, epsilons:
     for value in np.unique(public):
         own = public == value
         share = float(np.unique(labels[own], return_counts=True)[1].max()) / float(own.sum())
-        reached += sum(max(share, best_accuracy(float(e))) for e in epsilons[own])
+        reached += sum(max(share, at_epsilon(float(e))) for e in epsilons[own])
     return reached / public.size

@@ -1,6 +1,6 @@
 """How much noise a target ε needs. The answer never costs more than the target.
 
-``calibrate_noise`` searches the price itself: the same accountants that will bill the run. It brackets by
+``noise_multiplier_of`` searches the price itself: the same accountants that will bill the run. It brackets by
 factors of four, then narrows in log-log coordinates (ε falls about like 1/noise) and returns the *upper*
 end of the bracket, whose price was computed and found ≤ target. |difference| is never minimised.
 
@@ -15,7 +15,7 @@ result is within ``_TOLERANCE`` (relative) above a multiplier that was found to 
     delta NaN, < 0, ≥ 1                         PrivacyError
     target below what infinite noise leaves     PrivacyError naming that floor (e.g. a fixed part of the event)
     event that costs ≤ target at any noise      the smallest multiplier tried, ``_LEAST``
-    count 0 of ``calibrate_gaussian``          PrivacyError (nothing to calibrate)
+    count 0 of ``gaussian_multiplier``          PrivacyError (nothing to calibrate)
 
 Prices are remembered by (event, delta), and the search is deterministic: calibrating an equal event again
 costs a few dictionary look-ups.
@@ -38,7 +38,7 @@ _LEAST, _MOST = 2.0**-30, 2.0**50
 _MARGIN = 3e-9  # more than the rounding of ``gaussian.epsilon``, so that adding μ² in another order stays below too
 
 
-def calibrate_noise(make_event: Callable[[float], Event], epsilon: float, delta: float) -> float:
+def noise_multiplier_of(make_event: Callable[[float], Event], epsilon: float, delta: float) -> float:
     """The smallest noise multiplier (to one part in 10⁴) with which releases cost at most a target.
 
     Args:
@@ -78,7 +78,7 @@ def calibrate_noise(make_event: Callable[[float], Event], epsilon: float, delta:
 
 
 @lru_cache(maxsize=4096)
-def calibrate_gaussian(count: int, epsilon: float, delta: float) -> float:
+def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
     """The noise multiplier with which Gaussian releases cost at most a target: σ = √count / μ(ε, δ). It is remembered.
 
     Aims 3e-9 (relative) below the target.
@@ -102,7 +102,7 @@ def calibrate_gaussian(count: int, epsilon: float, delta: float) -> float:
     target, aimed = math.log(delta), epsilon * (1 - _MARGIN)
 
     def gap(log_mu: float) -> float:
-        return max(gaussian.gaussian_log_delta(aimed, math.exp(log_mu)), -1e300) - target
+        return max(gaussian.log_delta(aimed, math.exp(log_mu)), -1e300) - target
 
     low = high = 0.5 * math.log(2 * epsilon) if epsilon > 1 else math.log(epsilon)
     while gap(high) <= 0:
@@ -112,13 +112,13 @@ def calibrate_gaussian(count: int, epsilon: float, delta: float) -> float:
     multiplier = math.sqrt(count) / math.exp(brentq(gap, low, high, xtol=1e-14))
     for slack in (0.0, 1e-10, 1e-9, 1e-8, 1e-7):
         found = multiplier * (1 + slack)
-        mu = gaussian.total_gaussian_mu(np.array([found]), np.array([float(count)]))
+        mu = gaussian.total_mu(np.array([found]), np.array([float(count)]))
         if all(gaussian.epsilon(mu * rounding, delta) <= epsilon for rounding in (1 - 1e-15, 1.0, 1 + 1e-15, 1 + 1e-14)):
             return found
     raise PrivacyError(f"no Gaussian noise found for ε = {epsilon} at δ = {delta}")
 
 
-def calibrate_published(cost: Callable[[float], float], target: float) -> float:
+def published(cost: Callable[[float], float], target: float) -> float:
     """The smallest multiplier (to one part in 10⁴, from above) with cost ≤ target.
 
     Args:

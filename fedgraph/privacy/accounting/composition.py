@@ -28,7 +28,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
-from fedgraph.privacy.accounting.accountant import AccountantEpsilon, accountant_leaves, price
+from fedgraph.privacy.accounting.accountant import Epsilon, accountant_leaves, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
 from fedgraph.privacy.fields import ArrayField
 
@@ -36,7 +36,7 @@ _QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
-class WorstUnitOfComposition:
+class WorstUnit:
     """What the worst unit pays.
 
     Attributes:
@@ -45,12 +45,12 @@ class WorstUnitOfComposition:
         quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
     """
 
-    price: AccountantEpsilon
+    price: Epsilon
     holders: tuple[int, ...] | None = None
     quantiles: tuple[float, ...] = ()
 
 
-def compose_disjoint(spent: Mapping[int, Event], delta: float) -> AccountantEpsilon:
+def compose_disjoint(spent: Mapping[int, Event], delta: float) -> Epsilon:
     """The largest price over clients that share no unit; equal events are priced once.
 
     Args:
@@ -61,7 +61,7 @@ def compose_disjoint(spent: Mapping[int, Event], delta: float) -> AccountantEpsi
     return max(prices, key=lambda p: p.epsilon, default=price(Composed(()), delta))
 
 
-def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[AccountantEpsilon, tuple[int, ...]]:
+def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[Epsilon, tuple[int, ...]]:
     """The price of the dearest edge. An inner edge has both ends at one client, so a client may stand twice.
 
     Args:
@@ -83,7 +83,7 @@ def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[AccountantEp
     return worst, held
 
 
-def compose_overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnitOfComposition:
+def compose_overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnit:
     """Per-node composition of the clients' own messages.
 
     Args:
@@ -111,9 +111,7 @@ def compose_overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delt
     return _by_multiset(sp.csr_array(held.T @ kinds_held), kinds, held, delta)
 
 
-def compose_overlapping_secure(
-    sensitivities: sp.csr_array, noise_std: float, rounds: int, delta: float
-) -> WorstUnitOfComposition:
+def compose_overlapping_secure(sensitivities: sp.csr_array, noise_std: float, rounds: int, delta: float) -> WorstUnit:
     """Per-node composition of ``rounds`` secure sums with total noise ``noise_std`` each: μ_j = √rounds · (Σ_i Δ_ij)/σ.
 
     Args:
@@ -150,7 +148,7 @@ def _mu_squared(kinds: list[Event]) -> ArrayField | None:
     out = np.zeros(len(kinds))
     for i, event in enumerate(kinds):
         leaves = accountant_leaves(event)
-        if isinstance(leaves, AccountantEpsilon):
+        if isinstance(leaves, Epsilon):
             out[i] = 0.0 if leaves.epsilon == 0 else math.inf
             if leaves.epsilon > 0:
                 return None
@@ -162,20 +160,20 @@ def _mu_squared(kinds: list[Event]) -> ArrayField | None:
     return out
 
 
-def _gaussian_losses(mu_squared: ArrayField, held: sp.csr_array, delta: float) -> WorstUnitOfComposition:
+def _gaussian_losses(mu_squared: ArrayField, held: sp.csr_array, delta: float) -> WorstUnit:
     """ε grows with μ, so the quantiles of ε are the ε of the quantiles of μ²."""
     worst = int(np.argmax(mu_squared))
     mus = np.sqrt(np.quantile(mu_squared, _QUANTILES, method="higher"))
     epsilons = tuple(gaussian.epsilon(float(mu), delta) for mu in mus)
     mu = float(mus[-1])
     paid = price(Gaussian(1 / mu) if mu > 0 else Composed(()), delta)
-    return WorstUnitOfComposition(paid, _holders(held, worst), epsilons)
+    return WorstUnit(paid, _holders(held, worst), epsilons)
 
 
-def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnitOfComposition:
+def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnit:
     """counts: CSR [nodes, kinds], how many holders released each kind; one price per distinct row."""
     counts.sort_indices()
-    cache: dict[tuple[bytes, bytes], AccountantEpsilon] = {}
+    cache: dict[tuple[bytes, bytes], Epsilon] = {}
     epsilons = np.zeros(counts.shape[0])
     worst, worst_node = price(Composed(()), delta), 0
     for node in range(counts.shape[0]):
@@ -188,7 +186,7 @@ def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, d
         if epsilons[node] > worst.epsilon:
             worst, worst_node = cache[key], node
     quantiles = tuple(float(q) for q in np.quantile(epsilons, _QUANTILES, method="higher"))
-    return WorstUnitOfComposition(worst, _holders(held, worst_node), quantiles)
+    return WorstUnit(worst, _holders(held, worst_node), quantiles)
 
 
 def _holders(held: sp.csr_array, node: int) -> tuple[int, ...]:

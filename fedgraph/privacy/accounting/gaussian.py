@@ -22,7 +22,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy.fields import ArrayField
 
 
-def gaussian_log_delta(epsilon: float, mu: float) -> float:
+def log_delta(epsilon: float, mu: float) -> float:
     """log δ(ε) of the μ-Gaussian mechanism; −∞ when δ underflows even as a logarithm.
 
     Computed as log Φ(a) + log(1 − e^x), x = ε + log Φ(b) − log Φ(a) ≤ 0, with a, b = ±μ/2 − ε/μ.
@@ -40,7 +40,7 @@ def gaussian_log_delta(epsilon: float, mu: float) -> float:
     return log_a + math.log(-math.expm1(x))
 
 
-def gaussian_deltas(e: ArrayField, mu: float) -> ArrayField:
+def deltas(e: ArrayField, mu: float) -> ArrayField:
     """δ(e) of the μ-Gaussian mechanism at many e.
 
     Args:
@@ -71,22 +71,20 @@ def epsilon(mu: float, delta: float) -> float:
     if math.isinf(mu) or delta == 0:
         return math.inf
     target = math.log(delta)
-    if gaussian_log_delta(0.0, mu) <= target:
+    if log_delta(0.0, mu) <= target:
         return 0.0
     high = max(1.0, mu * mu)
-    while gaussian_log_delta(high, mu) > target:
+    while log_delta(high, mu) > target:
         high *= 2
-    root = brentq(
-        lambda e: max(gaussian_log_delta(e, mu), -1e300) - target, 0.0, high, xtol=1e-14 * max(high, 1e-6), rtol=1e-14
-    )
+    root = brentq(lambda e: max(log_delta(e, mu), -1e300) - target, 0.0, high, xtol=1e-14 * max(high, 1e-6), rtol=1e-14)
     for step in (1e-13, 1e-12, 1e-11, 1e-10):
         candidate = root * (1 + step) + 1e-300
-        if gaussian_log_delta(candidate, mu) <= target:
+        if log_delta(candidate, mu) <= target:
             return float(candidate)
     return float(root * (1 + 1e-9))
 
 
-def total_gaussian_mu(noise_multipliers: np.ndarray, counts: np.ndarray) -> float:
+def total_mu(noise_multipliers: np.ndarray, counts: np.ndarray) -> float:
     """μ of Gaussian releases together: √Σ countᵢ / multiplierᵢ².
 
     Args:
@@ -97,7 +95,7 @@ def total_gaussian_mu(noise_multipliers: np.ndarray, counts: np.ndarray) -> floa
         return float(np.sqrt(np.sum(counts / np.square(noise_multipliers))))
 
 
-def gaussian_moments_epsilon(mu: float, delta: float) -> float:
+def moments_epsilon(mu: float, delta: float) -> float:
     """ε as papers publish it: μ²/2 + μ√(2 ln 1/δ), the closed form of the moments accountant.
 
     It is min over α of αμ²/2 + ln(1/δ)/(α − 1) (Mironov 2017, Propositions 3 and 7); with μ = √K/σ this is GAP's formula. An
@@ -110,8 +108,8 @@ def gaussian_moments_epsilon(mu: float, delta: float) -> float:
     return mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))
 
 
-def gaussian_moments_mu(target: float, delta: float) -> float:
-    """The largest μ with ``gaussian_moments_epsilon(μ, δ) ≤ target``: √(s² + 2ε) − s with s = √(2 ln 1/δ), rounded down.
+def moments_mu(target: float, delta: float) -> float:
+    """The largest μ with ``moments_epsilon(μ, δ) ≤ target``: √(s² + 2ε) − s with s = √(2 ln 1/δ), rounded down.
 
     Args:
         target: ε ≥ 0.

@@ -7,7 +7,7 @@ with d = e^g,
     p₁ = 1 − δ₁ + (δ₂ − δ₁)/(d − 1),      pᵢ = ((δᵢ₊₁ − δᵢ) − d(δᵢ − δᵢ₋₁))/(d − 1),
     pₙ = (δₙ₋₁ − δₙ)·d/(d − 1),            P(L = ∞) = δₙ.
 
-**Guarantee.** ``compose_losses`` returns an ε with true δ(ε) ≤ the given δ. Three errors are all pushed to the
+**Guarantee.** ``compose`` returns an ε with true δ(ε) ≤ the given δ. Three errors are all pushed to the
 private side: the grid (above), the tails cut off before the Fourier transform (their mass moves to
 L = ∞), and rounding in the transform, which grows with the number of events: 1e-16 per event is charged
 to L = ∞ (six to seventy times what was measured against exact binomial sums, for 3·10⁵ to 10⁸ events), the
@@ -126,7 +126,7 @@ def infinite_loss_mass(delta: float, total_count: float) -> float:
     return max(_SHARE_OF_DELTA_CUT * delta / max(total_count, 1.0), 1e-290)
 
 
-def compose_losses(parts: Sequence[LossPart], delta: float) -> float:
+def compose(parts: Sequence[LossPart], delta: float) -> float:
     """The smallest ε ≥ 0 on record at which all parts together keep δ, in both orders.
 
     Args:

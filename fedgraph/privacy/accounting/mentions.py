@@ -22,8 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.privacy.accounting import mixture
-from fedgraph.privacy.accounting.gaussian import gaussian_deltas
+from fedgraph.privacy.accounting import gaussian, mixture
 from fedgraph.privacy.accounting.losses import LossCurve
 from fedgraph.privacy.events import MentionedGaussian
 from fedgraph.privacy.fields import ArrayField
@@ -34,7 +33,7 @@ _COST = 8.0
 _FARTHEST = 200.0  # losses beyond count as ∞
 
 
-def mention_curves(step: MentionedGaussian, tail: float) -> tuple[LossCurve, LossCurve]:
+def curves(step: MentionedGaussian, tail: float) -> tuple[LossCurve, LossCurve]:
     """Both orders of one step: the unit there against gone, and back.
 
     Args:
@@ -52,7 +51,7 @@ def _normal(step: MentionedGaussian, tail: float) -> tuple[LossCurve, LossCurve]
     for count in counts:
         shifts, chances = _shifts(int(count), step.mention_rate, step.sampling_rate, tail / 4)
         pair = mixture.MixturePair(chances, shifts, np.ones(1), np.zeros(1), step.noise_multiplier)
-        forward, backward = mixture.mixture_curves(pair, tail / 4)
+        forward, backward = mixture.curves(pair, tail / 4)
         both.append((forward, backward or forward))
     there, back = zip(*both, strict=True)
     forward = _mean(there, weights, lost, tail)
@@ -109,7 +108,7 @@ def _heavy(step: MentionedGaussian, tail: float) -> LossCurve:
         total = np.full_like(e, beyond)
         for shift, chance in zip(shifts, chances, strict=True):
             mus = shift / (step.noise_multiplier * np.sqrt(edges))
-            each = gaussian_deltas(e[:, None], mus) @ masses if shift else -np.expm1(np.minimum(e, 0.0))
+            each = gaussian.deltas(e[:, None], mus) @ masses if shift else -np.expm1(np.minimum(e, 0.0))
             total += chance * each
         return np.asarray(np.minimum(1.0, total))
 

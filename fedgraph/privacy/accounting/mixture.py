@@ -73,7 +73,7 @@ class MixturePair:
         return _log_sum(np.log(weights)[:, None] + log_ndtr((x - centres[:, None]) / self.sigma))
 
 
-def mixture_pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> MixturePair:
+def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> MixturePair:
     """The dominating pair of a step; the one-call bound where very many rows are touched.
 
     Args:
@@ -101,7 +101,7 @@ def _one_call_mixture_pair(noise_multiplier: float, sampling_rate: float, touche
     return MixturePair(weights[keep], shifts[keep], weights[keep], shifts[keep], noise_multiplier)
 
 
-def mixture_curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | None]:
+def curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | None]:
     """Both orders of a pair: (P, Q), and (Q, P) unless it is the mirror image of the first.
 
     A dot outside the losses that are kept is read at the end of the x range, which is at least the curve of the cut pair;
@@ -151,9 +151,9 @@ def mixture_curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCur
     return there, LossCurve(backward, -high, -low, spread, cost)
 
 
-def mixture_hockey_stick(chosen: MixturePair, epsilon: float) -> float:
-    """max of both orders' δ at one ε (for checks; ``mixture_curves`` is what is composed)."""
-    there, back = mixture_curves(chosen, 1e-300)
+def hockey_stick(chosen: MixturePair, epsilon: float) -> float:
+    """max of both orders' δ at one ε (for checks; ``curves`` is what is composed)."""
+    there, back = curves(chosen, 1e-300)
     at = np.array([epsilon])
     return float(max(there.deltas(at)[0], (back or there).deltas(at)[0]))
 

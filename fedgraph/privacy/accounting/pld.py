@@ -41,14 +41,13 @@ from scipy.special import ndtri
 
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import losses, mentions, mixture
-from fedgraph.privacy.accounting.gaussian import gaussian_deltas
+from fedgraph.privacy.accounting import gaussian, losses, mentions, mixture
 from fedgraph.privacy.accounting.losses import LossCurve
 from fedgraph.privacy.events import FixedSizeGaussian
 from fedgraph.privacy.fields import ArrayField
 
 
-def pure_pld(epsilon: float, delta: float = 0.0) -> LossCurve:
+def from_pure(epsilon: float, delta: float = 0.0) -> LossCurve:
     """ε-DP, or (ε, δ₀)-DP."""
 
     def deltas(e: ArrayField) -> ArrayField:
@@ -80,7 +79,7 @@ def _largest(alternatives: Sequence[LossCurve]) -> LossCurve:
     )
 
 
-def k_ary_pld(epsilon: float, num_values: int) -> LossCurve:
+def from_k_ary(epsilon: float, num_values: int) -> LossCurve:
     """k-ary randomised response."""
     rest = (num_values - 1) * math.exp(-epsilon)
     top, other = 1 / (1 + rest), math.exp(-epsilon) / (1 + rest)
@@ -94,7 +93,7 @@ def k_ary_pld(epsilon: float, num_values: int) -> LossCurve:
     return LossCurve(deltas, -epsilon, epsilon, max(spread, 1e-3 * epsilon))
 
 
-def bounded_range_pld(epsilon: float) -> LossCurve:
+def from_bounded_range(epsilon: float) -> LossCurve:
     """One pick of an ε-bounded-range mechanism."""
 
     def deltas(e: ArrayField) -> ArrayField:
@@ -104,7 +103,7 @@ def bounded_range_pld(epsilon: float) -> LossCurve:
     return LossCurve(deltas, -epsilon, epsilon, min(epsilon / 2, 2.0))
 
 
-def laplace_pld(epsilon: float) -> LossCurve:
+def from_laplace(epsilon: float) -> LossCurve:
     """Laplace noise of scale Δ₁/ε, by dp_accounting."""
     from dp_accounting.pld import privacy_loss_mechanism as library  # its import takes a quarter of a second
 
@@ -112,7 +111,7 @@ def laplace_pld(epsilon: float) -> LossCurve:
     return LossCurve(lambda e: np.asarray(loss.get_delta_for_epsilon(e)), -epsilon, epsilon, min(epsilon, 2.0))
 
 
-def gaussian_pld(mu: float, tail: float) -> LossCurve:
+def from_gaussian(mu: float, tail: float) -> LossCurve:
     """The μ-Gaussian mechanism, by dp_accounting."""
     from dp_accounting.pld import privacy_loss_mechanism as library
 
@@ -121,7 +120,7 @@ def gaussian_pld(mu: float, tail: float) -> LossCurve:
     return LossCurve(lambda e: np.asarray(loss.get_delta_for_epsilon(e)), low, high, mu)
 
 
-def pld_batch_distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[ArrayField, ArrayField]:
+def batch_distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[ArrayField, ArrayField]:
     """How far apart the two worlds' sums of one batch can be, the batch revealed.
 
     2j for j replaced rows in the batch. Where the own row vanishes instead: 2j + 1 with it and 2j without it, for j others.
@@ -152,7 +151,7 @@ def pld_batch_distances(batch_size: int, num_rows: int, touched_rows: int, repla
     return found[weights > 0], weights[weights > 0]
 
 
-def fixed_size_pld(step: FixedSizeGaussian, tail: float, revealed: bool) -> LossCurve:
+def from_fixed_size(step: FixedSizeGaussian, tail: float, revealed: bool) -> LossCurve:
     """One batch drawn without replacement, with the batch revealed or hidden; ``docs/proofs.md``.
 
     Neither is always the tighter one: a hidden batch amplifies, and a revealed one knows whether the own row only vanishes.
@@ -162,7 +161,7 @@ def fixed_size_pld(step: FixedSizeGaussian, tail: float, revealed: bool) -> Loss
 
 def _hidden_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
     """δ(e) = Σ_{j ≥ 1} P(j) δ_Gauss(ln(1 + (e^e − 1)/q); 2j/σ) for e ≥ 0, where q = P(j ≥ 1); symmetric."""
-    distances, weights = pld_batch_distances(step.batch_size, step.num_rows, step.touched_rows, replaced=True)
+    distances, weights = batch_distances(step.batch_size, step.num_rows, step.touched_rows, replaced=True)
     mus, weights = distances[distances > 0] / step.noise_multiplier, weights[distances > 0]
     hit = min(1.0, float(weights.sum()))
 
@@ -170,7 +169,7 @@ def _hidden_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
         small = e < 1e-12
         log_expm1 = np.where(e > 30, e, np.log(np.expm1(np.where(small, 1.0, np.minimum(e, 30.0)))))
         inner = np.where(small, e / hit, np.logaddexp(0.0, log_expm1 - math.log(hit)))
-        return np.asarray(sum(w * gaussian_deltas(inner, float(mu)) for w, mu in zip(weights, mus, strict=True)))
+        return np.asarray(sum(w * gaussian.deltas(inner, float(mu)) for w, mu in zip(weights, mus, strict=True)))
 
     def deltas(e: ArrayField) -> ArrayField:
         there = above(np.abs(e))
@@ -185,13 +184,13 @@ def _hidden_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
 
 def _revealed_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
     """A mixture of Gaussians whose component is known."""
-    hits, weights = pld_batch_distances(step.batch_size, step.num_rows, step.touched_rows, step.replaced)
+    hits, weights = batch_distances(step.batch_size, step.num_rows, step.touched_rows, step.replaced)
     mus = hits / step.noise_multiplier
 
     def deltas(e: ArrayField) -> ArrayField:
         total = np.zeros_like(e)
         for weight, mu in zip(weights, mus, strict=True):
-            total += weight * (gaussian_deltas(e, float(mu)) if mu > 0 else -np.expm1(np.minimum(e, 0.0)))
+            total += weight * (gaussian.deltas(e, float(mu)) if mu > 0 else -np.expm1(np.minimum(e, 0.0)))
         return total
 
     with np.errstate(divide="ignore"):
@@ -210,14 +209,14 @@ _COVERED = (
 )  # fmt: skip
 
 
-def has_pld(leaves: Sequence[tuple[events.Event, int]]) -> bool:
+def can_price(leaves: Sequence[tuple[events.Event, int]]) -> bool:
     """Whether every release has a dominating pair here.
 
     Args:
         leaves: of ``accountant.accountant_leaves``.
     """
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
-    inside = (leaf for alternative in chosen for leaf, _ in events.flatten_event(alternative))
+    inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
     known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)
     return known and all(isinstance(leaf, (*_COVERED, events.OneOf)) for leaf, _ in leaves)
 
@@ -237,36 +236,35 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     total = math.fsum(count for _, count in leaves)
     tail = losses.infinite_loss_mass(delta, total)
     mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
-    together = [losses.LossPart(gaussian_pld(math.sqrt(mu_squared), tail), None, 1)] if mu_squared > 0 else []
+    together = [losses.LossPart(from_gaussian(math.sqrt(mu_squared), tail), None, 1)] if mu_squared > 0 else []
     others = [(leaf, count) for leaf, count in leaves if not isinstance(leaf, events.Gaussian)]
     batches = (True, False) if any(isinstance(leaf, FixedSizeGaussian) for leaf, _ in others) else (True,)
     return min(
-        losses.compose_losses([*(_part(leaf, count, tail, known) for leaf, count in others), *together], delta)
-        for known in batches
+        losses.compose([*(_part(leaf, count, tail, known) for leaf, count in others), *together], delta) for known in batches
     )
 
 
 def _part(leaf: events.Event, count: int, tail: float, batch_revealed: bool) -> losses.LossPart:
     if isinstance(leaf, events.PoissonGaussian):
-        chosen = mixture.mixture_pair(leaf.noise_multiplier, leaf.sampling_rate, leaf.touched_rows, leaf.replaced)
-        forward, backward = mixture.mixture_curves(chosen, tail)
+        chosen = mixture.pair(leaf.noise_multiplier, leaf.sampling_rate, leaf.touched_rows, leaf.replaced)
+        forward, backward = mixture.curves(chosen, tail)
         return losses.LossPart(forward, backward, count)
     if isinstance(leaf, events.MentionedGaussian):
-        return losses.LossPart(*mentions.mention_curves(leaf, tail), count)
+        return losses.LossPart(*mentions.curves(leaf, tail), count)
     if isinstance(leaf, events.FixedSizeGaussian):
-        return losses.LossPart(fixed_size_pld(leaf, tail, batch_revealed), None, count)
+        return losses.LossPart(from_fixed_size(leaf, tail, batch_revealed), None, count)
     if isinstance(leaf, events.Laplace):
-        return losses.LossPart(laplace_pld(1 / leaf.noise_multiplier), None, count)
+        return losses.LossPart(from_laplace(1 / leaf.noise_multiplier), None, count)
     if isinstance(leaf, events.RandomizedResponse):
-        return losses.LossPart(k_ary_pld(leaf.epsilon, leaf.num_values), None, count)
+        return losses.LossPart(from_k_ary(leaf.epsilon, leaf.num_values), None, count)
     if isinstance(leaf, events.BoundedRange):
-        return losses.LossPart(bounded_range_pld(leaf.epsilon), None, count)
+        return losses.LossPart(from_bounded_range(leaf.epsilon), None, count)
     if isinstance(leaf, events.MultiBit):
-        return losses.LossPart(pure_pld(leaf.epsilon_per_bit), None, count * leaf.num_bits)
+        return losses.LossPart(from_pure(leaf.epsilon_per_bit), None, count * leaf.num_bits)
     if isinstance(leaf, events.PureDP):
-        return losses.LossPart(pure_pld(leaf.epsilon), None, count)
+        return losses.LossPart(from_pure(leaf.epsilon), None, count)
     if isinstance(leaf, events.ApproxDP):
-        return losses.LossPart(pure_pld(leaf.epsilon, leaf.delta), None, count)
+        return losses.LossPart(from_pure(leaf.epsilon, leaf.delta), None, count)
     if isinstance(leaf, events.OneOf):
         return losses.LossPart(_largest([_alternative(a, tail) for a in leaf.alternatives]), None, count)
     raise UnknownEventError(f"no dominating pair is known for {type(leaf).__name__}: {leaf}")
@@ -276,11 +274,11 @@ def _alternative(event: events.Event, tail: float) -> losses.LossCurve:
     """The curve of Gaussian releases and of pure ε, composed."""
     leaves = [
         (leaf, count)
-        for leaf, count in events.flatten_event(event)
+        for leaf, count in events.flatten(event)
         if not (isinstance(leaf, events.Gaussian) and math.isinf(leaf.noise_multiplier))
     ]
     mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
-    curve = gaussian_pld(math.sqrt(mu_squared), tail) if mu_squared > 0 else pure_pld(0.0)
+    curve = from_gaussian(math.sqrt(mu_squared), tail) if mu_squared > 0 else from_pure(0.0)
     for leaf, count in leaves:
         for _ in range(count if isinstance(leaf, events.PureDP) else 0):
             curve = _beside_pure(curve, leaf.epsilon)  # type: ignore[attr-defined]

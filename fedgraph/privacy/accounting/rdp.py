@@ -12,7 +12,7 @@ Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
     selected                  ``selection``: max over candidates, and what choosing adds
     a secret sample, once     1/(α−1)·ln(1 − q + q·e^((α−1)·RDP(α))) of all that ran on it, inside of a selection
-    fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``pld.pld_batch_distances``, batch revealed
+    fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``pld.batch_distances``, batch revealed
 
 **Guarantee.** As the events state; adaptive composition. Orders are listed below; where the
 series of a Poisson step is too long (order > 256) the order is left out (∞), which is valid.
@@ -32,17 +32,9 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
 from fedgraph.errors import UnknownEventError
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import pld, selection, zcdp
-from fedgraph.privacy.events import (
-    Event,
-    FixedSizeGaussian,
-    MentionedGaussian,
-    OneOf,
-    PoissonGaussian,
-    SampledOnce,
-    Selected,
-    flatten_event,
-)
+from fedgraph.privacy.events import Event, FixedSizeGaussian, MentionedGaussian, OneOf, PoissonGaussian, SampledOnce, Selected
 from fedgraph.privacy.fields import ArrayField
 
 RDP_ORDERS: ArrayField = np.array(
@@ -84,33 +76,33 @@ def _of_all(leaves: Iterable[tuple[Event, int]]) -> ArrayField:
 
 @lru_cache(maxsize=512)
 def _per_release(event: Event) -> ArrayField:
-    per_order = zcdp.zcdp_rho(event)
+    per_order = zcdp.rho(event)
     if per_order is not None:
         ceiling = zcdp.pure_epsilon(event)
         return per_order * RDP_ORDERS if ceiling is None else np.minimum(per_order * RDP_ORDERS, ceiling)
     if isinstance(event, Selected):
-        trials = [_of_all(flatten_event(one)) for one in event.candidates]
-        return selection.private_selection_rdp(np.max(np.stack(trials), axis=0), RDP_ORDERS, event.shape, event.stop)
+        trials = [_of_all(events.flatten(one)) for one in event.candidates]
+        return selection.rdp(np.max(np.stack(trials), axis=0), RDP_ORDERS, event.shape, event.stop)
     if isinstance(event, SampledOnce):
-        moments = (RDP_ORDERS - 1) * _of_all(flatten_event(event.event))
+        moments = (RDP_ORDERS - 1) * _of_all(events.flatten(event.event))
         q = event.sampling_rate
         return np.asarray(np.logaddexp(math.log1p(-q), math.log(q) + moments) / (RDP_ORDERS - 1))
     if isinstance(event, PoissonGaussian):
         if event.touched_rows == 1 and not event.replaced:
-            return rdp_of_poisson_row(event.noise_multiplier, event.sampling_rate, RDP_ORDERS)
+            return of_poisson_row(event.noise_multiplier, event.sampling_rate, RDP_ORDERS)
         return _poisson_revealed(event)
     if isinstance(event, FixedSizeGaussian):
-        apart, weights = pld.pld_batch_distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
+        apart, weights = pld.batch_distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
         with np.errstate(divide="ignore"):
             return _revealed(apart, np.log(weights), event.noise_multiplier)
     if isinstance(event, OneOf):
-        return np.asarray(np.max([_of_all(flatten_event(one)) for one in event.alternatives], axis=0))
+        return np.asarray(np.max([_of_all(events.flatten(one)) for one in event.alternatives], axis=0))
     if isinstance(event, MentionedGaussian):  # priced by loss distributions alone
         return np.full_like(RDP_ORDERS, math.inf)
     raise UnknownEventError(f"no Rényi bound is known for {type(event).__name__}: {event}")
 
 
-def rdp_of_poisson_row(noise_multiplier: float, sampling_rate: float, orders: ArrayField) -> ArrayField:
+def of_poisson_row(noise_multiplier: float, sampling_rate: float, orders: ArrayField) -> ArrayField:
     """RDP of the Poisson-sampled Gaussian, zero-out, one row; ∞ above order 256.
 
     Exact moments at whole orders. Between them (α − 1)·RDP(α) is convex in α, so the chord is an upper bound

@@ -18,11 +18,12 @@ import math
 import numpy as np
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import ApproxDP, Composed, Event, Repeated, SampledOnce, Selected, flatten_event
+from fedgraph.privacy import events
+from fedgraph.privacy.events import ApproxDP, Composed, Event, Repeated, SampledOnce, Selected
 from fedgraph.privacy.fields import ArrayField
 
 
-def private_selection_rdp(each: ArrayField, orders: ArrayField, shape: float, stop: float) -> ArrayField:
+def rdp(each: ArrayField, orders: ArrayField, shape: float, stop: float) -> ArrayField:
     """R' of the best trial, by the formula above.
 
     Args:
@@ -60,7 +61,7 @@ def _mean_selection_trials(shape: float, stop: float) -> float:
     return float(shape * (1 - stop) / (stop * (1 - stop**shape)))
 
 
-def stop_for_selection(shape: float, mean: float) -> float:
+def stop_for(shape: float, mean: float) -> float:
     """The γ for which E K is a given mean, from the side of fewer trials.
 
     Args:
@@ -79,7 +80,7 @@ def stop_for_selection(shape: float, mean: float) -> float:
     return high
 
 
-def draw_selection_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
+def draw_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
     """K, which nobody may learn.
 
     Args:
@@ -98,7 +99,7 @@ def draw_selection_trials(shape: float, stop: float, rng: np.random.Generator) -
     return k
 
 
-def selection_without_missed(leaf: Event) -> tuple[Event, float]:
+def without_missed(leaf: Event) -> tuple[Event, float]:
     """(the leaf, 0); of a choice, it without the (0, δ₀) releases of its trials, and what these add to δ.
 
     With t the largest Σδ₀ of a trial, the law of a trial on either of two neighbours is 1 − t times one without such a release,
@@ -116,7 +117,7 @@ def selection_without_missed(leaf: Event) -> tuple[Event, float]:
 def _apart(event: Event) -> tuple[Event, float]:
     """(``event`` without (0, δ₀) releases, Σδ₀ of these); on a secret sample they count as if the unit were in it."""
     kept, used = [], 0.0
-    for leaf, count in flatten_event(event):
+    for leaf, count in events.flatten(event):
         if isinstance(leaf, ApproxDP) and leaf.epsilon == 0:
             used += leaf.delta * count
             continue

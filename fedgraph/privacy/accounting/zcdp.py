@@ -1,4 +1,4 @@
-"""Releases that cost one number: a pure ε (``pure_epsilon``), or ρ of zero-concentrated DP (``zcdp_rho``).
+"""Releases that cost one number: a pure ε (``pure_epsilon``), or ρ of zero-concentrated DP (``rho``).
 
 **Pure ε**: ε-DP with δ = 0.
 
@@ -60,7 +60,7 @@ def pure_epsilon(event: Event) -> float | None:
     return None
 
 
-def zcdp_rho(event: Event) -> float | None:
+def rho(event: Event) -> float | None:
     """ρ of one release.
 
     Args:

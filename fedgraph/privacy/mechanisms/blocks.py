@@ -3,7 +3,7 @@
 **Guarantee.** Part g reads the rows of block g alone and draws its own noise, so neighbours that differ in one block
 (``graph-replace``: one graph becomes any other of the same, public, size) change the law of that part only: the loss of a
 unit is the loss of its part, and the release as a whole is at most as bad as its worst part (parallel composition, McSherry
-2009, Theorem 4). ``worst_pure_block`` and ``worst_gaussian_block`` state that price as one event.
+2009, Theorem 4). ``worst_pure`` and ``worst_gaussian`` state that price as one event.
 
 **Edge cases.** No part, a block of fewer than one row, as many sizes as parts or not → ``PrivacyError``; a value whose rows
 are not those of all blocks together → ``PrivacyError``.
@@ -43,9 +43,7 @@ class PerBlock(NoiseMechanism):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[0] != sum(self.sizes):
             raise PrivacyError(f"PerBlock covers {sum(self.sizes)} rows, found a value of shape {value.shape}")
-        return np.concatenate(
-            [part.apply(rows, rng) for part, rows in zip(self.parts, split_noise_blocks(value, self.sizes), strict=True)]
-        )
+        return np.concatenate([part.apply(rows, rng) for part, rows in zip(self.parts, split(value, self.sizes), strict=True)])
 
     @property
     def words(self) -> str:
@@ -54,12 +52,12 @@ class PerBlock(NoiseMechanism):
         return f"{different[0]}{more}; each of {len(self.parts)} graphs on its own"
 
 
-def split_noise_blocks(value: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+def split(value: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
     """The blocks of ``value``, in order (views)."""
     return np.split(value, np.cumsum(sizes)[:-1])
 
 
-def worst_pure_block(epsilons: Sequence[float]) -> PureDP:
+def worst_pure(epsilons: Sequence[float]) -> PureDP:
     """Parts that are ε_g-DP each: the release is max ε_g-DP for every unit.
 
     Args:
@@ -68,7 +66,7 @@ def worst_pure_block(epsilons: Sequence[float]) -> PureDP:
     return PureDP(max(epsilons))
 
 
-def worst_gaussian_block(noise_multipliers: Sequence[float]) -> Gaussian:
+def worst_gaussian(noise_multipliers: Sequence[float]) -> Gaussian:
     """Gaussian parts: trade-off curves of Gaussian mechanisms are ordered, so the smallest multiplier covers all.
 
     Args:

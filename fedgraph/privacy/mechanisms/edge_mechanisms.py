@@ -43,19 +43,19 @@ from fedgraph.privacy.sensitivity import SensitivityBound
 _Integers = npt.NDArray[np.int64]
 
 
-def num_edge_cells(num_nodes: int) -> int:
+def num_cells(num_nodes: int) -> int:
     """n(n−1)/2."""
     return num_nodes * (num_nodes - 1) // 2
 
 
 def _edge_cell_of(edges: np.ndarray) -> _Integers:
-    """v(v−1)/2 + u, int64 [m]: a number below ``num_edge_cells`` for each pair u < v."""
+    """v(v−1)/2 + u, int64 [m]: a number below ``num_cells`` for each pair u < v."""
     u, v = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
     cells: _Integers = v * (v - 1) // 2 + u
     return cells
 
 
-def edges_of_cells(cells: np.ndarray) -> npt.NDArray[np.int32]:
+def of_cells(cells: np.ndarray) -> npt.NDArray[np.int32]:
     """Inverse of ``_edge_cell_of``: int32 [m, 2]."""
     v = ((1 + np.sqrt(1 + 8 * cells.astype(np.float64))) / 2).astype(np.int64)
     v -= v * (v - 1) // 2 > cells  # the square root is off by at most one
@@ -94,7 +94,7 @@ class EdgeCells:
     @property
     def count(self) -> int:
         """How many pairs."""
-        return num_edge_cells(self.num_nodes) if self.smaller is None else int(self._ends[-1])
+        return num_cells(self.num_nodes) if self.smaller is None else int(self._ends[-1])
 
     def of(self, edges: np.ndarray) -> _Integers:
         """The number, below ``count``, of each pair u < v (integers [m, 2]); u must be among ``smaller``."""
@@ -107,7 +107,7 @@ class EdgeCells:
     def edges(self, cells: np.ndarray) -> npt.NDArray[np.int32]:
         """Inverse of ``of``: int32 [m, 2]."""
         if self.smaller is None:
-            return edges_of_cells(cells)
+            return of_cells(cells)
         at = np.searchsorted(self._ends, cells, side="right") - 1
         u = self._ids[at]
         return np.column_stack([u, u + 1 + cells - self._ends[at]]).astype(np.int32)
@@ -150,7 +150,7 @@ class EdgeTriangle(SensitivityBound):
         return value
 
 
-def distinct_edge_cells(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> _Integers:
+def distinct_cells(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> _Integers:
     """Distinct integers in [0, limit), uniform, sorted.
 
     Draws are added until there are enough and never thrown away once new: sampling without replacement.
@@ -300,7 +300,7 @@ class LapGraph(NoiseMechanism):
         low = _laplace_tail(cells - edges.size, count, scale, rng)
         values = np.concatenate([high, low])
         kept = np.argpartition(-values, count - 1)[:count] if count < values.size else np.arange(values.size)
-        zeros = distinct_edge_cells(cells, int((kept >= edges.size).sum()), rng, without=edges)
+        zeros = distinct_cells(cells, int((kept >= edges.size).sum()), rng, without=edges)
         return space.edges(np.sort(np.concatenate([edges[kept[kept < edges.size]], zeros])))
 
 

@@ -18,7 +18,7 @@ most (ε/2, δ/2), and an inner edge, which moves Z by Ψ at one client, at most
 
 **Edge cases.** Ψ = 0: no noise, and the event costs nothing. Λ not above its bound: ``PrivacyError`` that names the bound.
 
-**The price** (``objective_delta``). There is one column θ_j for each of c classes, of d numbers each. It minimises
+**The price** (``delta_at``). There is one column θ_j for each of c classes, of d numbers each. It minimises
 
     (1/n₁)Σᵢ ℓ(zᵢᵀθ_j) + (Λ_tot/2)‖θ_j‖² + (1/n₁)⟨b_j, θ_j⟩,        b_j ~ N(0, σ²I_d).
 
@@ -45,14 +45,13 @@ from scipy.special import log_ndtr
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.events import Event, PureDP
 from fedgraph.privacy.mechanisms import gcon_noise as gcon
-from fedgraph.privacy.mechanisms.objective_perturbation import OBJECTIVE_OUTPUT_SHARE, objective_output_noise
+from fedgraph.privacy.mechanisms import objective_perturbation
+from fedgraph.privacy.mechanisms.objective_perturbation import OBJECTIVE_OUTPUT_SHARE
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e6, 2000)
 
 
-def objective_delta(
-    epsilon: float, std: float, change: float, classes: int, log_determinant: float, missed: float = 0.0
-) -> float:
+def delta_at(epsilon: float, std: float, change: float, classes: int, log_determinant: float, missed: float = 0.0) -> float:
     """δ at a given ε, the best order taken.
 
     Args:
@@ -84,9 +83,7 @@ def objective_delta(
     return min(1.0, missed + math.exp(min(0.0, float(logs.min()))))
 
 
-def objective_noise_std(
-    epsilon: float, target: float, change: float, classes: int, log_determinant: float, missed: float = 0.0
-) -> float:
+def noise_std(epsilon: float, target: float, change: float, classes: int, log_determinant: float, missed: float = 0.0) -> float:
     """The smallest σ (to one part in 10⁶, from above) that keeps (ε, δ).
 
     Args:
@@ -105,7 +102,7 @@ def objective_noise_std(
 
     def gap(log_std: float) -> float:
         return math.log(
-            objective_delta(epsilon, math.exp(log_std), change, classes, log_determinant, missed) - missed + 1e-300
+            delta_at(epsilon, math.exp(log_std), change, classes, log_determinant, missed) - missed + 1e-300
         ) - math.log(target - missed)
 
     low, high = math.log(change) - 10, math.log(change) + 25
@@ -143,9 +140,9 @@ class Situation(gcon.Situation):
             self.delta * (1 - OBJECTIVE_OUTPUT_SHARE),
             self.num_classes,
         )
-        found = objective_noise_std(epsilon, delta, 1.0, c, whole, self.missed)
+        found = noise_std(epsilon, delta, 1.0, c, whole, self.missed)
         if self.per_end:
-            found = max(found, objective_noise_std(epsilon / 2, delta / 2, 1.0, c, half, self.missed) / 2)
+            found = max(found, noise_std(epsilon / 2, delta / 2, 1.0, c, half, self.missed) / 2)
         return found
 
 
@@ -201,7 +198,7 @@ def calibrated(given: Situation, regulariser: float, gradient_norm: float) -> Ca
         total = max(total, given.num_classes * curvature / (given.num_labelled * allowed))  # ln(1 + x) ≤ x
     reached = given.determinant(c_theta, total)
     std, c_theta = _std(given, given.ratio(reached, reached), total)
-    output, event = objective_output_noise(given, gradient_norm, total)
+    output, event = objective_perturbation.output_noise(given, gradient_norm, total)
     return Calibrated(std, total, output, c_theta, given.determinant(c_theta, total), event)
 
 

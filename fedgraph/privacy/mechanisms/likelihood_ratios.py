@@ -15,7 +15,8 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.mechanisms.blocks import PerBlock, split_noise_blocks
+from fedgraph.privacy import mechanisms
+from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import (
     Disclose,
     GaussianNoise,
@@ -26,7 +27,7 @@ from fedgraph.privacy.mechanisms.noise import (
 )
 
 
-def likelihood_ratio(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
+def of_release(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
     """log P(released | one) − log P(released | zero) of one release.
 
     Args:
@@ -53,7 +54,7 @@ def likelihood_ratio(mechanism: NoiseMechanism, released: np.ndarray, one: np.nd
     raise PrivacyError(f"there is no likelihood ratio here for {mechanism.words}")
 
 
-def block_likelihood_ratios(
+def of_blocks(
     mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray, sizes: tuple[int, ...]
 ) -> list[float]:
     """The ratio of each block of rows.
@@ -70,13 +71,13 @@ def block_likelihood_ratios(
         PrivacyError: a mechanism has no likelihood ratio here.
     """
     if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
-        return [likelihood_ratio(mechanism, released, one, zero)]
+        return [of_release(mechanism, released, one, zero)]
     parts = mechanism.parts if isinstance(mechanism, PerBlock) else (mechanism,) * len(sizes)
-    blocks = zip(*(split_noise_blocks(m, sizes) for m in (released, one, zero)), strict=True)
-    return [likelihood_ratio(part, *three) for part, three in zip(parts, blocks, strict=True)]
+    blocks = zip(*(mechanisms.blocks.split(m, sizes) for m in (released, one, zero)), strict=True)
+    return [of_release(part, *three) for part, three in zip(parts, blocks, strict=True)]
 
 
-def coin_likelihood_ratios(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
+def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
     """What Gaussian values say of m coins x = ±1 that all show in them, Σ_j h_j x_j + N(0, s² I).
 
     x̂ = (G + I)⁻¹ y is the linear estimate of least mean square error, which takes off what coins have along one another.

@@ -94,7 +94,7 @@ class SampledBits(NoiseMechanism):
             float64 [n, d].
         """
         factor, shift = self.rectifier(num_columns)
-        return np.asarray(signs_of_bits(sent, num_columns).toarray() * factor + shift)
+        return np.asarray(signs(sent, num_columns).toarray() * factor + shift)
 
     def rectifier(self, num_columns: int) -> tuple[float, float]:
         """(factor, shift) of the unbiased estimate from x*."""
@@ -116,7 +116,7 @@ def _distinct_columns(num_rows: int, num_columns: int, count: int, rng: np.rando
         found[repeated] = rng.integers(num_columns, size=(repeated.size, count))
 
 
-def signs_of_bits(sent: np.ndarray, num_columns: int) -> sp.csr_array:
+def signs(sent: np.ndarray, num_columns: int) -> sp.csr_array:
     """x*: which bits were sent, as numbers.
 
     Args:

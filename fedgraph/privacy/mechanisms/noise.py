@@ -34,7 +34,7 @@ from fedgraph.privacy.fields import (
     require_event_interval,
     require_finite,
 )
-from fedgraph.privacy.mechanisms.normals import standard_normals
+from fedgraph.privacy.mechanisms import normals
 
 _LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
 
@@ -112,7 +112,7 @@ class GaussianNoise(NoiseMechanism):
         require_finite(value)
         _require_resolved(value, self.std)
         if value.dtype == np.float32:
-            noise = standard_normals(value.size, rng).reshape(value.shape)
+            noise = normals.standard(value.size, rng).reshape(value.shape)
         else:
             noise = rng.standard_normal(value.shape)
         noise *= noise.dtype.type(self.std)

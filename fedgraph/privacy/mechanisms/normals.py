@@ -18,7 +18,7 @@ _LN2 = math.log(2.0)
 _TURN = np.float32(math.pi / 2**31)
 
 
-def standard_normals(count: int, rng: np.random.Generator) -> np.ndarray:
+def standard(count: int, rng: np.random.Generator) -> np.ndarray:
     """Independent N(0, 1) numbers, a function of the generator's state and of their number alone.
 
     Args:

@@ -33,7 +33,7 @@ from typing import Protocol
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.accounting.calibrate import calibrate_gaussian
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import ApproxDP, Event, PureDP
 from fedgraph.privacy.fields import ArrayField, CountField, PositiveField, require_finite, require_positive
 from fedgraph.privacy.mechanisms import gcon_noise as gcon
@@ -199,17 +199,17 @@ def calibrated(given: gcon.Situation, regulariser: float, gradient_norm: float) 
     total = regulariser + made.extra_regulariser
     if math.isinf(made.beta):
         return Calibrated(math.inf, total, 0.0, PureDP(0.0), made)
-    return Calibrated(made.beta, total, *objective_output_noise(given, gradient_norm, total), made)
+    return Calibrated(made.beta, total, *output_noise(given, gradient_norm, total), made)
 
 
-def objective_output_noise(given: gcon.Situation, gradient_norm: float, total_regulariser: float) -> tuple[float, Event]:
+def output_noise(given: gcon.Situation, gradient_norm: float, total_regulariser: float) -> tuple[float, Event]:
     """(noise std for the distance to the exact minimiser, what the whole release costs, or one end of an edge in it)."""
     ends = 2 if given.per_end else 1
     epsilon, delta = given.epsilon / ends, given.delta / ends
     distance = gcon.gcon_output_sensitivity(gradient_norm, total_regulariser)
-    return distance * calibrate_gaussian(1, epsilon * OBJECTIVE_OUTPUT_SHARE, delta * OBJECTIVE_OUTPUT_SHARE), ApproxDP(
-        epsilon, delta
-    )
+    return distance * calibrate.gaussian_multiplier(
+        1, epsilon * OBJECTIVE_OUTPUT_SHARE, delta * OBJECTIVE_OUTPUT_SHARE
+    ), ApproxDP(epsilon, delta)
 
 
 def _of_ends(given: gcon.Situation, regulariser: float) -> gcon.GconPerturbation:

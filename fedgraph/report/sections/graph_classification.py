@@ -62,7 +62,7 @@ def _explained(rows: Sequence[ReportRow]) -> list[str]:
         at = (_facts(r).model, printed_numbers.PRINTED_PER_GRAPH, "accuracy")
         printed = printed_numbers.find_printed_number(r.head.dataset, "local_dp", *at)
         if printed and _judge(rows) == _SVM:
-            need = best_accuracy.epsilon_for_accuracy(printed.value)
+            need = best_accuracy.epsilon_for(printed.value)
             by = {"size": size.mean("accuracy"), "ours": r.mean("accuracy"), "need": need, "times": need / median}
             found.append(fill_phrase(_PART, "would_need", printed=printed.value, model=_facts(r).model.upper(), **by))
     return [*found, _useful(rows, size)]

@@ -172,7 +172,7 @@ def _advantage(records: SectionRecords, told: Sequence[_AttackedRow], notice: st
             colour = plots.PLOT_COLOURS[place % len(plots.PLOT_COLOURS)]
             marker = plots.PLOT_MARKERS[place % len(plots.PLOT_MARKERS)]
             axes[0].scatter(x, [t.advantage for t in own], s=26, label=name, color=colour, marker=marker)
-        of_noise = [operating_points.gaussian_operating_point(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
+        of_noise = [operating_points.of_gaussian(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
         inside = [(e, gain) for e, gain in of_noise if grid[0] <= e <= most * 0.8]
         axes[0].plot(*zip(*inside, strict=True), color="#4c566a", lw=1.2, ls="--", label="most with Gaussian noise")
         axes[0].axvline(most * 0.8, ls=":", lw=1, color="#9aa0a6")

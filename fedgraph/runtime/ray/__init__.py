@@ -29,7 +29,7 @@ from fedgraph.runtime.base import Runtime, RuntimeDealing, RuntimeDone, RuntimeF
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath
 from fedgraph.runtime.ray import cluster, places
 from fedgraph.runtime.ray.actors import ActorAbout, Client
-from fedgraph.runtime.ray.curator import Curator, CuratorConductor, make_curator_call
+from fedgraph.runtime.ray.curator import Curator, CuratorConductor, make_call
 from fedgraph.runtime.ray.lanes import Lanes
 from fedgraph.runtime.ray.seats import SECONDS_TO_FILL_SEAT, Seat, Seats
 from fedgraph.runtime.ray.server import Server, ServerMeters
@@ -57,20 +57,20 @@ class RayRuntime(CuratorConductor, Runtime):
 
     def __init__(self, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> None:
         self._owns_ray = not ray.is_initialized()
-        self._watchdog = watchdog.start_watchdog() if self._owns_ray and not os.environ.get("RAY_ADDRESS") else None
+        self._watchdog = watchdog.start() if self._owns_ray and not os.environ.get("RAY_ADDRESS") else None
         self._raylet: cluster.ClusterRaylet | None = None
         self._seats: dict[str, Seats] = {}
         self._told: list[tuple[Any, ...]] = []  # (function, its arguments …)
         self._hearing: list[ray.ObjectRef] = []
         self._looked = time.monotonic()
-        self._versions = process.own_process_versions()
+        self._versions = process.own_versions()
         self._modules = tuple(sorted(name for name in sys.modules if name.startswith((*_METHODS, "fedgraph.tasks."))))
         try:
             if self._owns_ray:
-                cluster.connect_cluster(workers)
-            there = cluster.list_cluster_nodes()
+                cluster.connect(workers)
+            there = cluster.list_nodes()
             self._raylet = cluster.ClusterRaylet()
-            self._places = places.reserve_places(*places.choose_places(there, workers, gpus_per_worker), there)
+            self._places = places.reserve(*places.choose(there, workers, gpus_per_worker), there)
         except BaseException:
             self.close()
             raise
@@ -86,7 +86,7 @@ class RayRuntime(CuratorConductor, Runtime):
 
     def _welcome(self, kind: str, about: ActorAbout) -> None:
         """``RuntimeFailure`` where an actor would not compute what the driver does."""
-        process.require_equal_process_versions(self._versions, [(about.host, about.versions)])
+        process.require_equal_versions(self._versions, [(about.host, about.versions)])
         if self._places.gpus_of(kind) and about.device == "cpu":
             raise RuntimeFailure(
                 f"the worker on {about.host} was given {self._places.gpus:g} GPU, and torch "
@@ -125,7 +125,7 @@ class RayRuntime(CuratorConductor, Runtime):
 
     def as_done(self, function: RuntimeFunction, dealing: RuntimeDealing) -> Iterator[RuntimeDone]:
         def call(task: RuntimeTask) -> Callable[[Seat], ray.ObjectRef]:
-            return make_curator_call(lambda curator: curator.cell, function, *task)
+            return make_call(lambda curator: curator.cell, function, *task)
 
         lanes = Lanes(self._seats["curator"], self.num_workers, dealing, call)
         self._prepare("curator", most=lanes.places)
@@ -187,5 +187,5 @@ class RayRuntime(CuratorConductor, Runtime):
             remove_placement_group(self._places.room)
         self._seats = {}
         if self._watchdog is not None:
-            watchdog.dismiss_watchdog(self._watchdog, ended=orderly)
+            watchdog.dismiss(self._watchdog, ended=orderly)
             self._watchdog = None

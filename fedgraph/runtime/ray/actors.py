@@ -90,7 +90,7 @@ class Actor:
         if not gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
             os.environ["POT_BACKEND_DISABLE_PYTORCH"] = "1"  # it is given arrays of numpy, and would import torch for nobody
-        process.keep_process_memory()
+        process.keep_memory()
         for name in modules:
             with contextlib.suppress(Exception):  # another version on this machine: ``ActorAbout`` says so in words
                 importlib.import_module(name)
@@ -100,7 +100,7 @@ class Actor:
 
             device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
         node = ray.get_runtime_context().get_node_id()
-        self._about = ActorAbout(node, socket.gethostname(), device, process.own_process_versions())
+        self._about = ActorAbout(node, socket.gethostname(), device, process.own_versions())
 
     def hold(self, key: str, value: object) -> None:
         """Keep ``value`` for later calls that name its key."""
@@ -120,7 +120,7 @@ class Actor:
 
     def _alone(self) -> None:
         if not hasattr(self._thread, "alone"):
-            process.use_one_process_thread()  # the limit holds for the thread that sets it
+            process.use_one_thread()  # the limit holds for the thread that sets it
             self._thread.alone = True
 
     def _resolve(self, value: object) -> Any:
@@ -151,7 +151,7 @@ class Client(Actor):
 
     ========  =====================================================================================================
     ``hold``  receives a piece of the data, or a training's plan; once, before the first round that needs it
-    ``round`` computes one round of its virtual clients and gives what they release (``federation.client.run_client_blocks``)
+    ``round`` computes one round of its virtual clients and gives what they release (``federation.client.run_blocks``)
     ``drop``  forgets pieces and plans
     ========  =====================================================================================================
     """

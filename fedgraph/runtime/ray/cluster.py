@@ -15,7 +15,7 @@ from ray._private import worker
 from ray._private.node import Node as RayNode
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.process import keep_child_process_memory
+from fedgraph.runtime import process
 from fedgraph.runtime.ray.places import PlaceNode
 from fedgraph.runtime.ray.seats import SEATS_GO_ON
 
@@ -28,7 +28,7 @@ _INLINE_BYTES = 2 * 1024**2  # of a message that travels by itself; larger ones 
 _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
-def connect_cluster(workers: int | None) -> None:
+def connect(workers: int | None) -> None:
     """Join the cluster in ``RAY_ADDRESS``, or start a local one, without ``_UNUSED`` where nobody asks for its dashboard."""
     if os.environ.get(_DASHBOARD) and not os.environ.get("RAY_ADDRESS") and importlib.util.find_spec("aiohttp_cors") is None:
         raise RuntimeFailure("--watch starts Ray's dashboard, which is not installed; install fedgraph-privacy[cluster]")
@@ -70,7 +70,7 @@ def _without_statistics(*, unless: bool) -> Iterator[None]:
             del os.environ[name]
 
 
-def list_cluster_nodes() -> list[PlaceNode]:
+def list_nodes() -> list[PlaceNode]:
     """The machines that are alive, the driver's first."""
     own = ray.get_runtime_context().get_node_id()
     found = [
@@ -165,7 +165,7 @@ def _init(address: str, cpus: int) -> None:
             ray.init(log_to_driver=False, logging_level="ERROR")
         return
     dashboard = bool(os.environ.get(_DASHBOARD))
-    with _silence(), keep_child_process_memory(), _only(*(() if dashboard else _UNUSED)):
+    with _silence(), process.keep_child_memory(), _only(*(() if dashboard else _UNUSED)):
         made = ray.init(
             address="local",  # of our own, also where another Ray runs on this machine
             num_cpus=cpus,

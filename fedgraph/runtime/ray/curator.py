@@ -13,14 +13,8 @@ from ray.actor import ActorHandle, ActorMethod
 from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.base import (
-    OnRuntimeRound,
-    RuntimeFunction,
-    RuntimeKind,
-    RuntimeParties,
-    require_same_shared_value,
-    split_into_runtime_blocks,
-)
+from fedgraph.runtime import base
+from fedgraph.runtime.base import OnRuntimeRound, RuntimeFunction, RuntimeKind, RuntimeParties, require_same_shared_value
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.ray.actors import Actor, ActorStart, SharedWithActors
 from fedgraph.runtime.ray.places import Places
@@ -61,7 +55,7 @@ class _Handle:
             raise RuntimeFailure(f"{self.name} does not fit into Ray's object store: {' '.join(str(error).split())}") from error
 
 
-def make_curator_call(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
+def make_call(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
     """A call, to be made at any actor of a kind; what stands for a shared value travels in its place."""
     given = [a.shared() if isinstance(a, _Handle) else a for a in args]
 
@@ -97,7 +91,7 @@ class CuratorConductor(RuntimeParties):
     def deal(self, handle: _Handle, piece: RuntimeFunction, num_items: int) -> SharedWithActors:
         if handle.dealt is None:
             parts = tuple(
-                handle.put(piece(handle.value, items)) for items in split_into_runtime_blocks(num_items, self.num_workers)
+                handle.put(piece(handle.value, items)) for items in base.split_into_blocks(num_items, self.num_workers)
             )
             handle.dealt = SharedWithActors(f"{handle.key}.dealt", parts, dealt=True)
         return handle.dealt
@@ -134,7 +128,7 @@ class CuratorConductor(RuntimeParties):
             yield value
 
     def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> AskedOfSeat:
-        return self._server.ask(0, make_curator_call(method, *args))
+        return self._server.ask(0, make_call(method, *args))
 
     def _answer(self, asked: AskedOfSeat) -> Any:
         with self._waiting():

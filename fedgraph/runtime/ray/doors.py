@@ -110,7 +110,7 @@ class DoorCallers:
         return cast(TimedDoorAnswer | None, answer)
 
 
-def find_door_callers(door: DoorAddress | None, node: str) -> DoorCallers | None:
+def find_callers(door: DoorAddress | None, node: str) -> DoorCallers | None:
     """Of the door of an actor on this machine of Ray's; None where it is on another ``node``, or has none."""
     return DoorCallers(door) if door is not None and node == ray.get_runtime_context().get_node_id() else None
 

@@ -57,7 +57,7 @@ def _on_gpus(gpus: float, share: float) -> int:
     return int(gpus) * int(1 / share + 1e-9) if share <= 1 else int(gpus / share + 1e-9)
 
 
-def choose_places(nodes: Sequence[PlaceNode], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
+def choose(nodes: Sequence[PlaceNode], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
     """(workers, GPUs for each). ``RuntimeFailure`` in one line that names what is there and what was asked.
 
     workers None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most ``_MOST_PER_GPU`` for
@@ -166,7 +166,7 @@ class Places:
         return handle
 
 
-def reserve_places(num: int, gpus: float, there: Sequence[PlaceNode]) -> Places:
+def reserve(num: int, gpus: float, there: Sequence[PlaceNode]) -> Places:
     """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
     if not group.wait(_SECONDS_TO_PLACE):

@@ -33,8 +33,9 @@ from ray.exceptions import (
 )
 
 from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.ray import doors
 from fedgraph.runtime.ray.actors import ActorAbout, KeptByActor, SharedWithActors
-from fedgraph.runtime.ray.doors import DoorCallers, find_door_callers
+from fedgraph.runtime.ray.doors import DoorCallers
 
 _LOST = (RayActorError, ObjectLostError, WorkerCrashedError, OutOfMemoryError, GetTimeoutError)
 
@@ -288,7 +289,7 @@ class Seats:
                 return
             if said is not None and seat.about is None:
                 self._welcome(said)
-                seat.about, seat.near, self._failed[slot] = said, find_door_callers(said.door, said.node), 0
+                seat.about, seat.near, self._failed[slot] = said, doors.find_callers(said.door, said.node), 0
             seat.sign, seat.since = seat.actor.pulse.remote(), now
         elif self._silence is not None and now - seat.since > (self._silence if seat.about else SECONDS_TO_FILL_SEAT):
             self._bury(seat, f"no sign of life for {now - seat.since:.0f} s")

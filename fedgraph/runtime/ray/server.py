@@ -17,7 +17,8 @@ import ray
 from ray.actor import ActorHandle
 from ray.util.metrics import Counter, Gauge
 
-from fedgraph.runtime.base import RuntimeClients, RuntimeFunction, RuntimeValue, split_into_runtime_blocks
+from fedgraph.runtime import base
+from fedgraph.runtime.base import RuntimeClients, RuntimeFunction, RuntimeValue
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath, RuntimeCountTally
 from fedgraph.runtime.ray.actors import Actor, ActorStart, SharedWithActors
 from fedgraph.runtime.ray.doors import TimedDoorAnswer
@@ -173,7 +174,7 @@ class _Leads(RuntimeClients):
         return SharedWithActors(name, (ray.put(value),))
 
     def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
-        dealt = split_into_runtime_blocks(num_items, len(self._seats))
+        dealt = base.split_into_blocks(num_items, len(self._seats))
         given = [ray.put(a) if len(dealt) > 1 and _size(a) > _BYTES_INLINE else a for a in args]
 
         self._give()

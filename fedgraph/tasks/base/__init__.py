@@ -21,7 +21,7 @@ from fedgraph.cells.cell import require_distinct_cells as require_distinct_cells
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin as NestedTaskPlugin
 from fedgraph.tasks.base.task_offers import TaskModels as TaskModels
 from fedgraph.tasks.base.task_offers import TaskOffers as TaskOffers
-from fedgraph.tasks.base.task_offers import load_task as load_task
-from fedgraph.tasks.base.task_offers import nest_task_methods as nest_task_methods
-from fedgraph.tasks.base.task_offers import task_without_plan as task_without_plan
-from fedgraph.tasks.base.task_offers import task_without_plugins as task_without_plugins
+from fedgraph.tasks.base.task_offers import load as load
+from fedgraph.tasks.base.task_offers import nest_methods as nest_methods
+from fedgraph.tasks.base.task_offers import no_plan as no_plan
+from fedgraph.tasks.base.task_offers import no_plugins as no_plugins

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.cells.cell import Cell, CellContext, CellOutcome
 from fedgraph.cells.task_facts import SettingChoiceCellFacts, TaskFacts
 from fedgraph.documents.settings import SettingsSpec
@@ -21,7 +21,7 @@ from fedgraph.methods.base import Budget, Plan, PublicFacts, column_ranks, metho
 from fedgraph.partition import base
 from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
 from fedgraph.privacy.mechanisms.noise import Disclose
-from fedgraph.privacy.settle import Guarantee, Promise, Settlement, settle
+from fedgraph.privacy.settle import Guarantee, Promise, Settlement
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.types import Graph, Partition
@@ -32,7 +32,7 @@ from fedgraph.worlds.world import world_of_trust
 _Facts = TypeVar("_Facts", bound=TaskFacts)
 
 
-def look_up_task_promises(made: Plan, partition: Partition) -> Guarantee:
+def look_up_promises(made: Plan, partition: Partition) -> Guarantee:
     """The plan's guarantee with every promise beside what the data are.
 
     Degrees are those of each client's graph as it is given, before any cut.
@@ -81,13 +81,13 @@ class _Settled:
         return CellOutcome(metrics, facts, account, releases, *price, said, dict(artefacts or {}), measured, timed)
 
 
-def settle_cell_training(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
+def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
     """The price of what was released, every promise looked up in ``partition``."""
-    guarantee = look_up_task_promises(made, partition)
-    return _Settled(made, outcome, guarantee, settle(guarantee, outcome.releases))
+    guarantee = look_up_promises(made, partition)
+    return _Settled(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases))
 
 
-def price_task_untrained(
+def price_untrained(
     cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: TaskFacts, *, from_sizes: bool
 ) -> CellOutcome:
     """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
@@ -117,26 +117,26 @@ class TrainedCell(_Settled):
     @property
     def question(self) -> Graph:
         """The graph that the method's ``predict`` receives, with what its viewer may use
-        (``worlds.protocols.protocol_question``).
+        (``worlds.protocols.question``).
         """
-        return protocols.protocol_question(self.world.setting, self.plan, lambda: self.settled.epsilon)
+        return protocols.question(self.world.setting, self.plan, lambda: self.settled.epsilon)
 
 
-def task_partition_key(partition: SettingsSpec) -> Hashable:
+def partition_key(partition: SettingsSpec) -> Hashable:
     """Names the rule by which nodes are dealt: equal settings of a partition have equal keys."""
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal_task_clients(held: Graph, partition: SettingsSpec, cell: Cell, context: CellContext) -> Partition:
+def deal_clients(held: Graph, partition: SettingsSpec, cell: Cell, context: CellContext) -> Partition:
     """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
-    offers, settings = base.chosen_partition(partition)
+    offers, settings = base.chosen(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, cell.seed))
     if not found.disjoint:
         raise ScenarioError(f"{cell.task} needs disjoint clients; partition {partition['partition']!r} overlaps")
     return found
 
 
-def require_task_answers(
+def require_answers(
     setting: protocols.ProtocolSetting, method: method_kinds.ClassifierMethod, cell: Cell, protocol: str
 ) -> None:
     """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
@@ -147,15 +147,15 @@ def require_task_answers(
         )
 
 
-def plan_cell_training(
+def plan_cell(
     method: method_kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.ProtocolSetting
 ) -> Plan:
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
-    made = column_ranks.plan_with_column_ranks(functools.partial(method.plan, settings, facts), facts, budget)
+    made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
     return replace(made, notes=(*made.notes, *setting.said))
 
 
-def train_cell_clients_alone(
+def train_clients_alone(
     names: Sequence[str], cell: Cell, context: CellContext, train_one: Callable[[int], TrainedCell]
 ) -> tuple[list[TrainedCell], TrainedCell, list[float]]:
     """Every client for itself, one after another. train_one: number of a client → its training, as the only client.
@@ -173,7 +173,7 @@ def train_cell_clients_alone(
         lines += [replace(line, cell=cell.key, clients=at) for line in done.outcome.releases]
         each.append(done)
         context.progress("clients alone", client + 1, len(names))
-    settled = settle(done.guarantee, lines)
+    settled = privacy.settle.of_releases(done.guarantee, lines)
     prices = [settled.epsilon if owners else one.settled.epsilon for one in each]
     settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
     return each, replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines))), prices
@@ -201,19 +201,19 @@ def train_cell(
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
     counted: tuple[LedgerLine, ...] = ()
-    first = column_ranks.plan_column_ranks(made)
+    first = column_ranks.plan_before(made)
     if first is not None:
-        ranked = rounds.run_rounds(context.runtime, shared, first, context.root, path, common, *progress)
+        ranked = rounds.run(context.runtime, shared, first, context.root, path, common, *progress)
         world, counted = world.scaled(ranked.state.memory), ranked.releases
         shared = context.runtime.share(("partition", context.label, key, "scaled", *path), world.partition)
     noisy = any(not isinstance(release.mechanism, Disclose) for release in made.schedule.releases)
     one = made.facts.sizes.num_clients == 1 and not noisy and not who
     starts = replace(cell, world=world_of_trust(Trust.CURATOR)).path if one else None
-    outcome = rounds.run_rounds(
+    outcome = rounds.run(
         context.runtime, shared, made, context.root, path, common, *progress,
         answered=answered, starts=starts, keep=keep,
     )  # fmt: skip
     if first is not None:
         context.runtime.forget(shared)
     outcome = replace(outcome, releases=(*counted, *outcome.releases))
-    return TrainedCell(**vars(settle_cell_training(made, world.partition, outcome)), world=world)
+    return TrainedCell(**vars(settle_plan(made, world.partition, outcome)), world=world)

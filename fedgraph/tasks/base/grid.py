@@ -14,13 +14,13 @@ from pydantic import AfterValidator, Field
 from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.methods.base import method_kinds
 from fedgraph.privacy.trust import Trust
-from fedgraph.tasks.base import Cell, CellContext, require_distinct_cells
-from fedgraph.tasks.base.task_offers import TaskRowKeys, check_task_row_keys, distinct_task_values
+from fedgraph.tasks.base import Cell, CellContext, require_distinct_cells, task_offers
+from fedgraph.tasks.base.task_offers import TaskRowKeys
 from fedgraph.worlds.world import World, world_of_trust
 
 
 def _of_other_names(methods: list[SettingsSpec]) -> list[SettingsSpec]:
-    require_distinct_cells("the row", [f"{spec.get('method')} · {label_grid_row(spec)}" for spec in methods])
+    require_distinct_cells("the row", [f"{spec.get('method')} · {label_of(spec)}" for spec in methods])
     return methods
 
 
@@ -42,9 +42,9 @@ class GridRowKeys(TaskRowKeys):
     seeds: int | None = Field(None, ge=1, description="how many of the scenario's seeds this row runs; default all")
 
 
-GridEntry = Annotated[SettingsSpec, AfterValidator(check_task_row_keys(GridRowKeys))]
+GridEntry = Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(GridRowKeys))]
 GridRows = AfterValidator(_of_other_names)
-GridBudgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], distinct_task_values("ε"), InfiniteSetting]
+GridBudgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], task_offers.distinct_values("ε"), InfiniteSetting]
 
 
 class Grid(Settings):
@@ -65,52 +65,52 @@ class Grid(Settings):
         return ["provable"]
 
 
-def list_grid_cells(params: Grid, context: CellContext) -> list[Cell]:
+def list_cells(params: Grid, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
     found: list[Cell] = []
     for seed in range(context.seeds):
         for trust in dict.fromkeys((*params.trust, Trust.NOBODY)):
             for entry, spec in enumerate(params.methods):
-                if trust not in list_grid_row_trust(spec, params.trust) or seed >= int(spec.get("seeds", context.seeds)):
+                if trust not in list_row_trust(spec, params.trust) or seed >= int(spec.get("seeds", context.seeds)):
                     continue
-                found += list_grid_row_cells(params, world_of_trust(trust), entry, seed, context)
+                found += list_row_cells(params, world_of_trust(trust), entry, seed, context)
     return found
 
 
-def list_grid_row_cells(params: Grid, world: World, entry: int, seed: int, context: CellContext) -> list[Cell]:
+def list_row_cells(params: Grid, world: World, entry: int, seed: int, context: CellContext) -> list[Cell]:
     """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
     spec = params.methods[entry]
-    budgets = [np.inf] if grid_row_ignores_budget(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
-    named = (context.label, context.dataset, spec["method"], label_grid_row(spec), world)
+    budgets = [np.inf] if ignores_budget(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
+    named = (context.label, context.dataset, spec["method"], label_of(spec), world)
     read = [(e, reading) for e in budgets for reading in (params.readings if np.isfinite(e) else ["none"])]
     return [Cell(*named, epsilon, reading, seed, entry) for epsilon, reading in read]
 
 
-def list_grid_row_trust(spec: SettingsSpec, trusted: Sequence[Trust]) -> list[Trust]:
+def list_row_trust(spec: SettingsSpec, trusted: Sequence[Trust]) -> list[Trust]:
     """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
     if "trust" in spec:
         return [Trust(t) for t in spec["trust"]]
-    if method_kinds.load_method(spec["method"]).OFFERS.trusts_nobody:
+    if method_kinds.load(spec["method"]).OFFERS.trusts_nobody:
         return [Trust.NOBODY]
     return [t for t in trusted if t is not Trust.NOBODY] or [Trust.NOBODY]
 
 
-def list_grid_method_trust(name: str, methods: Sequence[SettingsSpec], trusted: Sequence[Trust]) -> list[Trust]:
+def list_method_trust(name: str, methods: Sequence[SettingsSpec], trusted: Sequence[Trust]) -> list[Trust]:
     """Whom the rows of the method ``name`` trust, each once."""
-    return list(dict.fromkeys(t for spec in methods if spec.get("method") == name for t in list_grid_row_trust(spec, trusted)))
+    return list(dict.fromkeys(t for spec in methods if spec.get("method") == name for t in list_row_trust(spec, trusted)))
 
 
-def grid_row_ignores_budget(spec: SettingsSpec) -> bool:
+def ignores_budget(spec: SettingsSpec) -> bool:
     """Whether the row adds no noise at any ε, under its settings (``Offers.ignores_budget``)."""
-    return not method_kinds.load_method(spec["method"]).OFFERS.is_private(spec)
+    return not method_kinds.load(spec["method"]).OFFERS.is_private(spec)
 
 
-def grid_row_never_private(spec: SettingsSpec) -> bool:
+def never_private(spec: SettingsSpec) -> bool:
     """Whether the row's method adds no noise under any settings (``Offers.never_private``)."""
-    return method_kinds.load_method(spec["method"]).OFFERS.never_private
+    return method_kinds.load(spec["method"]).OFFERS.never_private
 
 
-def label_grid_row(spec: SettingsSpec) -> str:
+def label_of(spec: SettingsSpec) -> str:
     """The label of a method's row: ``label`` if given, else its model or the like."""
     name = spec.get("label") or spec.get("model") or spec.get("variant")
     return str(name or ("chosen" if "select" in spec else "default"))

@@ -13,7 +13,7 @@ _FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0
 _NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
 
 
-def task_probabilities(scores: np.ndarray) -> np.ndarray:
+def probabilities_of(scores: np.ndarray) -> np.ndarray:
     """float64 [n, c], rows that sum to 1: ``scores`` themselves where they already are that, otherwise their softmax.
 
     A score that is not a number counts as the lowest of its row.
@@ -57,7 +57,7 @@ def _calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
     return float(sum(gaps) / truth.size)
 
 
-def warn_task_measured_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
+def warn_of_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
     """A sentence where a test set is too small for its accuracy to mean anything: two standard errors of a half.
     truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` where each is a whole one."""
     number = int((truth >= 0).sum())
@@ -66,7 +66,7 @@ def warn_task_measured_few(truth: np.ndarray, one: str = "node") -> tuple[str, .
     return (f"Accuracy is measured on {number} test {one}s only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
 
 
-def measure_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+def of_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Metric name → value, over the nodes whose ``truth`` (int64 [n]) is known (≥ 0). scores: [n, c].
 
     ``macro_f1`` averages over the classes that occur or are named; ``auroc`` and ``average_precision`` are one class against
@@ -77,8 +77,8 @@ def measure_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     scores, truth = scores[known], truth[known]
     if not np.isfinite(scores).all():
         raise RuntimeFailure("learning diverged: scores of test nodes are NaN or infinite; try a smaller learning_rate")
-    chances = task_probabilities(scores)
-    found = measure_named_classes(scores.argmax(axis=1), truth)
+    chances = probabilities_of(scores)
+    found = of_classes(scores.argmax(axis=1), truth)
     ranked = [c for c in np.unique(truth) if (truth != c).any()]
     if ranked:
         found["auroc"] = float(np.mean([_area_under_roc(truth == c, chances[:, c]) for c in ranked]))
@@ -87,8 +87,8 @@ def measure_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     return found
 
 
-def measure_named_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``measure_scores``) where each row is given a class and no
+def of_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``of_scores``) where each row is given a class and no
     scores.
 
     named, truth: int64 [n], n ≥ 1, every truth known (≥ 0).
@@ -100,7 +100,7 @@ def measure_named_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, flo
     }
 
 
-def measure_alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:
+def of_alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:
     """How a classifier finds a rare class when only so many nodes can be looked at.
 
     share: of the tested nodes, how many can be looked at (at least one node). positive: the class that is looked for.
@@ -110,7 +110,7 @@ def measure_alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive
     the class.
     """
     known = truth >= 0
-    chances, right = task_probabilities(scores[known])[:, positive], truth[known] == positive
+    chances, right = probabilities_of(scores[known])[:, positive], truth[known] == positive
     if not right.any():
         return {}
     count = max(1, round(share * right.size))

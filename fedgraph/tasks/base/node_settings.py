@@ -16,8 +16,8 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation.round_attendance import Participation
 from fedgraph.methods.base import Budget, PublicCalibrationFact
 from fedgraph.privacy.trust import Trust
-from fedgraph.tasks.base import grid
-from fedgraph.tasks.base.task_offers import TaskRowSelect, check_task_row_keys
+from fedgraph.tasks.base import grid, task_offers
+from fedgraph.tasks.base.task_offers import TaskRowSelect
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols, public_set
 
@@ -34,9 +34,9 @@ class NodeRowKeys(grid.GridRowKeys):
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[Annotated[SettingsSpec, AfterValidator(check_task_row_keys(NodeRowKeys))]], grid.GridRows] = Field(
-        min_length=1, description="method: file name in fedgraph/methods, then its settings"
-    )
+    methods: Annotated[
+        list[Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(NodeRowKeys))]], grid.GridRows
+    ] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
@@ -98,9 +98,9 @@ class Params(grid.Grid):
         Raises:
             DataError: No test node has a label, or the split cannot be made.
         """
-        whole = protocols.keep_world_component(graph) if self.component == "largest" else graph
+        whole = protocols.largest_component(graph) if self.component == "largest" else graph
         sizes = protocols.ProtocolSizes(self.train_per_class, self.validation_per_class, seed)
-        found = protocols.make_protocol_setting(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
+        found = protocols.make_setting(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
         if not (found.truth >= 0).any():
             raise DataError(f"{graph.name}: no test node has a label, so accuracy cannot be measured")
         return found
@@ -117,7 +117,7 @@ class Params(grid.Grid):
         """
         held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
         if self.component == "largest":
-            held = protocols.keep_world_component(held)
+            held = protocols.largest_component(held)
         labelled = int((held.labels >= 0).sum())
         nobody = np.full(held.num_nodes, -1, dtype=np.int64)
         if not labelled:
@@ -125,7 +125,7 @@ class Params(grid.Grid):
         given = protocols.graph_without_labels(public) if public is not None else None
         inductive = self.protocol in ("inductive", "inductive-edges")
         needs = isinstance(self.public, public_set.PublicSet) or (self.public == "test-graph" and inductive)
-        called = public_set.public_set_name(self.public) if needs else "nothing"
+        called = public_set.name_of(self.public) if needs else "nothing"
         if needs and given is None:
             raise ScenarioError(
                 f"the row takes some people as public (public: {called}), and in a model everybody trains: name other people "
@@ -165,12 +165,12 @@ class Params(grid.Grid):
     @model_validator(mode="after")
     def _chooses_where_it_is_priced(self) -> Params:
         for spec in (spec for spec in self.methods if "select" in spec):
-            name, trusted = grid.label_grid_row(spec), grid.list_grid_row_trust(spec, self.trust)
+            name, trusted = grid.label_of(spec), grid.list_row_trust(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
                 seen = f"row {name}: a server sees every trial of a choice"
                 raise ValueError(f"{seen}; select needs trust: [curator], found {said}")
-            if grid.grid_row_ignores_budget(spec) or math.inf in map(float, spec.get("epsilons", self.epsilons)):
+            if grid.ignores_budget(spec) or math.inf in map(float, spec.get("epsilons", self.epsilons)):
                 raise ValueError(f"row {name}: a choice without noise has no price; select needs a private method and finite ε")
             if self.attack is not None or self.map or self.curve or "published" in self.calibrated_by:
                 raise ValueError(f"row {name}: select goes with calibrated_by: [provable], and with no attack, map or curve")
@@ -179,13 +179,13 @@ class Params(grid.Grid):
     @model_validator(mode="after")
     def _buys_what_is_priced(self) -> Params:
         for spec in (spec for spec in self.methods if "publish_accuracy" in spec):
-            name, trusted = grid.label_grid_row(spec), grid.list_grid_row_trust(spec, self.trust)
+            name, trusted = grid.label_of(spec), grid.list_row_trust(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
                 why = f"row {name}: in a federation no one party holds all answers"
                 raise ValueError(f"{why}; publish_accuracy needs trust: [curator], found {said}")
             budgets = list(map(float, spec.get("epsilons", self.epsilons)))
-            if grid.grid_row_ignores_budget(spec) or math.inf in budgets or float(spec["publish_accuracy"]) >= min(budgets):
+            if grid.ignores_budget(spec) or math.inf in budgets or float(spec["publish_accuracy"]) >= min(budgets):
                 raise ValueError(f"row {name}: publish_accuracy is a part of the row's ε; it needs finite epsilons above it")
             if "select" in spec:
                 raise ValueError(f"row {name}: select releases a noisy accuracy already; leave publish_accuracy away")

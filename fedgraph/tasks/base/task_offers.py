@@ -54,7 +54,7 @@ class TaskRowSelect(Settings):
         return [dict(zip(self.over, values, strict=True)) for values in itertools.product(*self.over.values())]
 
 
-def distinct_task_values(what: str) -> AfterValidator:
+def distinct_values(what: str) -> AfterValidator:
     """Of a list in a scenario: refused where two are equal."""
 
     def checked(values: list[Any]) -> list[Any]:
@@ -64,7 +64,7 @@ def distinct_task_values(what: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def check_task_row_keys(row: type[TaskRowKeys]) -> Callable[[SettingsSpec], SettingsSpec]:
+def check_row_keys(row: type[TaskRowKeys]) -> Callable[[SettingsSpec], SettingsSpec]:
     """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
 
     def checked(entry: SettingsSpec) -> SettingsSpec:
@@ -82,7 +82,7 @@ def check_task_row_keys(row: type[TaskRowKeys]) -> Callable[[SettingsSpec], Sett
     return checked
 
 
-def without_task_row_keys(entry: SettingsSpec, row: type[TaskRowKeys]) -> SettingsSpec:
+def without_row_keys(entry: SettingsSpec, row: type[TaskRowKeys]) -> SettingsSpec:
     """The keys of an entry that are its method's, without the method's name."""
     return {k: v for k, v in entry.items() if k != "method" and k not in row.model_fields}
 
@@ -147,18 +147,18 @@ class Task(Protocol):
     def run(self, params: Any, cell: Cell, context: CellContext) -> CellOutcome: ...
 
 
-def task_without_plugins(params: object) -> list[NestedTaskPlugin]:
+def no_plugins(params: object) -> list[NestedTaskPlugin]:
     """``plugins_of`` of a task without nested plugins."""
     return []
 
 
-def nest_task_methods(methods: Sequence[SettingsSpec], row: type[TaskRowKeys]) -> list[NestedTaskPlugin]:
+def nest_methods(methods: Sequence[SettingsSpec], row: type[TaskRowKeys]) -> list[NestedTaskPlugin]:
     """The entries of ``methods`` as nested plugins: without the keys that are the task's, but for the label."""
     given = [{k: v for k, v in m.items() if k not in row.model_fields or k == "label"} for m in methods]
     return [(("methods", index), "methods", m) for index, m in enumerate(given)]
 
 
-def nest_task_attacks(named: Sequence[SettingsSpec]) -> list[NestedTaskPlugin]:
+def nest_attacks(named: Sequence[SettingsSpec]) -> list[NestedTaskPlugin]:
     """Attacks by name as nested plugins, for the reader of scenarios.
 
     Args:
@@ -168,11 +168,11 @@ def nest_task_attacks(named: Sequence[SettingsSpec]) -> list[NestedTaskPlugin]:
     return [(("attack", "named", index), "attacks", attack) for index, attack in enumerate(given)]
 
 
-def task_without_plan(params: object, cell: Cell, context: CellContext) -> None:
+def no_plan(params: object, cell: Cell, context: CellContext) -> None:
     """``plan`` of a task that releases nothing."""
 
 
-def load_task(kind: str) -> Task:
+def load(kind: str) -> Task:
     """A task by its name.
 
     Args:

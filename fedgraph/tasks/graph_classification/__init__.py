@@ -30,16 +30,22 @@ from fedgraph.methods.base import NO_PUBLIC_DERIVED_FACTS, Budget, Plan, PublicF
 from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.partition import base
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, NestedTaskPlugin, TaskOffers, cell_training, nest_task_methods
+from fedgraph.tasks.base import (
+    Cell,
+    CellContext,
+    CellOutcome,
+    NestedTaskPlugin,
+    TaskOffers,
+    cell_training,
+    nest_methods,
+    task_offers,
+)
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.base.graphs import graph_distances as raw
-from fedgraph.tasks.base.graphs import graph_settings
-from fedgraph.tasks.base.graphs.graph_pairs import solve_asked_graph_pairs, solve_graph_pairs_once, verify_graph_pairs
-from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED, graph_epsilon_in_clear
+from fedgraph.tasks.base.graphs import graph_pairs, graph_settings
+from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED
 from fedgraph.tasks.base.graphs.graph_settings import GraphRowKeys as ROW
-from fedgraph.tasks.base.task_offers import without_task_row_keys
 from fedgraph.tasks.graph_classification import classified_graphs as graph_models
-from fedgraph.tasks.graph_classification.classified_graphs import judge_classified_graphs
 from fedgraph.tasks.graph_classification.settings import Params
 from fedgraph.types import GraphCollection, Partition
 from fedgraph.worlds.world import JOINED_WORLD
@@ -47,18 +53,18 @@ from fedgraph.worlds.world import JOINED_WORLD
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:
     """The partition and the methods, for validation with their place in the file."""
-    return [(("partition",), "partition", params.partition), *nest_task_methods(params.methods, ROW)]
+    return [(("partition",), "partition", params.partition), *nest_methods(params.methods, ROW)]
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return method_kinds.explain_method_misfit(name, "embedder", "collection")
+    return method_kinds.explain_misfit(name, "embedder", "collection")
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
     collection = _collection(params, context)
-    collections.require_task_classes(collection, params.folds)
+    collections.require_classes(collection, params.folds)
     smallest = min(g.num_nodes for g in collection.graphs)
     rows = (*raw.LEAKING_DISTANCES, *(b for b in params.baselines if b != raw.FUSED or _has_features(context)))
     found: list[Cell] = []
@@ -66,7 +72,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
         found += [Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed) for row in rows]
         for rows_of_model in _rows(params, context):
             first = rows_of_model[0]
-            if not graph_epsilon_in_clear(first.epsilon):
+            if not graph_settings.is_in_clear(first.epsilon):
                 exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
                 found += [_cell(context, raw.TASK_CONSTANT_DISTANCES, r, smallest, seed) for r in exposing]
             found += [_cell(context, params.methods[r.index]["method"], r, smallest, seed) for r in rows_of_model]
@@ -75,7 +81,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
 
 def _rows(params: Params, context: CellContext) -> list[tuple[graph_settings.GraphTaskRow, ...]]:
     budgets = params.epsilons_of.get(context.dataset, params.epsilons)
-    return list(graph_settings.list_graph_task_rows(params.methods, budgets, params.encoders))
+    return list(graph_settings.list_rows(params.methods, budgets, params.encoders))
 
 
 def _row(params: Params, cell: Cell, context: CellContext) -> graph_settings.GraphTaskRow:
@@ -98,7 +104,7 @@ def _planned(
 ) -> tuple[Plan[Any, EmbedderMethodMade], collections.TaskCollection, ClassifySplit]:
     collection = _collection(params, context)
     row, entry = _row(params, cell, context), cell.among(params.methods)
-    spec = without_task_row_keys(entry, ROW)
+    spec = task_offers.without_row_keys(entry, ROW)
     if spec.get("promised_degree") and spec.get("model") == "gin" and (params.degrees or not _has_features(context)):
         raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
@@ -109,8 +115,8 @@ def _planned(
     all_of_them = isinstance(context.data, GraphCollection) and len(context.data.graphs) == len(collection.graphs)
     by_label = params.held_out == "folds" or not all_of_them  # folds, and a part of the collection, are drawn class by class
     derived = replace(NO_PUBLIC_DERIVED_FACTS, split_from_labels=by_label)
-    facts = collections.public_collection_facts(sizes, dealt.partition, None, nothing, derived)
-    module = method_kinds.load_embedder_method(entry["method"])
+    facts = collections.public_facts_of(sizes, dealt.partition, None, nothing, derived)
+    module = method_kinds.load_embedder(entry["method"])
     attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
     spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
     epsilon = 1.0 if row.rule == "1/n" else cell.epsilon
@@ -126,7 +132,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         known = np.sort(np.concatenate([split.train, split.validation]))
         chosen_by_folds = ClassifySplit(known, np.zeros(0, np.int64), split.test)
         wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
-        distances, asked = raw.measure_graph_distances(cell.method, collection, *wanted)
+        distances, asked = raw.of_row(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
         return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
     return (_constant if cell.method == raw.TASK_CONSTANT_DISTANCES else _released)(params, cell, context)
@@ -149,9 +155,9 @@ def _constant_distances(
     def spaces() -> list[MetricSpace]:
         sizes = [g.num_nodes for g in _collection(params, context).graphs]
         rng = seeds.seeded_generator(context.root, *key, "constant")
-        return raw.task_constant_spaces(sizes, made.made.encoding, params.metric, rng)
+        return raw.constant_spaces(sizes, made.made.encoding, params.metric, rng)
 
-    return solve_graph_pairs_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
+    return graph_pairs.solve_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
 
 
 def _released(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
@@ -161,29 +167,27 @@ def _released(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     on_nodes = made.params.pooling == "none"
     shared = context.runtime.share(("partition", cell.task, cell.dataset, cell.seed, on_nodes), dealt.partition)
     common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
-    trained = rounds.run_rounds(
-        context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round
-    )
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     metrics: dict[str, float] = {}
     asked = SolverFacts()
     if own.get(COMPARE, True):
-        embeddings = graph_models.order_classified_graphs(trained.state.memory.embeddings, dealt, made.made.encoding.width)
-        weights = params.weights if graph_epsilon_in_clear(cell.epsilon) else "uniform"
-        spaces = raw.task_embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
+        embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
+        weights = params.weights if graph_settings.is_in_clear(cell.epsilon) else "uniform"
+        spaces = raw.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = _options(params, context, params.alpha if FUSED in own else None)
-        distances, asked = solve_asked_graph_pairs(spaces, options, context, split, params.only_nearest)
+        distances, asked = graph_pairs.solve_asked(spaces, options, context, split, params.only_nearest)
         drawn = seeds.seeded_generator(context.root, *cell.path, "verify")
-        asked = replace(asked, verified=verify_graph_pairs(spaces, options, params.verify, drawn, context))
+        asked = replace(asked, verified=graph_pairs.verify(spaces, options, params.verify, drawn, context))
         metrics = _judged(params, cell, context, distances, split)
         if params.only_nearest is None:
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
-        metrics |= graph_models.measure_classified_graphs(made, trained.state, dealt, collection, split, params.tuned_on_test)
-    measured = canary_graphs.measure_canary_graphs(params.attack, made, cell, context, dealt.partition, trained.state)
-    facts = graph_models.bound_classified_graphs(_facts(params, context, dealt, split), made, dealt, collection)
+        metrics |= graph_models.measure_model(made, trained.state, dealt, collection, split, params.tuned_on_test)
+    measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
+    facts = graph_models.bound(_facts(params, context, dealt, split), made, dealt, collection)
     facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked, attack=measured.attack)
     facts = replace(facts, rounds=made.schedule.rounds, model=made.params.model, pooling=made.params.pooling)
-    done = cell_training.settle_cell_training(made, dealt.partition, trained)
+    done = cell_training.settle_plan(made, dealt.partition, trained)
     return done.as_outcome(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
 
 
@@ -194,19 +198,19 @@ def _options(params: Params, context: CellContext, alpha: float | None = None) -
 def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndarray, split: ClassifySplit) -> dict[str, float]:
     rng = seeds.seeded_generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
-    return dict(context.runtime.on_server(judge_classified_graphs, distances, labels_of, split, rng, params))
+    return dict(context.runtime.on_server(graph_models.judge, distances, labels_of, split, rng, params))
 
 
 def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationCellFacts) -> CellOutcome:
     public = cell.method in (raw.SIZE, raw.TASK_CONSTANT_DISTANCES)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
-    return cell_training.price_task_untrained(cell, protection, params.delta, metrics, facts, from_sizes=public)
+    return cell_training.price_untrained(cell, protection, params.delta, metrics, facts, from_sizes=public)
 
 
 def _facts(
     params: Params, context: CellContext, dealt: collections.TaskCollection, split: ClassifySplit
 ) -> GraphClassificationCellFacts:
-    facts = graph_models.classified_graph_facts(_collection(params, context), dealt, split)
+    facts = graph_models.facts_of(_collection(params, context), dealt, split)
     return facts if params.only_nearest is None else replace(facts, classifier=f"k-NN, k = {params.neighbours[0]}")
 
 
@@ -215,18 +219,18 @@ def _dealt(
 ) -> tuple[ClassifySplit, collections.TaskCollection]:
     def make() -> tuple[ClassifySplit, collections.TaskCollection]:
         collection = _collection(params, context)
-        offers, settings = base.chosen_partition(params.partition)
+        offers, settings = base.chosen(params.partition)
         if offers.deal is None:
             raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
         rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
         shares = offers.deal(collection, settings, rng)
         how = (params.folds, params.validation, context.root, context.dataset, seed)
         if params.held_out == "clients":
-            split = collections.split_task_by_clients(shares, *how)
+            split = collections.split_by_clients(shares, *how)
         else:
-            split = collections.split_task_by_folds(collection.labels, *how)
-        kinds = collections.task_node_kinds(collection) if on_nodes else None
-        return split, collections.deal_task_collection(collection, shares, split.train, kinds)
+            split = collections.split_by_folds(collection.labels, *how)
+        kinds = collections.node_kinds(collection) if on_nodes else None
+        return split, collections.deal_graphs(collection, shares, split.train, kinds)
 
     return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
 
@@ -238,7 +242,7 @@ def _collection(params: Params, context: CellContext) -> GraphCollection:
 
     def make() -> GraphCollection:
         most = params.max_graphs_of.get(context.dataset, params.max_graphs)
-        return collections.prepare_collection(given, most, params.max_degree, context.root, params.degrees, params.attributes)
+        return collections.prepare(given, most, params.max_degree, context.root, params.degrees, params.attributes)
 
     return context.cached(("collection", context.label, context.dataset), make)
 

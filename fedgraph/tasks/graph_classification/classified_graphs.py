@@ -14,27 +14,25 @@ from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.methods.base.method_kinds import EmbedderMethodMade, EmbedderMethodMemory
 from fedgraph.privacy.accounting import best_accuracy
 from fedgraph.privacy.mechanisms import blocks
+from fedgraph.tasks.base import measures
 from fedgraph.tasks.base.graphs import graph_collections as collections
-from fedgraph.tasks.base.measures import measure_named_classes
 from fedgraph.tasks.graph_classification.settings import Params
 from fedgraph.types import GraphCollection
 
 
-def order_classified_graphs(
-    received: list[np.ndarray | None], dealt: collections.TaskCollection, width: int
-) -> list[np.ndarray]:
+def in_order(received: list[np.ndarray | None], dealt: collections.TaskCollection, width: int) -> list[np.ndarray]:
     """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
     found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
     at = 0
     for rows, sizes in zip(received, dealt.sizes, strict=True):
         rows = np.full((sum(sizes), width), 0.5) if rows is None else rows
-        for part in blocks.split_noise_blocks(rows, sizes):
+        for part in blocks.split(rows, sizes):
             found[int(dealt.order[at])] = part
             at += 1
     return found
 
 
-def measure_classified_graphs(
+def measure_model(
     made: Plan[Any, EmbedderMethodMade],
     state: State[EmbedderMethodMemory],
     dealt: collections.TaskCollection,
@@ -65,7 +63,7 @@ def measure_classified_graphs(
 
 
 def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt: collections.TaskCollection) -> np.ndarray:
-    method = method_kinds.load_embedder_method(made.method)
+    method = method_kinds.load_embedder(made.method)
     clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
     named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]
     found = np.empty(dealt.order.size, dtype=np.int64)
@@ -73,7 +71,7 @@ def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt:
     return found
 
 
-def classified_graph_facts(
+def facts_of(
     collection: GraphCollection, dealt: collections.TaskCollection, split: ClassifySplit
 ) -> GraphClassificationCellFacts:
     """What the tables show beside every row: the clients, the graphs, and the sizes of the split."""
@@ -85,7 +83,7 @@ def classified_graph_facts(
     return replace(facts, least_class=int(least), majority=float(most / sizes.size))
 
 
-def bound_classified_graphs(
+def bound(
     facts: GraphClassificationCellFacts,
     made: Plan[Any, EmbedderMethodMade],
     dealt: collections.TaskCollection,
@@ -100,28 +98,28 @@ def bound_classified_graphs(
         return facts
     sizes = np.array([g.num_nodes for g in collection.graphs])
     least, median, largest = (float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0)))
-    balanced = float(np.mean([best_accuracy.best_accuracy(float(e)) for e in epsilons]))
-    given = best_accuracy.best_accuracy_given_public(sizes, collection.labels, epsilons)
+    balanced = float(np.mean([best_accuracy.at_epsilon(float(e)) for e in epsilons]))
+    given = best_accuracy.given_public(sizes, collection.labels, epsilons)
     return replace(facts, graph_epsilon=(least, median, largest), bayes_balanced=balanced, bayes_given_size=given)
 
 
-def judge_classified_graphs(
+def judge(
     distances: np.ndarray, labels: np.ndarray, split: classify.ClassifySplit, rng: np.random.Generator, how: Params
 ) -> dict[str, float]:
     """``accuracy`` and ``macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.
 
     Without validation rows inner folds choose.
     """
-    nearest = {k: classify.classify_by_nearest(distances, labels, (split,), k) for k in how.neighbours}
+    nearest = {k: classify.by_nearest(distances, labels, (split,), k) for k in how.neighbours}
     votes = {f"knn{k}": found.mean for k, found in nearest.items()}
     if how.only_nearest is not None:
-        return measure_named_classes(nearest[how.neighbours[0]].named[0], labels[split.test]) | votes
-    found = classify.classify_by_svm(distances, labels, (split,), rng, how.handling)
-    metrics = measure_named_classes(found.named[0], labels[split.test])
+        return measures.of_classes(nearest[how.neighbours[0]].named[0], labels[split.test]) | votes
+    found = classify.by_svm(distances, labels, (split,), rng, how.handling)
+    metrics = measures.of_classes(found.named[0], labels[split.test])
     metrics["most_negative_eigenvalue"] = float(found.most_negative[0])
     if how.tuned_on_test:
         known = np.sort(np.concatenate([split.train, split.validation]))
         picked = classify.ClassifySplit(known, split.test, split.test)
-        found = classify.classify_by_svm(distances, labels, (picked,), rng, how.handling)
+        found = classify.by_svm(distances, labels, (picked,), rng, how.handling)
         metrics["tuned_on_test"] = found.chosen[0]["validation"]
     return metrics | votes

@@ -26,11 +26,18 @@ from fedgraph.federation import rounds
 from fedgraph.methods.base import NO_PUBLIC_DERIVED_FACTS, Budget, Plan, PublicFactsPart, PublicSizeFacts, method_kinds
 from fedgraph.methods.base.method_kinds import EmbedderMethodMade
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, NestedTaskPlugin, TaskOffers, cell_training, nest_task_methods
-from fedgraph.tasks.base.graphs import graph_collections, graph_distances
+from fedgraph.tasks.base import (
+    Cell,
+    CellContext,
+    CellOutcome,
+    NestedTaskPlugin,
+    TaskOffers,
+    cell_training,
+    nest_methods,
+    task_offers,
+)
+from fedgraph.tasks.base.graphs import graph_collections, graph_distances, graph_settings
 from fedgraph.tasks.base.graphs.graph_distances import DEGREES, SIZE, TASK_CONSTANT_DISTANCES
-from fedgraph.tasks.base.graphs.graph_settings import graph_epsilon_in_clear
-from fedgraph.tasks.base.task_offers import without_task_row_keys
 from fedgraph.tasks.graph_clustering import compared_clients, held_graphs
 from fedgraph.tasks.graph_clustering.compared_clients import CLIENT_VECTOR_COMPARISONS, ClientClustering, ComparedClients
 from fedgraph.tasks.graph_clustering.settings import PLAIN_CLUSTERING, ClusteringRow, Params
@@ -42,20 +49,20 @@ from fedgraph.worlds.world import JOINED_WORLD
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:
     """The methods and the partition, for validation with their place in the file."""
-    return [*nest_task_methods(params.methods, ROW), (("partition",), "partition", params.partition)]
+    return [*nest_methods(params.methods, ROW), (("partition",), "partition", params.partition)]
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    return method_kinds.explain_method_misfit(name, "embedder", "ego")
+    return method_kinds.explain_misfit(name, "embedder", "ego")
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
     found: list[Cell] = []
     rows = rows_of(params)
-    held_graphs.find_held_collection(params, context)  # refuses what cannot be
-    encoded = [r for r in rows if not graph_epsilon_in_clear(r.epsilon) and r.how != "histogram"]
+    held_graphs.find_collection(params, context)  # refuses what cannot be
+    encoded = [r for r in rows if not graph_settings.is_in_clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (SIZE, DEGREES):
             found.append(Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed))
@@ -68,7 +75,7 @@ def _cell(params: Params, context: CellContext, method: str, row: ClusteringRow,
     """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
     epsilon = row.epsilon
     if isinstance(epsilon, str):
-        epsilon = 1.0 / min(s.graph.num_nodes for s in held_graphs.deal_held_graphs(params, seed, context).subgraphs)
+        epsilon = 1.0 / min(s.graph.num_nodes for s in held_graphs.deal(params, seed, context).subgraphs)
     coded = row.encoder == "gaussian-as-coded" and row.how != "histogram"  # whose target is the published ε
     reading = "none" if np.isinf(epsilon) else "published" if coded else "provable"
     return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, float(epsilon), reading, seed, row.index)
@@ -82,19 +89,19 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE, DEGREES):
         return None
-    graph, row = held_graphs.find_held_graph(params, context), _row(params, cell)
+    graph, row = held_graphs.find_one(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
-    partition = held_graphs.deal_held_graphs(params, cell.seed, context)
+    partition = held_graphs.deal(params, cell.seed, context)
     own = tuple(s.graph.num_nodes for s in partition.subgraphs)
     graphs, holdings = (tuple((n,) for n in own), None) if together else ((), partition.holdings(graph.num_nodes))
     sizes = PublicSizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, clients=own, graphs=graphs)
-    public = PublicFactsPart("test-graph", held_graphs.draw_task_public_graph(params, cell.seed, context))
+    public = PublicFactsPart("test-graph", held_graphs.draw_public(params, cell.seed, context))
     some = isinstance(context.data, GraphCollection) and len(own) < len(context.data.graphs)  # drawn class by class
     derived = replace(NO_PUBLIC_DERIVED_FACTS, component_from_edges=graph.nodes_from_edges, split_from_labels=some)
     derived = replace(derived, columns_from_rows=graph.columns_from_rows, features_from_edges=graph.features_from_edges)
-    facts = graph_collections.public_collection_facts(sizes, partition, holdings, public, derived)
+    facts = graph_collections.public_facts_of(sizes, partition, holdings, public, derived)
     entry = cell.among(params.methods)
-    spec, module = without_task_row_keys(entry, ROW), method_kinds.load_embedder_method(entry["method"])
+    spec, module = task_offers.without_row_keys(entry, ROW), method_kinds.load_embedder(entry["method"])
     value = cell.epsilon
     if row.how != "histogram":
         spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
@@ -111,9 +118,9 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embedder
 
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     """One row with one seed: train and encode at the clients, compare, cluster and classify at the server."""
-    partition = held_graphs.deal_held_graphs(params, cell.seed, context)
-    truth = held_graphs.find_held_classes(params, cell.seed, context)
-    k = params.clusters or held_graphs.find_held_graph(params, context).num_classes
+    partition = held_graphs.deal(params, cell.seed, context)
+    truth = held_graphs.find_classes(params, cell.seed, context)
+    k = params.clusters or held_graphs.find_one(params, context).num_classes
     if cell.method in (SIZE, DEGREES):
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = plan(params, cell, context)
@@ -122,31 +129,29 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     how_many = ClientClustering(k, params.num_init, params.max_iterations, params.verify)
     if cell.method == TASK_CONSTANT_DISTANCES:
         rng = seeds.seeded_generator(context.root, *cell.path, "constant")
-        spaces = graph_distances.task_constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
-        found = compared_clients.compare_client_spaces(spaces, params.options(None, sizes), how_many, cell, context)
+        spaces = graph_distances.constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
+        found = compared_clients.compare_spaces(spaces, params.options(None, sizes), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
     common = (cell.task, cell.dataset, cell.method, PLAIN_CLUSTERING, cell.world.stream_word, cell.seed)
-    trained = rounds.run_rounds(
-        context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round
-    )
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
     if row.how in CLIENT_VECTOR_COMPARISONS:
-        found = compared_clients.compare_client_vectors(received, how_many, cell, context)
+        found = compared_clients.compare_vectors(received, how_many, cell, context)
     else:
         weights = params.weights if np.isinf(cell.epsilon) else "uniform"
         graphs = [s.graph for s in partition.subgraphs]
         fused, alpha = ("embedding", params.alpha) if row.how == "fgw" else (None, None)
-        spaces = graph_distances.task_embedded_spaces(received, params.metric, graphs, fused, weights)
+        spaces = graph_distances.embedded_spaces(received, params.metric, graphs, fused, weights)
         options = params.options(alpha, sizes)
-        found = compared_clients.compare_client_spaces(spaces, options, how_many, cell, context)
+        found = compared_clients.compare_spaces(spaces, options, how_many, cell, context)
 
-    measured = canary_graphs.measure_canary_graphs(params.attack, made, cell, context, partition, trained.state)
-    done = cell_training.settle_cell_training(made, partition, trained)
+    measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
+    done = cell_training.settle_plan(made, partition, trained)
     embedding = done.settled.paths["embedding"]
-    by_spectrum = cluster.cluster_spectrally(found.distances, k, seeds.seeded_generator(context.root, *cell.path, "spectral"))
+    by_spectrum = cluster.spectrally(found.distances, k, seeds.seeded_generator(context.root, *cell.path, "spectral"))
     metrics = _scores(params, cell, context, truth, found)
-    metrics |= {f"spectral_{name}": value for name, value in cluster.score_clusters(truth, by_spectrum.labels).items()}
+    metrics |= {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
     if row.how not in CLIENT_VECTOR_COMPARISONS and len(received) > 1:
         upper = found.distances[np.triu_indices(len(received), 1)]
         metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
@@ -159,10 +164,10 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
 
 def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: ComparedClients) -> dict[str, float]:
     known = found.distances if found.distances.size else None
-    metrics = cluster.score_clusters(truth, found.labels, known)
+    metrics = cluster.scores(truth, found.labels, known)
     if params.classify and known is not None:
         rng = seeds.seeded_generator(context.root, *cell.path, "classify")
-        metrics |= context.runtime.on_server(compared_clients.classify_compared_clients, known, truth, rng)
+        metrics |= context.runtime.on_server(compared_clients.classify_clients, known, truth, rng)
     return metrics
 
 
@@ -178,9 +183,9 @@ def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethod
 def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> ComparedClients:
     rng, graphs = seeds.seeded_generator(context.root, *cell.path, "cluster"), [s.graph for s in partition.subgraphs]
     if cell.method == SIZE:
-        found = cluster.cluster_by_size(np.array([graph.num_nodes for graph in graphs]), k, rng)
+        found = cluster.by_size(np.array([graph.num_nodes for graph in graphs]), k, rng)
     else:
-        found = cluster.cluster_spectrally(graph_distances.measure_degree_distances(graphs), k, rng)
+        found = cluster.spectrally(graph_distances.of_degrees(graphs), k, rng)
     return ComparedClients(np.zeros((0, 0)), found.labels, SolverFacts())
 
 
@@ -192,8 +197,8 @@ def _unreleased(
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
     metrics = _scores(params, cell, context, truth, found)
-    delta = 1.0 / held_graphs.find_held_graph(params, context).num_nodes
-    return cell_training.price_task_untrained(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
+    delta = 1.0 / held_graphs.find_one(params, context).num_nodes
+    return cell_training.price_untrained(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
 def _facts(partition: Partition, found: ComparedClients) -> GraphClusteringCellFacts:
@@ -213,14 +218,14 @@ def _artefacts(
     if params.map == "mds":
         places = cluster.map_distances_by_mds(found.distances)
     else:
-        places = cluster.map_clusters_by_tsne(found.distances, seeds.seeded_generator(context.root, *cell.path, "map"))
+        places = cluster.tsne(found.distances, seeds.seeded_generator(context.root, *cell.path, "map"))
     distances = found.distances.astype(np.float32)
     return {"distances": distances, "truth": truth, "clusters": found.labels, "map": places} | found.pictured
 
 
 def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Who holds what: one small graph each."""
-    return held_graphs.deal_held_graphs(params, cell.seed, context)
+    return held_graphs.deal(params, cell.seed, context)
 
 
 TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, one_method=True, clients=clients)

@@ -20,8 +20,7 @@ from fedgraph.comparison import agreement, classify, cluster, gromov
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import GromovBarycentreFacts, SolverFacts, SolverMinima
 from fedgraph.tasks.base import Cell, CellContext
-from fedgraph.tasks.base.graphs.graph_distances import scale_task_distances
-from fedgraph.tasks.base.graphs.graph_pairs import solve_all_graph_pairs, verify_graph_pairs
+from fedgraph.tasks.base.graphs import graph_distances, graph_pairs
 from fedgraph.tasks.base.graphs.graph_settings import KICKS, RESTARTS
 
 ClientComparison = Literal["gw", "fgw", "mean", "histogram"]
@@ -65,7 +64,7 @@ class ComparedClients:
     pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def compare_client_vectors(
+def compare_vectors(
     received: Sequence[np.ndarray], how_many: ClientClustering, cell: Cell, context: CellContext
 ) -> ComparedClients:
     """Compare clients by one vector of each, and cluster the vectors by k-means.
@@ -81,19 +80,19 @@ def compare_client_vectors(
     """
     points = np.stack([rows.mean(axis=0) for rows in received])
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
-    found = cluster.cluster_vectors(points, how_many.k, rng)
+    found = cluster.by_vectors(points, how_many.k, rng)
     return ComparedClients(cdist(points, points, "sqeuclidean"), found.labels, SolverFacts())
 
 
-def compare_client_spaces(
+def compare_spaces(
     made: Sequence[MetricSpace], options: gromov.GromovOptions, how_many: ClientClustering, cell: Cell, context: CellContext
 ) -> ComparedClients:
     """All pairs, k-means with barycentres, and how much the local minima vary."""
-    distances, solved = solve_all_graph_pairs(made, options, context)
+    distances, solved = graph_pairs.solve_all(made, options, context)
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
     found = context.runtime.on_server(_kmeans, tuple(made), options, how_many, rng, distances)
     sample = seeds.seeded_generator(context.root, *cell.path, "minima")
-    checked = verify_graph_pairs(
+    checked = graph_pairs.verify(
         made, options, how_many.verify, seeds.seeded_generator(context.root, *cell.path, "verify"), context
     )
     centres = None
@@ -115,7 +114,7 @@ def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions)
     pair = np.sort(np.argsort(-sizes, kind="stable")[:2])
     if pair.size < 2:
         return {}
-    plan = gromov.solve_gromov_couplings(made, pair[None, :], options)[1][0]
+    plan = gromov.solve_couplings(made, pair[None, :], options)[1][0]
     one, two = (cluster.map_distances_by_mds(made[i].distances).astype(np.float32) for i in pair)
     return {"matched": pair.astype(np.int64), "coupling": plan.astype(np.float32), "places_one": one, "places_two": two}
 
@@ -123,7 +122,7 @@ def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions)
 def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> GromovBarycentreFacts | None:
     clusters = [np.flatnonzero(labels == label)[:_MOST_MEMBERS] for label in np.unique(labels)]
     members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
-    both = [agreement.measure_barycentre_agreement(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
+    both = [agreement.of_barycentres(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
     if not both:
         return None
     ours, theirs = (float(np.mean([values[which] for values in both])) for which in (0, 1))
@@ -138,7 +137,7 @@ def _kmeans(
     distances: np.ndarray,
 ) -> cluster.Clustering:
     plain = gromov.GromovOptions(solver=options.solver, alpha=options.alpha)
-    return cluster.cluster_by_gromov(
+    return cluster.by_gromov(
         made, how.k, rng, options=plain, num_init=how.num_init, max_iterations=how.max_iterations, distances=distances
     )
 
@@ -147,19 +146,19 @@ def _minima_variation(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
 ) -> SolverMinima | None:
     """The share of a sample of pairs where the careful search is lower than one descent; mean drop is (one − best)/one."""
-    which = gromov.list_gromov_pairs(len(spaces))
+    which = gromov.all_pairs(len(spaces))
     if not len(which):
         return None
     which = which[rng.permutation(len(which))[:_SAMPLED]]
     plain = replace(options, solver="fast", restarts=0, kicks=0)
     careful = replace(plain, restarts=RESTARTS, kicks=KICKS)
-    one, best = (gromov.solve_gromov_pairs(spaces, which, how).value for how in (plain, careful))
+    one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, careful))
     drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
     lower = float((drop > 1e-6).mean())
     return SolverMinima(len(which), lower, float(drop.mean()), 1 + RESTARTS + KICKS, options.restarts + options.kicks > 0)
 
 
-def classify_compared_clients(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
+def classify_clients(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
     """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support
     vector machine on exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs
     of a class with fewer members than folds are left out.
@@ -167,12 +166,12 @@ def classify_compared_clients(distances: np.ndarray, truth: np.ndarray, rng: np.
     kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= _FOLDS)
     if kept.size < 2 * _FOLDS or np.unique(truth[kept]).size < 2:
         return {}
-    scaled, labels = scale_task_distances(np.maximum(distances[np.ix_(kept, kept)], 0.0)), truth[kept]
+    scaled, labels = graph_distances.scaled(np.maximum(distances[np.ix_(kept, kept)], 0.0)), truth[kept]
     from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
 
     model = StratifiedKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
     folds = model.split(np.zeros(labels.size), labels)
     splits = tuple(classify.ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in folds)
-    by_kernel = classify.classify_by_svm(scaled, labels, splits, rng, costs=_COSTS, gammas=_GAMMAS)
-    nearest = classify.classify_by_nearest(scaled, labels, splits, _NEIGHBOURS)
+    by_kernel = classify.by_svm(scaled, labels, splits, rng, costs=_COSTS, gammas=_GAMMAS)
+    nearest = classify.by_nearest(scaled, labels, splits, _NEIGHBOURS)
     return {"accuracy": by_kernel.mean, f"knn{_NEIGHBOURS}": nearest.mean}

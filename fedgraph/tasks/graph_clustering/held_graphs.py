@@ -8,7 +8,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base.column_ranks import fixed_column_ranks
+from fedgraph.methods.base import column_ranks
 from fedgraph.partition import base
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_collections as collections
@@ -18,7 +18,7 @@ from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 _MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection have no features
 
 
-def find_held_collection(params: Params, context: CellContext) -> GraphCollection | None:
+def find_collection(params: Params, context: CellContext) -> GraphCollection | None:
     """The collection that is clustered, ready to be read; None where the data are one graph."""
     given = context.data
     if not isinstance(given, GraphCollection):
@@ -30,18 +30,18 @@ def find_held_collection(params: Params, context: CellContext) -> GraphCollectio
         without = f"{context.dataset} is a collection, whose nodes have no labels"
         raise ScenarioError(f"training is {trained[0]}; {without}: allowed: training: none")
     key = ("collection", context.label, context.dataset)
-    return context.cached(key, lambda: collections.prepare_collection(given, params.max_graphs, _MOST_DEGREE, context.root))
+    return context.cached(key, lambda: collections.prepare(given, params.max_graphs, _MOST_DEGREE, context.root))
 
 
-def find_held_graph(params: Params, context: CellContext) -> Graph:
+def find_one(params: Params, context: CellContext) -> Graph:
     """The one graph, on one scale; of a collection, all graphs beside each other, without labels of nodes."""
-    collection = find_held_collection(params, context)
+    collection = find_collection(params, context)
     if collection is not None:
         held = collection
 
         def together() -> Graph:
             nothing = np.full(sum(g.num_nodes for g in held.graphs), -1, dtype=np.int64)
-            return collections.unite_task_collection(held.name, held.graphs, nothing, held.num_classes)
+            return collections.unite(held.name, held.graphs, nothing, held.num_classes)
 
         return context.cached(("together", context.label, context.dataset), together)
     graph = context.data
@@ -49,19 +49,19 @@ def find_held_graph(params: Params, context: CellContext) -> Graph:
     columns = graph.columns  # nobody can estimate ranks where a person is a whole client
     if columns is None:
         return graph
-    return context.cached(("one scale", context.dataset), lambda: fixed_column_ranks(columns).scaled(graph))
+    return context.cached(("one scale", context.dataset), lambda: column_ranks.fixed(columns).scaled(graph))
 
 
-def deal_held_graphs(params: Params, seed: int, context: CellContext) -> Partition:
+def deal(params: Params, seed: int, context: CellContext) -> Partition:
     """The clients of a seed."""
-    collection = find_held_collection(params, context)
+    collection = find_collection(params, context)
 
     def make() -> Partition:
         if collection is not None:
             return _one_each(collection)
-        offers, settings = base.chosen_partition(params.partition)
+        offers, settings = base.chosen(params.partition)
         rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
-        found = offers.split(find_held_graph(params, context), settings, rng)
+        found = offers.split(find_one(params, context), settings, rng)
         if any(s.center is None for s in found.subgraphs):
             raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
         return found if params.labels == "all" else _without_labels_of(found, _centres_of(found))
@@ -79,12 +79,12 @@ def _one_each(collection: GraphCollection) -> Partition:
     return Partition(tuple(clients), True, 0, words, from_edges=False, from_labels=False)
 
 
-def find_held_classes(params: Params, seed: int, context: CellContext) -> np.ndarray:
+def find_classes(params: Params, seed: int, context: CellContext) -> np.ndarray:
     """int64 [clients]: the class of each small graph; of an ego-network, that of its centre."""
-    collection = find_held_collection(params, context)
+    collection = find_collection(params, context)
     if collection is not None:
         return collection.labels
-    return np.asarray(find_held_graph(params, context).labels[_centres_of(deal_held_graphs(params, seed, context))])
+    return np.asarray(find_one(params, context).labels[_centres_of(deal(params, seed, context))])
 
 
 def _centres_of(partition: Partition) -> np.ndarray:
@@ -96,14 +96,14 @@ def _without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
     return partition.with_graphs(lambda s: replace(s.graph, labels=np.where(np.isin(s.nodes, nodes), -1, s.graph.labels)))
 
 
-def draw_task_public_graph(params: Params, seed: int, context: CellContext) -> Graph | None:
+def draw_public(params: Params, seed: int, context: CellContext) -> Graph | None:
     """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
     if not params.public_share:
         return None
-    graph = find_held_graph(params, context)
+    graph = find_one(params, context)
 
     def make() -> Graph:
-        held = np.asarray(deal_held_graphs(params, seed, context).holdings(graph.num_nodes).sum(axis=0)).ravel()
+        held = np.asarray(deal(params, seed, context).holdings(graph.num_nodes).sum(axis=0)).ravel()
         free = np.flatnonzero(held == 0)
         count = max(1, round(params.public_share * graph.num_nodes))
         if count > free.size:

@@ -11,7 +11,8 @@ from fedgraph.attacks.base import canary_graphs
 from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.methods.base import method_kinds
-from fedgraph.tasks.base import require_distinct_cells
+from fedgraph.tasks.base import require_distinct_cells, task_offers
+from fedgraph.tasks.base.graphs import graph_settings
 from fedgraph.tasks.base.graphs.graph_settings import (
     GRAPH_WEIGHTS_WORDS,
     GraphEncoders,
@@ -19,10 +20,8 @@ from fedgraph.tasks.base.graphs.graph_settings import (
     GraphModel,
     GraphSolverSettings,
     OwnGraphEpsilons,
-    graph_epsilon_in_clear,
-    read_graph_epsilon,
 )
-from fedgraph.tasks.base.task_offers import TaskRowKeys, check_task_row_keys
+from fedgraph.tasks.base.task_offers import TaskRowKeys
 from fedgraph.tasks.graph_clustering.compared_clients import ClientComparison
 
 PLAIN_CLUSTERING = "encoded"  # the variant of the paper's encoder at a plain ε
@@ -37,16 +36,14 @@ class ClusteringRowKeys(TaskRowKeys):
     )
 
 
-_Entry = Annotated[GraphModel, AfterValidator(check_task_row_keys(ClusteringRowKeys))]
+_Entry = Annotated[GraphModel, AfterValidator(task_offers.check_row_keys(ClusteringRowKeys))]
 
 
 class Params(GraphSolverSettings):
     """Models, budgets, and how the server compares, clusters and classifies."""
 
     methods: list[_Entry] = Field(
-        default_factory=lambda: [
-            {"method": name} for name in method_kinds.list_method_names(lambda offers: offers.serves("ego"))
-        ],
+        default_factory=lambda: [{"method": name} for name in method_kinds.list_names(lambda offers: offers.serves("ego"))],
         min_length=1,
         description="method: file name in fedgraph/methods (default: all that serve here), then its settings; label names the "
         "rows, epsilons are budgets of this entry alone, compare a list of gw, fgw, mean, histogram (default gw; histogram "
@@ -141,10 +138,10 @@ def list_clustering_rows(params: Params) -> list[ClusteringRow]:
     found = []
     for index, entry in enumerate(params.methods):
         pooled = entry.get("release", "rows") != "rows"
-        for value in [read_graph_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
-            for encoder in params.encoders[:1] if graph_epsilon_in_clear(value) or pooled else params.encoders:
+        for value in [graph_settings.read_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
+            for encoder in params.encoders[:1] if graph_settings.is_in_clear(value) or pooled else params.encoders:
                 rule = "1/n" if isinstance(value, str) else "epsilon"
-                usual = graph_epsilon_in_clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")
+                usual = graph_settings.is_in_clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")
                 base = PLAIN_CLUSTERING if usual else f"{encoder}/{rule}"
                 for how in _compared(entry):
                     parts = [entry["label"]] if "label" in entry else []

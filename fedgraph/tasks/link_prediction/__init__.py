@@ -25,11 +25,21 @@ from fedgraph.learning import links
 from fedgraph.methods.base import Budget, Plan, method_kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskModels, TaskOffers, cell_training, grid, nest_task_methods
+from fedgraph.tasks.base import (
+    Cell,
+    CellContext,
+    CellOutcome,
+    TaskModels,
+    TaskOffers,
+    cell_training,
+    grid,
+    nest_methods,
+    task_offers,
+)
 from fedgraph.tasks.base.grid import GridRowKeys as ROW
-from fedgraph.tasks.base.task_offers import NestedTaskPlugin, nest_task_attacks, without_task_row_keys
+from fedgraph.tasks.base.task_offers import NestedTaskPlugin
 from fedgraph.tasks.link_prediction import owned_links
-from fedgraph.tasks.participation.client_records import price_recorded_clients
+from fedgraph.tasks.participation import client_records
 from fedgraph.types import Graph, partition_of_one
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtFederation, DealtWorld, deal_federation, deal_world
@@ -62,14 +72,14 @@ class Params(grid.Grid):
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:
     """Methods, the partition and attacks, for validation with their place in the file."""
-    attacks = nest_task_attacks(params.attack.named if params.attack else [])
-    return [*nest_task_methods(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
+    attacks = task_offers.nest_attacks(params.attack.named if params.attack else [])
+    return [*nest_methods(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    trusted = grid.list_grid_method_trust(name, params.methods, params.trust)
-    return method_kinds.explain_method_misfit(name, "linker", _GIVEN, trusted)
+    trusted = grid.list_method_trust(name, params.methods, params.trust)
+    return method_kinds.explain_misfit(name, "linker", _GIVEN, trusted)
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
@@ -79,11 +89,11 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
             "or write unit: node"
         )
-    found = grid.list_grid_cells(params, context)
+    found = grid.list_cells(params, context)
     for seed in range(context.seeds) if params.owners else ():
         for entry, spec in enumerate(params.methods):
             if seed < int(spec.get("seeds", context.seeds)):
-                found += grid.list_grid_row_cells(params, ALONE_WORLD, entry, seed, context)
+                found += grid.list_row_cells(params, ALONE_WORLD, entry, seed, context)
     return found
 
 
@@ -117,7 +127,7 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
     made = _plan(params, cell, world)
-    return made, cell_training.look_up_task_promises(made, world.partition)
+    return made, cell_training.look_up_promises(made, world.partition)
 
 
 def train(
@@ -133,31 +143,31 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     if cell.world == ALONE_WORLD:
         return _run_alone(params, cell, context)
     done, hidden = train(params, cell, context), _split(params, cell.seed, context)[1]
-    made, world, method = done.plan, done.world, method_kinds.load_linker_method(cell.method)
+    made, world, method = done.plan, done.world, method_kinds.load_linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed)
     held = world.setting.held
-    against = links.draw_possible_links(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
+    against = links.draw_pairs(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
-    told = named.measure_named_attacks(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
+    told = named.measure_all(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
     facts = replace(_facts(params, done, len(hidden)), named=told.facts)
     if params.owners:
         federation, toward = _federation(params, cell, context), made.guarantee.protection.viewer.words
-        questions, prices = _questions(params, cell, context), price_recorded_clients(done, federation)
+        questions, prices = _questions(params, cell, context), client_records.price_clients(done, federation)
 
         def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
             return method.scores(made, done.outcome.state, pairs)
 
-        results = owned_links.measure_owned_links(cell.world, federation, questions, of_owner, prices, toward)
+        results = owned_links.measure(cell.world, federation, questions, of_owner, prices, toward)
         facts = replace(facts, results=results)
-    metrics = links.measure_link_scores(scores[: len(hidden)], scores[len(hidden) :])
+    metrics = links.measure_scores(scores[: len(hidden)], scores[len(hidden) :])
     return done.as_outcome(cell, metrics | told.metrics, facts)
 
 
 def _run_alone(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
-    federation, method = _federation(params, cell, context), method_kinds.load_linker_method(cell.method)
+    federation, method = _federation(params, cell, context), method_kinds.load_linker(cell.method)
     names, shares = federation.names, federation.partition.subgraphs
-    each, together, prices = cell_training.train_cell_clients_alone(
+    each, together, prices = cell_training.train_clients_alone(
         names, cell, context, lambda client: train(params, cell, context, client, (names[client],))
     )
 
@@ -165,7 +175,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         return method.scores(each[client].plan, each[client].outcome.state, np.searchsorted(shares[client].nodes, pairs))
 
     questions, toward = _questions(params, cell, context), together.plan.guarantee.protection.viewer.words
-    results = owned_links.measure_owned_links(cell.world, federation, questions, scores, prices, toward)
+    results = owned_links.measure(cell.world, federation, questions, scores, prices, toward)
     facts = _facts(params, together, results[0].tested)
     return together.as_outcome(cell, {}, replace(facts, clients=len(names), results=results))
 
@@ -176,11 +186,11 @@ def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> Link
 
 def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
     spec = cell.among(params.methods)
-    method = method_kinds.load_linker_method(spec["method"])
-    known = world.clear_facts if grid.grid_row_never_private(spec) else world.facts
-    settings = method.Params(**without_task_row_keys(spec, ROW))
+    method = method_kinds.load_linker(spec["method"])
+    known = world.clear_facts if grid.never_private(spec) else world.facts
+    settings = method.Params(**task_offers.without_row_keys(spec, ROW))
     budget = Budget(cell.epsilon, params.delta)
-    return cell_training.plan_cell_training(method, settings, known, budget, world.setting)
+    return cell_training.plan_cell(method, settings, known, budget, world.setting)
 
 
 def _graph(context: CellContext) -> Graph:
@@ -194,7 +204,7 @@ def _questions(params: Params, cell: Cell, context: CellContext) -> list[owned_l
     hidden = _split(params, cell.seed, context)[1]
 
     def make() -> list[owned_links.OwnedLinkQuestion]:
-        return owned_links.ask_owned_links(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
+        return owned_links.ask(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
 
     return context.cached(("questions", _dealt_key(params, cell), params.negatives), make)
 
@@ -205,8 +215,8 @@ def _split(params: Params, seed: int, context: CellContext) -> tuple[protocols.P
     def make() -> tuple[protocols.ProtocolSetting, np.ndarray]:
         graph = _graph(context)
         if params.owners:
-            graph = owned_links.deal_owned_links(graph, params.partition, context)[0]
-        edges = links.list_links(graph.adjacency)
+            graph = owned_links.deal(graph, params.partition, context)[0]
+        edges = links.list_all(graph.adjacency)
         # each edge by its own coin: one edge more or less hides no other one
         coins = seeds.coins(int(context.root), "split", context.dataset, seed, things=edges)
         hidden = coins < params.test_share
@@ -217,14 +227,14 @@ def _split(params: Params, seed: int, context: CellContext) -> tuple[protocols.P
                 f"from and {count} to ask for; both need one"
             )
         links.require_unlinked_pair(graph.num_nodes, graph.adjacency)
-        held = replace(graph, adjacency=links.link_adjacency(edges[~hidden], graph.num_nodes))
+        held = replace(graph, adjacency=links.adjacency_of(edges[~hidden], graph.num_nodes))
         return _setting(held), edges[hidden]
 
     return context.cached(_split_key(params, seed, context), make)
 
 
 def _split_key(params: Params, seed: int, context: CellContext) -> Hashable:
-    dealt = cell_training.task_partition_key(params.partition) if params.owners else None
+    dealt = cell_training.partition_key(params.partition) if params.owners else None
     return ("links", context.dataset, params.test_share, seed, dealt)
 
 
@@ -237,7 +247,7 @@ def _setting(held: Graph) -> protocols.ProtocolSetting:
 
 def _dealt_key(params: Params, cell: Cell) -> tuple[Hashable, ...]:
     """Two cells with the same key share out the same edges."""
-    dealt = cell_training.task_partition_key(params.partition)
+    dealt = cell_training.partition_key(params.partition)
     return (cell.dataset, params.test_share, dealt, params.owners, params.cut_edges, cell.seed)
 
 
@@ -251,11 +261,11 @@ def _federation(params: Params, cell: Cell, context: CellContext) -> DealtFedera
 
     def make() -> DealtFederation:
         if params.owners:
-            source = owned_links.deal_owned_links(_graph(context), params.partition, context)[1]
+            source = owned_links.deal(_graph(context), params.partition, context)[1]
             return deal_federation(setting, setting.held.owner_names, source, params.cut_edges)
-        found = cell_training.deal_task_clients(setting.held, params.partition, cell, context)
+        found = cell_training.deal_clients(setting.held, params.partition, cell, context)
         if params.cut_edges != "dropped":
-            found = base.partition_with_cut_edges(setting.held, found)
+            found = base.with_cut_edges(setting.held, found)
         return DealtFederation((), setting, found)
 
     return context.cached(("federation of links", _dealt_key(params, cell)), make)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.cells.task_facts import ClientResultCellFacts, pack_cell_answers
+from fedgraph.cells import task_facts
+from fedgraph.cells.task_facts import ClientResultCellFacts
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.participation.client_records import CLIENT_RECORD_OF_ALL, deal_recorded_clients
+from fedgraph.tasks.participation import client_records
+from fedgraph.tasks.participation.client_records import CLIENT_RECORD_OF_ALL
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds.dealt import DealtFederation
 from fedgraph.worlds.world import World, WorldKind
@@ -23,8 +25,8 @@ from fedgraph.worlds.world import World, WorldKind
 _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]
 
 
-def deal_owned_links(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
-    """Deal nodes to owners that stay the same for all seeds, as ``deal_recorded_clients`` does.
+def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
+    """Deal nodes to owners that stay the same for all seeds, as ``deal_clients`` does.
 
     Args:
         partition: The settings of the partition, its name among them.
@@ -34,7 +36,7 @@ def deal_owned_links(graph: Graph, partition: SettingsSpec, context: CellContext
         ScenarioError: The partition follows edges, so it would see those that are hidden; or two clients would hold one node.
         DataError: Two clients have one name, or a client is called as tables call everybody.
     """
-    found = deal_recorded_clients(graph, partition, context)
+    found = client_records.deal_clients(graph, partition, context)
     if found[1].from_edges:
         raise ScenarioError(
             f"owners asks for clients that stay the same, and partition {partition['partition']!r} follows edges, hidden ones, "
@@ -56,7 +58,7 @@ class OwnedLinkQuestion:
     against: np.ndarray
 
 
-def ask_owned_links(graph: Graph, federation: DealtFederation, hidden: np.ndarray, negatives: int, path: Sequence[str | int],
+def ask(graph: Graph, federation: DealtFederation, hidden: np.ndarray, negatives: int, path: Sequence[str | int],
                  context: CellContext) -> list[OwnedLinkQuestion]:  # fmt: skip
     """One for each owner, empty where it has no hidden tie, or no pair without a tie. path: names the random stream."""
     found, owner = [], np.zeros(graph.num_nodes, dtype=np.int64)
@@ -67,12 +69,12 @@ def ask_owned_links(graph: Graph, federation: DealtFederation, hidden: np.ndarra
         inside = graph.induced(share.nodes)
         some = negatives if len(own) and inside.num_edges < n * (n - 1) // 2 else 0
         rng = seeds.seeded_generator(context.root, "negatives", context.dataset, *path, "owner", name)
-        pairs = links.draw_possible_links(n, some, rng, inside.adjacency)
+        pairs = links.draw_pairs(n, some, rng, inside.adjacency)
         found.append(OwnedLinkQuestion(own if some else own[:0], share.nodes[pairs] if some else own[:0]))
     return found
 
 
-def measure_owned_links(
+def measure(
     world: World,
     federation: DealtFederation,
     questions: Sequence[OwnedLinkQuestion],
@@ -87,8 +89,8 @@ def measure_owned_links(
         tested, metrics, right = len(question.hidden), dict[str, float](), ""
         if tested:
             told = scores(client, np.concatenate([question.hidden, question.against]))
-            metrics = links.measure_link_scores(told[:tested], told[tested:])
-            right = pack_cell_answers(links.rank_link_scores(told[:tested], told[tested:]))
+            metrics = links.measure_scores(told[:tested], told[tested:])
+            right = task_facts.pack_answers(links.rank_scores(told[:tested], told[tested:]))
         size = int(federation.partition.subgraphs[client].nodes.size)
         name, price = federation.names[client], prices[client]
         found.append(ClientResultCellFacts(participation, name, size, tested, metrics, price, toward, right=right))

@@ -19,7 +19,8 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
-from fedgraph.cells.task_facts import NodeClassificationCellFacts, pack_cell_answers
+from fedgraph.cells import task_facts
+from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan, State, method_kinds
 from fedgraph.partition import base
@@ -34,11 +35,12 @@ from fedgraph.tasks.base import (
     cell_training,
     grid,
     measures,
-    nest_task_methods,
+    nest_methods,
+    task_offers,
 )
 from fedgraph.tasks.base.node_settings import NodeRowKeys as ROW
 from fedgraph.tasks.base.node_settings import Params
-from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect, nest_task_attacks, without_task_row_keys
+from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect
 from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, pictures
 from fedgraph.types import Graph, Partition, partition_of_one
 from fedgraph.worlds import protocols
@@ -48,23 +50,23 @@ from fedgraph.worlds.world import WorldKind
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:
     """Methods, the partition, every choice of settings, and attacks, for validation with their place in the file."""
-    found: list[NestedTaskPlugin] = [*nest_task_methods(params.methods, ROW), (("partition",), "partition", params.partition)]
+    found: list[NestedTaskPlugin] = [*nest_methods(params.methods, ROW), (("partition",), "partition", params.partition)]
     for index, method in enumerate(params.methods):
         every = TaskRowSelect.model_validate(method["select"]).choices if "select" in method else []
         plain = {key: value for key, value in method.items() if key not in ROW.model_fields}
         found += [(("methods", index, "select", "over"), "methods", plain | choice) for choice in every]
-    return found + nest_task_attacks(params.attack.named if params.attack else [])
+    return found + task_offers.nest_attacks(params.attack.named if params.attack else [])
 
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    trusted = grid.list_grid_method_trust(name, params.methods, params.trust)
-    return method_kinds.explain_method_misfit(name, "classifier", params.protocol, trusted)
+    trusted = grid.list_method_trust(name, params.methods, params.trust)
+    return method_kinds.explain_misfit(name, "classifier", params.protocol, trusted)
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``)."""
-    return grid.list_grid_cells(params, context)
+    return grid.list_cells(params, context)
 
 
 def alone(params: Params, cell: Cell) -> bool:
@@ -101,12 +103,12 @@ def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
     world = _dealt_world(params, cell, context)
     setting = world.setting
     method, settings = _method(params, cell)
-    cell_training.require_task_answers(setting, method, cell, params.protocol)
-    known = world.clear_facts if grid.grid_row_never_private(cell.among(params.methods)) else world.facts
-    facts = attendance.add_task_attendance(params.federation, known, cell, method)
+    cell_training.require_answers(setting, method, cell, params.protocol)
+    known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
+    facts = attendance.add_to_facts(params.federation, known, cell, method)
     budget = params.budget(cell, setting.num_train)
-    made = cell_training.plan_cell_training(method, settings, facts, budget, setting)
-    return attendance.note_task_sampling(made)
+    made = cell_training.plan_cell(method, settings, facts, budget, setting)
+    return attendance.note_sampling(made)
 
 
 def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.ChosenSettings | None:
@@ -116,7 +118,7 @@ def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_se
     whole = _unscaled(params, cell, context)
     told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
     rng = seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed)
-    parts = chosen_settings.split_chosen_settings_judges(whole, params.protocol, rng)
+    parts = chosen_settings.split_judges(whole, params.protocol, rng)
     asked = TaskRowSelect.model_validate(given)
     return chosen_settings.ChosenSettings(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
 
@@ -129,7 +131,7 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
     made = plan(params, cell, context)
-    return made, cell_training.look_up_task_promises(made, _partition(params, cell, context))
+    return made, cell_training.look_up_promises(made, _partition(params, cell, context))
 
 
 def train(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
@@ -141,8 +143,8 @@ def train(params: Params, cell: Cell, context: CellContext) -> cell_training.Tra
 def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
     bought = _bought_of(params, cell, context)
     made, world = plan(params, cell, context) if bought is None else bought.training, _dealt_world(params, cell, context)
-    who = attendance.draw_task_attendance(made, cell, context)
-    keep = pictures.choose_picture_rounds(params.curve, made)
+    who = attendance.draw(made, cell, context)
+    keep = pictures.choose_rounds(params.curve, made)
     key = _partition_key(params, cell)
     return cell_training.train_cell(world, key, made, cell, context, answered=who, keep=keep)
 
@@ -160,34 +162,34 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
-    metrics = measures.measure_scores(answers, setting.truth)
+    metrics = measures.of_scores(answers, setting.truth)
     public = (*(tuple(metrics) if _tests_in_public(setting, made) else ()), *paid)
 
     def accuracy(state: State) -> float:
-        return measures.measure_scores(method.predict(made, state, asked), setting.truth)["accuracy"]
+        return measures.of_scores(method.predict(made, state, asked), setting.truth)["accuracy"]
 
     artefacts: dict[str, np.ndarray] = {}
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
         rng = seeds.seeded_generator(context.root, "map", *cell.path)
-        artefacts, apart = pictures.picture_nodes(scores, setting.held.labels, rng)
+        artefacts, apart = pictures.of_nodes(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     attacked = (params.attack, made, cell, context, partition, setting.held, setting.asked)
-    measured = whole_run.measure_whole_run(*attacked, trained.state)
-    told = named.measure_named_attacks(*attacked, settled.epsilon)
+    measured = whole_run.measure_canaries(*attacked, trained.state)
+    told = named.measure_all(*attacked, settled.epsilon)
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
-    went = attendance.attendance_facts(made, trained)
-    metrics |= paid | measured.metrics | told.metrics | attendance.attendance_metrics(went)
+    went = attendance.facts_of(made, trained)
+    metrics |= paid | measured.metrics | told.metrics | attendance.metrics_of(went)
     facts = done.facts(NodeClassificationCellFacts, params.protocol)
-    right = pack_cell_answers((answers.argmax(axis=1) == setting.truth)[known])
+    right = task_facts.pack_answers((answers.argmax(axis=1) == setting.truth)[known])
     facts = replace(facts, one=one, train_nodes=setting.num_train, split=params.split, tested=int(known.sum()), right=right)
     curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
     facts = replace(facts, least_class=_least_class(context), curve=curve, sent=went, choice=done.choice)
     facts = replace(facts, attack=measured.attack, named=told.facts)
-    chosen = [chosen_settings.describe_chosen_settings(done.choice, settled.epsilon)] if done.choice else []  # a noisy score
+    chosen = [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []  # a noisy score
     facts = replace(facts, public_metrics=public, public_notes=(*said, *chosen))
-    notes = [*measures.warn_task_measured_few(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
-    notes += [chosen_settings.describe_chosen_settings(done.choice, settled.epsilon)] if done.choice else []
+    notes = [*measures.warn_of_few(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
+    notes += [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []
     notes += [*said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
     return done.as_outcome(cell, metrics, facts, tuple(notes), *shown)
@@ -222,8 +224,8 @@ def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
 
 def _method(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, Any]:
     spec = cell.among(params.methods)
-    module = method_kinds.load_classifier_method(spec["method"])
-    return module, module.Params(**without_task_row_keys(spec, ROW))
+    module = method_kinds.load_classifier(spec["method"])
+    return module, module.Params(**task_offers.without_row_keys(spec, ROW))
 
 
 def give_setting(params: Params, cell: Cell, context: CellContext, setting: protocols.ProtocolSetting) -> None:
@@ -233,12 +235,12 @@ def give_setting(params: Params, cell: Cell, context: CellContext, setting: prot
 
 def _setting_key(params: Params, cell: Cell, context: CellContext) -> tuple[Hashable, ...]:
     """Rows that trust nobody read columns on another scale."""
-    nobody = method_kinds.load_method(cell.method).OFFERS.trusts_nobody
+    nobody = method_kinds.load(cell.method).OFFERS.trusts_nobody
     return ("setting", context.dataset, node_classification_split_key(params), cell.seed, nobody)
 
 
 def _setting(params: Params, cell: Cell, context: CellContext) -> protocols.ProtocolSetting:
-    nobody = method_kinds.load_method(cell.method).OFFERS.trusts_nobody
+    nobody = method_kinds.load(cell.method).OFFERS.trusts_nobody
     made = _unscaled(params, cell, context)
     return context.cached(_setting_key(params, cell, context), lambda: made.on_one_scale(rows_private=nobody))
 
@@ -257,9 +259,9 @@ def _unscaled(params: Params, cell: Cell, context: CellContext) -> protocols.Pro
 
 def _partition_key(params: Params, cell: Cell) -> Hashable:
     """Who holds which node: clients that are trusted differently hold the same."""
-    dealt = None if cell.world.kind is WorldKind.WHOLE else cell_training.task_partition_key(params.partition)
+    dealt = None if cell.world.kind is WorldKind.WHOLE else cell_training.partition_key(params.partition)
     shared = params.cut_edges if _shares_cut_edges(params, cell) else None
-    nobody = method_kinds.load_method(cell.method).OFFERS.trusts_nobody
+    nobody = method_kinds.load(cell.method).OFFERS.trusts_nobody
     return (cell.dataset, node_classification_split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
 
 
@@ -280,8 +282,8 @@ def _partition(params: Params, cell: Cell, context: CellContext) -> Partition:
         return context.cached(key, lambda: partition_of_one(held, "one curator"))
 
     def make() -> Partition:
-        found = cell_training.deal_task_clients(held, params.partition, cell, context)
-        return base.partition_with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
+        found = cell_training.deal_clients(held, params.partition, cell, context)
+        return base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
 
     return context.cached(key, make)
 

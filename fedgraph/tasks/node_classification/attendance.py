@@ -6,12 +6,8 @@ import numpy as np
 
 from fedgraph.cells.task_facts import SentBytesCellFacts
 from fedgraph.errors import ScenarioError
-from fedgraph.federation.round_attendance import (
-    ROUND_ATTENDANCE_LINKS,
-    Participation,
-    draw_round_attendance,
-    round_attendance_traffic,
-)
+from fedgraph.federation import round_attendance
+from fedgraph.federation.round_attendance import ROUND_ATTENDANCE_LINKS, Participation, round_attendance_traffic
 from fedgraph.federation.rounds import RoundsOutcome
 from fedgraph.methods.base import Plan, PublicFacts, method_kinds
 from fedgraph.privacy.units import Viewer
@@ -23,13 +19,13 @@ _NO_AMPLIFICATION = (
 )
 
 
-def add_task_attendance(settings: Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method) -> PublicFacts:
+def add_to_facts(settings: Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method) -> PublicFacts:
     """Public facts with how many clients answer in a round. ``ScenarioError`` where the method needs every client."""
     answering = settings.answering(facts.sizes.num_clients)
     if answering is None or facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
         return facts
     if not method.OFFERS.partial_rounds:
-        able = method_kinds.list_method_names(lambda offers: offers.partial_rounds)
+        able = method_kinds.list_names(lambda offers: offers.partial_rounds)
         raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(able)}")
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and answering < 2:
         raise ScenarioError(
@@ -39,12 +35,12 @@ def add_task_attendance(settings: Participation, facts: PublicFacts, cell: Cell,
     return replace(facts, answering=answering)
 
 
-def note_task_sampling(made: Plan) -> Plan:
+def note_sampling(made: Plan) -> Plan:
     """The plan with a sentence on what sampling does not buy, where not every client answers."""
     return made if made.facts.answering is None else replace(made, notes=(*made.notes, _NO_AMPLIFICATION))
 
 
-def draw_task_attendance(made: Plan, cell: Cell, context: CellContext) -> np.ndarray | None:
+def draw(made: Plan, cell: Cell, context: CellContext) -> np.ndarray | None:
     """Who answers in which round.
 
     Args:
@@ -58,10 +54,10 @@ def draw_task_attendance(made: Plan, cell: Cell, context: CellContext) -> np.nda
     if made.facts.answering is None:
         return None
     sizes = (made.facts.sizes.num_clients, made.schedule.rounds)
-    return draw_round_attendance(made.facts.answering, *sizes, context.root, (cell.dataset, cell.seed))
+    return round_attendance.draw(made.facts.answering, *sizes, context.root, (cell.dataset, cell.seed))
 
 
-def attendance_metrics(sent: SentBytesCellFacts | None) -> dict[str, float]:
+def metrics_of(sent: SentBytesCellFacts | None) -> dict[str, float]:
     """The same numbers as rows of the results: bytes per client and round, seconds of all rounds."""
     if sent is None or not sent.up:
         return {}
@@ -69,7 +65,7 @@ def attendance_metrics(sent: SentBytesCellFacts | None) -> dict[str, float]:
     return {"bytes_down": float(sent.down), "bytes_up": float(sent.up), **seconds}
 
 
-def attendance_facts(made: Plan, trained: RoundsOutcome) -> SentBytesCellFacts | None:
+def facts_of(made: Plan, trained: RoundsOutcome) -> SentBytesCellFacts | None:
     """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
     if made.facts.sizes.num_clients == 1:
         return None

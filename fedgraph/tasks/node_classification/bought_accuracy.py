@@ -16,16 +16,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import MethodReads, Plan, method_kinds
+from fedgraph.privacy import ledger, sensitivity
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.ledger import merge_ledger_lines
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import Rows, sensitivity_l2
-from fedgraph.privacy.settle import settle
+from fedgraph.privacy.sensitivity import Rows
 from fedgraph.privacy.units import Assumption
 from fedgraph.tasks.base import Cell
 from fedgraph.tasks.base.cell_training import TrainedCell
@@ -70,9 +69,9 @@ class BoughtAccuracy:
         noise = seeds.secret_seeded_generator(root, "accuracy", *cell.path, self.training.fingerprint)
         door = Desk(cell.key, 0, round_, (self.release,), noise)
         right, wrong = door.release(_PATH, functools.partial(_answers, done)).value.tolist()
-        lines = merge_ledger_lines((*done.outcome.releases, *door.entries))
+        lines = ledger.merged((*done.outcome.releases, *door.entries))
         outcome = replace(done.outcome, releases=lines)
-        priced = replace(done, outcome=outcome, settled=settle(done.guarantee, lines))
+        priced = replace(done, outcome=outcome, settled=privacy.settle.of_releases(done.guarantee, lines))
         return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
 
     def _words(self, done: TrainedCell) -> str:
@@ -117,9 +116,9 @@ def plan_bought_accuracy(
 def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> BoughtAccuracy:
     _require_bounded(made, setting)
     guarantee = made.guarantee
-    multiplier = calibrate.calibrate_gaussian(1, price, guarantee.delta)
+    multiplier = calibrate.gaussian_multiplier(1, price, guarantee.delta)
     bound = Rows(1.0, _asked_alone(setting).size)
-    mechanism = GaussianNoise(multiplier * sensitivity_l2(bound, guarantee.protection.relation))
+    mechanism = GaussianNoise(multiplier * sensitivity.l2(bound, guarantee.protection.relation))
     after = range(made.schedule.rounds, made.schedule.rounds + 1)
     release = PlannedRelease(_PATH, bound, mechanism, Gaussian(multiplier), after)
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
@@ -128,7 +127,7 @@ def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> BoughtA
 
 def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:
     """``ScenarioError`` where one person may move more than its own answer, or nothing has to be bought."""
-    protection, offered = made.guarantee.protection, method_kinds.load_method(made.method).OFFERS.reads
+    protection, offered = made.guarantee.protection, method_kinds.load(made.method).OFFERS.reads
     if setting.test_graph_public or protection.relation.links_alone:
         why = "who is tested is public in this row, or its labels are, so there is nothing to buy; leave it away"
         if Assumption.OWN_EDGES_KNOWN in protection.assumptions:
@@ -154,7 +153,7 @@ def _asked_alone(setting: ProtocolSetting) -> np.ndarray:
 def _answers(done: TrainedCell) -> np.ndarray:
     """float64 [people, 2], a row for each who is asked: (1, 0) is a right answer, (0, 1) a wrong one, (0, 0) unlabelled."""
     plan, state, setting = done.plan, done.outcome.state, done.world.setting
-    predict = method_kinds.load_classifier_method(plan.method).predict
+    predict = method_kinds.load_classifier(plan.method).predict
     rows, apart = _asked_alone(setting), graph_without_edges(setting.asked)
     alone = (replace(apart.induced(np.array([row])), labels=np.array([-1])) for row in rows)
     said = np.array([int(np.asarray(predict(plan, state, one)).argmax()) for one in alone])

@@ -18,25 +18,24 @@ from functools import cached_property
 import numpy as np
 from pydantic import ValidationError
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.cells.task_facts import SettingChoiceCellFacts
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import MethodReads, Plan, PlanSchedule, PlanSums, method_kinds
+from fedgraph.privacy import ledger, sensitivity
 from fedgraph.privacy.accounting import calibrate, selection
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Selected
-from fedgraph.privacy.ledger import merge_ledger_lines
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
-from fedgraph.privacy.sensitivity import Rows, sensitivity_l2
-from fedgraph.privacy.settle import settle, settled_client_events
+from fedgraph.privacy.sensitivity import Rows
 from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks.base import Cell, CellContext
+from fedgraph.tasks.base import Cell, CellContext, task_offers
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.base.node_settings import NodeRowKeys, Params
-from fedgraph.tasks.base.task_offers import TaskRowSelect, without_task_row_keys
+from fedgraph.tasks.base.task_offers import TaskRowSelect
 from fedgraph.types import Graph
 from fedgraph.worlds.protocols import ProtocolSetting, graph_without_edges
 
@@ -64,7 +63,7 @@ class _Judges:
     def right(self, fitted: TrainedCell) -> np.ndarray:
         """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
         plan, state, setting = fitted.plan, fitted.outcome.state, fitted.world.setting
-        predict = method_kinds.load_classifier_method(plan.method).predict
+        predict = method_kinds.load_classifier(plan.method).predict
         if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
             said = predict(plan, state, graph_without_edges(setting.held))[self.rows].argmax(axis=1)
         else:
@@ -75,9 +74,7 @@ class _Judges:
         return np.asarray((said == self.graph.labels[self.rows])[:, None], dtype=np.float64)
 
 
-def split_chosen_settings_judges(
-    setting: ProtocolSetting, protocol: str, rng: np.random.Generator
-) -> tuple[ProtocolSetting, _Judges]:
+def split_judges(setting: ProtocolSetting, protocol: str, rng: np.random.Generator) -> tuple[ProtocolSetting, _Judges]:
     """(what trains, who judges). rng: public coins, so that who judges is public, as who trains is.
 
     Where rows are private, so is who has a label: then judges are drawn among all people who would train, and one without a
@@ -149,7 +146,7 @@ class ChosenSettings:
         assert entry is not None
         spec = {**{k: v for k, v in self.params.methods[entry].items() if k != "select"}, **choice}
         try:
-            method_kinds.load_method(spec["method"]).Params(**without_task_row_keys(spec, NodeRowKeys))
+            method_kinds.load(spec["method"]).Params(**task_offers.without_row_keys(spec, NodeRowKeys))
         except ValidationError as error:
             problem = error.errors()[0]
             raise ScenarioError(f"select.over: {choice}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
@@ -188,11 +185,11 @@ class ChosenSettings:
         bound, mechanism = Rows(1.0, self.judges.rows.size), _require_priced(plans)
         score: tuple[Event, ...] = ()
         if protection.unit is not Unit.EDGE:
-            multiplier = calibrate.calibrate_gaussian(1, epsilon, first.guarantee.delta)
-            mechanism = GaussianNoise(multiplier * sensitivity_l2(bound, protection.relation))
+            multiplier = calibrate.gaussian_multiplier(1, epsilon, first.guarantee.delta)
+            mechanism = GaussianNoise(multiplier * sensitivity.l2(bound, protection.relation))
             score = (Gaussian(multiplier),)
-        trainings = (event for p in plans for event in settled_client_events(p.guarantee, p.schedule.releases).values())
-        stop = selection.stop_for_selection(self.select.shape, self.select.among)
+        trainings = (event for p in plans for event in privacy.settle.client_events(p.guarantee, p.schedule.releases).values())
+        stop = selection.stop_for(self.select.shape, self.select.among)
         event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
         schedule = PlanSchedule(1, (PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)
         guarantee = replace(first.guarantee, protection=protection, sampled_once=None)  # inside the trials
@@ -213,14 +210,14 @@ class ChosenSettings:
             return (which, fitted), self.judges.right(fitted)
 
         (which, best), score = door.choose(_PATH, trial)
-        lines = merge_ledger_lines(door.entries)
+        lines = ledger.merged(door.entries)
         guarantee = replace(priced.plan.guarantee, promises=best.guarantee.promises)
         outcome = replace(best.outcome, releases=lines)
         choices, judges = self.select.choices, self.judges.rows.size
         share = score.value.item() / judges
         choice = SettingChoiceCellFacts(choices[which], share, judges, priced.epsilon, len(choices), self.select.among)
         plan = replace(best.plan, epsilon_published=None)
-        settled = settle(guarantee, lines)
+        settled = privacy.settle.of_releases(guarantee, lines)
         return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, settled=settled, choice=choice)
 
 
@@ -237,7 +234,7 @@ def _protection(plans: list[Plan]) -> Protection:
 def _require_priced(plans: list[Plan]) -> NoiseMechanism:
     """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
     for made in plans:
-        guarantee, reads = made.guarantee, method_kinds.load_method(made.method).OFFERS.reads
+        guarantee, reads = made.guarantee, method_kinds.load(made.method).OFFERS.reads
         if guarantee.holdings is not None or guarantee.per_end:
             raise PrivacyError(f"{made.method}: a choice is priced where everything of a person is at one client")
         if reads is not None and all(isinstance(r.mechanism, MaskedResponse) for r in made.schedule.releases):
@@ -250,7 +247,7 @@ def _require_priced(plans: list[Plan]) -> NoiseMechanism:
     return Disclose("a score that reads what is released and public")
 
 
-def describe_chosen_settings(choice: SettingChoiceCellFacts, epsilon: float) -> str:
+def describe(choice: SettingChoiceCellFacts, epsilon: float) -> str:
     """For the report. epsilon: of all of it."""
     return (
         f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({choice.among:g} on average, "

@@ -13,18 +13,18 @@ from fedgraph.methods.base import Plan, method_kinds
 _MOST_NODES = 1000  # t-SNE of more takes longer than the training
 
 
-def choose_picture_rounds(points: int, plan: Plan) -> frozenset[int]:
+def choose_rounds(points: int, plan: Plan) -> frozenset[int]:
     """After which rounds, counted from 1, accuracy is kept: at most ``points``, evenly spaced, the last always among them.
 
     A method that has no answer before its last phase (``Offers.answers_every_round``) has no curve, nor has a single round.
     """
     many = plan.schedule.rounds
-    if not points or many < 2 or not method_kinds.load_method(plan.method).OFFERS.answers_every_round:
+    if not points or many < 2 or not method_kinds.load(plan.method).OFFERS.answers_every_round:
         return frozenset()
     return frozenset(int(r) for r in np.linspace(0, many, min(points, many) + 1).round()[1:])
 
 
-def picture_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], float]:
+def of_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], float]:
     """(artefacts ``map`` [m, 2] and ``classes`` [m], silhouette of the classes in the embedding, −1 … 1).
 
     scores: [n, c], one embedding per node. labels: int64 [n], −1 nodes are left out. m: at most ``_MOST_NODES``, drawn
@@ -38,4 +38,4 @@ def picture_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generat
     classes = labels[shown]
     enough = 2 <= np.unique(classes).size < shown.size
     apart = float(silhouette_score(distances, classes, metric="precomputed")) if enough else float("nan")
-    return {"map": cluster.map_clusters_by_tsne(distances, rng).astype(np.float32), "classes": classes.astype(np.int16)}, apart
+    return {"map": cluster.tsne(distances, rng).astype(np.float32), "classes": classes.astype(np.int16)}, apart

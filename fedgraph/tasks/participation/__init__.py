@@ -32,9 +32,8 @@ from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan, method_kinds
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, cell_training, grid, node_settings
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, cell_training, grid, node_settings, task_offers
 from fedgraph.tasks.base.grid import GridRowKeys as ROW
-from fedgraph.tasks.base.task_offers import without_task_row_keys
 from fedgraph.tasks.participation import client_records as clients
 from fedgraph.types import Graph
 from fedgraph.worlds.dealt import DealtFederation, DealtWorld, deal_federation, deal_world
@@ -87,11 +86,11 @@ plugins_of = node_classification.plugins_of
 
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    if method_kinds.load_method(name).OFFERS.trusts_nobody:
+    if method_kinds.load(name).OFFERS.trusts_nobody:
         return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
     own = {Trust(t) for m in params.methods if m.get("method") == name for t in m.get("trust", params.trust)}
     own |= {Trust.CURATOR} if {"alone", "curator"} & set(params.participations) else set()
-    return method_kinds.explain_method_misfit(name, "classifier", params.protocol, [t for t in Trust if t in own])
+    return method_kinds.explain_misfit(name, "classifier", params.protocol, [t for t in Trust if t in own])
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
@@ -101,7 +100,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     for seed in range(context.seeds):
         for entry, spec in enumerate(params.methods):
             for world in _worlds(params, spec, federation):
-                found += grid.list_grid_row_cells(params, world, entry, seed, context)
+                found += grid.list_row_cells(params, world, entry, seed, context)
     return found
 
 
@@ -130,7 +129,7 @@ def _left_out(params: Params, federation: DealtFederation) -> list[int]:
         order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
         places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
         return sorted({order[k] for k in places})
-    return [clients.find_recorded_client(name, names, "left_out") for name in params.left_out]
+    return [clients.find_client(name, names, "left_out") for name in params.left_out]
 
 
 def alone(params: Params, cell: Cell) -> bool:
@@ -155,7 +154,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     done = cell_training.train_cell(world, _holding(params, cell, context), made, cell, context)
     scales = [done.world.setting.ranks] * len(federation.names)
     found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
-    method = method_kinds.load_classifier_method(cell.method)
+    method = method_kinds.load_classifier(cell.method)
     asked = done.question
 
     def answers(graph: Graph) -> np.ndarray:
@@ -167,17 +166,17 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     if "personalised" in params.participations and cell.world.joined:
         own = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
-            prices = clients.price_recorded_clients(done, federation)
+            prices = clients.price_clients(done, federation)
             records += found.personal(scores, lambda client: answers, prices, clients.RECORD_TOWARD_OTHERS, own)
         if params.personalised in ("weights", "both"):
             records += found.tuned(method, done, functools.partial(own, "weights"))
     if "federated" not in params.participations:
         records = [r for r in records if r.participation != "federated"]
-    return clients.finish_client_records(cell, done, records, pooled, params.protocol, method)
+    return clients.finish(cell, done, records, pooled, params.protocol, method)
 
 
 def _run_alone(params: Params, cell: Cell, context: CellContext, federation: DealtFederation) -> CellOutcome:
-    method = method_kinds.load_classifier_method(cell.method)
+    method = method_kinds.load_classifier(cell.method)
 
     def train_one(client: int) -> cell_training.TrainedCell:
         world = _dealt(params, cell, federation, context, client)
@@ -185,7 +184,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
         key, who = _holding(params, cell, context, client), (federation.names[client],)
         return cell_training.train_cell(world, key, made, cell, context, who)
 
-    each, together, prices = cell_training.train_cell_clients_alone(federation.names, cell, context, train_one)
+    each, together, prices = cell_training.train_clients_alone(federation.names, cell, context, train_one)
     scales = [done.world.setting.ranks for done in each]
     models: list[clients.ClientRecordAnswers] = [functools.partial(method.predict, one.plan, one.outcome.state) for one in each]
     scores: np.ndarray | None = None
@@ -201,7 +200,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
         records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.CLIENT_RECORD_TOWARD_NOBODY, rng)
-    return clients.finish_client_records(cell, together, records, {}, params.protocol, method, len(federation.names))
+    return clients.finish(cell, together, records, {}, params.protocol, method, len(federation.names))
 
 
 def _dealt(params: Params, cell: Cell, federation: DealtFederation, context: CellContext, client: int = 0) -> DealtWorld:
@@ -217,22 +216,22 @@ def _holding(params: Params, cell: Cell, context: CellContext, client: int = 0) 
 
 def _planned(params: Params, cell: Cell, federation: DealtFederation, world: DealtWorld) -> Plan:
     spec = cell.among(params.methods)
-    method = method_kinds.load_classifier_method(cell.method)
-    cell_training.require_task_answers(world.setting, method, cell, params.protocol)
+    method = method_kinds.load_classifier(cell.method)
+    cell_training.require_answers(world.setting, method, cell, params.protocol)
     if "personalised" in params.participations and params.personalised in ("weights", "both") and method.OFFERS.tuned is None:
-        able = ", ".join(method_kinds.list_method_names(lambda offers: offers.tuned))
+        able = ", ".join(method_kinds.list_names(lambda offers: offers.tuned))
         head = f"{cell.method} has no weights that a client could fit to its own data; write personalised: head"
         raise ScenarioError(f"{head}, or one of {able}")
-    facts = world.clear_facts if grid.grid_row_never_private(spec) else world.facts
-    settings = method.Params(**without_task_row_keys(spec, ROW))
+    facts = world.clear_facts if grid.never_private(spec) else world.facts
+    settings = method.Params(**task_offers.without_row_keys(spec, ROW))
     budget = params.budget(cell, federation.setting.num_train)
-    return cell_training.plan_cell_training(method, settings, facts, budget, world.setting)
+    return cell_training.plan_cell(method, settings, facts, budget, world.setting)
 
 
 def _key(params: Params, seed: int, context: CellContext) -> Hashable:
     """Two cells with the same key ask the same federation."""
     split = node_classification.node_classification_split_key(params)
-    dealt = cell_training.task_partition_key(params.partition)
+    dealt = cell_training.partition_key(params.partition)
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 
@@ -242,7 +241,7 @@ def _federation(params: Params, seed: int, context: CellContext) -> DealtFederat
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
 
     def make() -> DealtFederation:
-        whole, source = clients.deal_recorded_clients(graph, params.partition, context)
+        whole, source = clients.deal_clients(graph, params.partition, context)
         rng = seeds.seeded_generator(context.root, "split", context.dataset, seed)
         setting = params.setting(whole, seed, rng).on_one_scale(rows_private=False)
         return deal_federation(setting, whole.owner_names, source, params.cut_edges)

@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedgraph import plugins, seeds
-from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts, pack_cell_answers
+from fedgraph.cells import task_facts
+from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import own_models
 from fedgraph.methods.base import method_kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
-from fedgraph.privacy.settle import settle_per_client
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, measures
-from fedgraph.tasks.base.cell_training import TrainedCell, task_partition_key
+from fedgraph.privacy import settle
+from fedgraph.tasks.base import Cell, CellContext, CellOutcome, cell_training, measures
+from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtFederation
@@ -31,7 +32,7 @@ RECORD_TOWARD_OTHERS = (
 ClientRecordAnswers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c]
 
 
-def find_recorded_client(name: str, names: Sequence[str], key: str) -> int:
+def find_client(name: str, names: Sequence[str], key: str) -> int:
     """The number of the client called ``name``; ``ScenarioError`` where there is none."""
     if name not in names:
         hint = plugins.suggest_plugin_name(name, list(names))
@@ -39,7 +40,7 @@ def find_recorded_client(name: str, names: Sequence[str], key: str) -> int:
     return list(names).index(name)
 
 
-def deal_recorded_clients(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
+def deal_clients(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
     """Deal nodes to clients that stay the same for all seeds.
 
     Args:
@@ -56,7 +57,7 @@ def deal_recorded_clients(graph: Graph, partition: SettingsSpec, context: CellCo
     """
 
     def make() -> tuple[Graph, Partition]:
-        offers, settings = base.chosen_partition(partition)
+        offers, settings = base.chosen(partition)
         found = offers.split(graph, settings, seeds.seeded_generator(context.root, "partition", context.dataset, "owners"))
         if not found.disjoint:
             overlapping = partition["partition"]
@@ -75,14 +76,14 @@ def deal_recorded_clients(graph: Graph, partition: SettingsSpec, context: CellCo
             raise DataError(f"{graph.name}: {called}; allowed: any other name")
         return replace(graph, owner=owner, owner_names=names), found
 
-    return context.cached(("owned", context.dataset, task_partition_key(partition)), make)
+    return context.cached(("owned", context.dataset, cell_training.partition_key(partition)), make)
 
 
-def price_recorded_clients(done: TrainedCell, federation: DealtFederation) -> list[float]:
+def price_clients(done: TrainedCell, federation: DealtFederation) -> list[float]:
     """ε of each owner's dearest unit in a training of all of them."""
     if done.world.world.kind is WorldKind.WHOLE:
         return [done.settled.epsilon] * len(federation.names)
-    each = settle_per_client(done.guarantee, done.outcome.releases)
+    each = settle.per_client(done.guarantee, done.outcome.releases)
     return [each.get(client, 0.0) for client in range(len(federation.names))]
 
 
@@ -109,11 +110,11 @@ class ClientRecords:
 
     def pooled(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
         """Every measure over all tested nodes."""
-        found = measures.measure_scores(scores, truth)
+        found = measures.of_scores(scores, truth)
         if self.alerts is not None:
             if not 0 <= self.positive < scores.shape[1]:
                 raise ScenarioError(f"positive: there is no class {self.positive}; allowed: 0 … {scores.shape[1] - 1}")
-            found |= measures.measure_alerts(scores, truth, self.alerts, self.positive)
+            found |= measures.of_alerts(scores, truth, self.alerts, self.positive)
         return found
 
     def briefly(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
@@ -121,7 +122,7 @@ class ClientRecords:
         known = truth >= 0
         found = {"accuracy": float((scores[known].argmax(axis=1) == truth[known]).mean())}
         found["majority_share"] = float(np.bincount(truth[known]).max() / known.sum())
-        return found if self.alerts is None else found | measures.measure_alerts(scores, truth, self.alerts, self.positive)
+        return found if self.alerts is None else found | measures.of_alerts(scores, truth, self.alerts, self.positive)
 
     def records(self, scores: np.ndarray, done: TrainedCell) -> list[ClientResultCellFacts]:
         """The records of one training of many clients.
@@ -139,7 +140,7 @@ class ClientRecords:
             own = (left.name, self.nodes(left.client), scores, truth, 0.0, "everybody: it did not join")
             return [self._record("left-out", *own)]
         participation = "curator" if world.kind is WorldKind.WHOLE else "federated"
-        return self.records_of_all(participation, scores, price_recorded_clients(done, self.federation), toward)
+        return self.records_of_all(participation, scores, price_clients(done, self.federation), toward)
 
     def records_of_all(
         self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
@@ -171,14 +172,14 @@ class ClientRecords:
         for client, share in enumerate(federation.partition.subgraphs):
             rows, own = federation.asked_of(client), self.scaled(client, share.graph)
             if federation.same:
-                mine = own_models.prepare_own_model_inputs(own, measures.task_probabilities(scores[share.nodes]))
-                after[rows] = own_models.fit_own_model_head(mine, own.labels, rng(client)).scores(mine)
+                mine = own_models.prepare(own, measures.probabilities_of(scores[share.nodes]))
+                after[rows] = own_models.fit_head(mine, own.labels, rng(client)).scores(mine)
             elif rows.size:
                 coins = rng(client)
                 mine, labels = _as_asked(own, rows.size, answers(client), coins)
                 asking = self.scaled(client, asked.induced(rows))
-                then = own_models.prepare_own_model_inputs(asking, measures.task_probabilities(scores[rows]))
-                after[rows] = own_models.fit_own_model_head(mine, labels, coins).scores(then)
+                then = own_models.prepare(asking, measures.probabilities_of(scores[rows]))
+                after[rows] = own_models.fit_head(mine, labels, coins).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
     def tuned(
@@ -209,7 +210,7 @@ class ClientRecords:
             after = np.zeros((asked.num_nodes, own.shape[1])) if after is None else after
             after[rows] = own
         assert after is not None
-        return self.records_of_all(_WEIGHTS, after, price_recorded_clients(done, self.federation), RECORD_TOWARD_OTHERS)
+        return self.records_of_all(_WEIGHTS, after, price_clients(done, self.federation), RECORD_TOWARD_OTHERS)
 
     def nodes(self, client: int) -> int:
         """How many nodes ``client`` brings."""
@@ -219,7 +220,7 @@ class ClientRecords:
         self, participation: str, client: str, nodes: int, scores: np.ndarray, truth: np.ndarray, epsilon: float, toward: str
     ) -> ClientResultCellFacts:
         known = truth >= 0
-        tested, right = int(known.sum()), pack_cell_answers((scores.argmax(axis=1) == truth)[known])
+        tested, right = int(known.sum()), task_facts.pack_answers((scores.argmax(axis=1) == truth)[known])
         measured: dict[str, float] = {}
         if tested:
             measured = (self.pooled if client == CLIENT_RECORD_OF_ALL else self.briefly)(scores, truth)
@@ -236,12 +237,12 @@ def _as_asked(
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
-    blind = [measures.task_probabilities(answers(protocols.graph_without_labels(p))) for p in parts]
-    seen = [own_models.prepare_own_model_inputs(p, said) for p, said in zip(parts, blind, strict=True)]
-    return own_models.stack_own_model_inputs(seen), np.concatenate([p.labels for p in parts])
+    blind = [measures.probabilities_of(answers(protocols.graph_without_labels(p))) for p in parts]
+    seen = [own_models.prepare(p, said) for p, said in zip(parts, blind, strict=True)]
+    return own_models.stack_inputs(seen), np.concatenate([p.labels for p in parts])
 
 
-def finish_client_records(
+def finish(
     cell: Cell,
     done: TrainedCell,
     records: list[ClientResultCellFacts],

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.attacks.base import canaries
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, scene_label_probability
+from fedgraph.attacks.base import attack_scene, canaries
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.attacks.base.coin_game import CoinGame, CoinGameRun, OwnCoinGame
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan
@@ -48,7 +48,7 @@ class CoinWords:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
-        place = canaries.place_canaries(nodes, self.nodes)
+        place = canaries.places_of(nodes, self.nodes)
         here = np.flatnonzero((place[self.nodes] >= 0) & versions)
         at = (place[self.nodes[here]], self.columns[here])
         added = sp.csr_array((self.values[here], at), shape=graph.features.shape)
@@ -96,7 +96,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     def gain(run: CoinGameRun) -> np.ndarray:
         """[m]: by how much the log-probabilities of the nodes' own labels are larger with the word."""
         asked = [scene.alone(run, replace(graph, labels=scene.labels)) for graph in (with_it, scene.known)]
-        one, two = (scene_label_probability(answers, nodes, scene.labels[nodes]) for answers in asked)
+        one, two = (attack_scene.label_probability(answers, nodes, scene.labels[nodes]) for answers in asked)
         return np.asarray(one - two)
 
     score = gain(scene.target)

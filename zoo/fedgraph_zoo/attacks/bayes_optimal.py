@@ -17,10 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members
+from fedgraph.attacks.base import attack_scene, coin_game, whole_run
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.attacks.base.coin_game import CoinGameRun
-from fedgraph.attacks.base.whole_run import whole_run_log_probabilities
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import method_kinds
 from fedgraph.privacy.units import Viewer
@@ -38,25 +37,25 @@ class Params(Settings):
     hops: int = Field(2, ge=1, le=3, description="how far a node's removal is seen (G-BASE)")
 
 
-refuses = coin_game.refuse_node_coins
+refuses = coin_game.refuse_nodes
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
     nodes, runs = scene.game.found.units[:, 0], (scene.target, *scene.shadows)
     if not params.graphs:
-        return find_scene_members(compute_rmia_ratios(scene.own_labels()), scene.target.coins)
+        return attack_scene.find_members(compute_rmia_ratios(scene.own_labels()), scene.target.coins)
     total = np.zeros(nodes.size)
     for _ in range(params.graphs):
         guessed = scene.game.whole(scene.rng.random(nodes.size) < 0.5)
         changes = np.stack([_changes(scene, run, guessed, nodes, params.hops) for run in runs])
         total += 1 / (1 + np.exp(-np.clip(compute_rmia_ratios(changes), -500, 500)))
-    return find_scene_members(total / params.graphs, scene.target.coins)
+    return attack_scene.find_members(total / params.graphs, scene.target.coins)
 
 
 def _changes(scene: Scene, run: CoinGameRun, guessed: Graph, nodes: np.ndarray, hops: int) -> np.ndarray:
     """[m]: summed log-likelihood around each node with it, less without it, as ``run`` answers with edges."""
     known, labels = scene.known, scene.labels
-    reach, predict = _within(known.adjacency, hops), method_kinds.load_classifier_method(scene.made.method).predict
+    reach, predict = _within(known.adjacency, hops), method_kinds.load_classifier(scene.made.method).predict
     there = guessed.labels >= 0
     found = np.zeros(nodes.size)
     for batch in _batches(reach, nodes):
@@ -67,7 +66,7 @@ def _changes(scene: Scene, run: CoinGameRun, guessed: Graph, nodes: np.ndarray, 
             mask = sp.diags_array(keep.astype(known.adjacency.dtype))
             adjacency = sp.csr_array(mask @ known.adjacency @ mask)
             graph = replace(known, name="asked", adjacency=adjacency, labels=np.full_like(labels, -1))
-            answer = whole_run_log_probabilities(np.asarray(predict(scene.made, run.state, graph)))
+            answer = whole_run.log_probabilities(np.asarray(predict(scene.made, run.state, graph)))
             likely = np.where(keep & (labels >= 0), answer[np.arange(labels.size), np.maximum(labels, 0)], 0.0)
             sums.append(reach[nodes[batch]] @ likely)
         found[batch] = sums[0] - sums[1]

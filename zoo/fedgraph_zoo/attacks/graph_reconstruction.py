@@ -17,8 +17,8 @@ import torch
 from pydantic import Field
 from torch.nn import functional
 
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.network_shapes import NetworkShape
@@ -51,7 +51,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     every = np.concatenate([pairs, scene.game.strangers])
     found = _reconstructed(params, scene, every)
     score, apart = found[: len(pairs)], found[len(pairs) :]
-    return find_scene_edges(score, kept, apart, "edges kept from edges dropped, by the weights")
+    return attack_scene.find_edges(score, kept, apart, "edges kept from edges dropped, by the weights")
 
 
 def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:

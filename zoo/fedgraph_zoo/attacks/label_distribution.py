@@ -31,18 +31,18 @@ class Params(Settings):
 
 def refuses(made: Plan) -> str | None:
     """It reads single messages about private labels."""
-    if why := attack_scene.refuse_scene_messages(made):
+    if why := attack_scene.refuse_messages(made):
         return why
-    if method_kinds.load_method(made.method).OFFERS.observe is None:
+    if method_kinds.load(made.method).OFFERS.observe is None:
         return "the messages are not gradients of a last layer"
     return None
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
-    state, reader = attack_scene.start_scene_model(scene), attack_scene.scene_gradient_reader(scene)
+    state, reader = attack_scene.start_model(scene), attack_scene.gradient_reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
-    for subgraph, flat in attack_scene.read_scene_gradients(scene, params.clients, model):
+    for subgraph, flat in attack_scene.read_gradients(scene, params.clients, model):
         labels = subgraph.graph.labels[subgraph.graph.labels >= 0]
         if not labels.size:
             continue

@@ -18,8 +18,8 @@ from pydantic import Field
 
 from fedgraph import data, seeds
 from fedgraph.attacks import link_stealing
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_edges
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.learning.baselines import fitting
@@ -42,7 +42,7 @@ class Params(Settings):
     shadow: str = Field("embedded/library", description="family/dataset of the other graph (D′)")
 
 
-refuses = coin_game.refuse_edge_coins
+refuses = coin_game.refuse_edges
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
@@ -63,7 +63,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
         score, apart = (classifier.decision_function(own.of(p)) for p in (pairs, strangers))
     else:
         score, apart = own.alike(pairs), own.alike(strangers)
-    return find_scene_edges(score, scene.target.coins, apart, f"edges kept from edges dropped (attack {params.number})")
+    return attack_scene.find_edges(score, scene.target.coins, apart, f"edges kept from edges dropped (attack {params.number})")
 
 
 def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +77,7 @@ def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     inside = inside[inside[:, 0] < inside[:, 1]][:5000]
     rng = seeds.seeded_generator(int(scene.rng.integers(2**31)), "strangers")
     n = graph.num_nodes
-    away = coin_game.draw_coin_game_pairs(graph, len(inside), lambda k: rng.integers(n, size=(k, 2)))
+    away = coin_game.draw_pairs(graph, len(inside), lambda k: rng.integers(n, size=(k, 2)))
     return described.of(np.concatenate([inside, away])), np.arange(len(inside) + len(away)) < len(inside)
 
 

@@ -13,8 +13,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
@@ -30,7 +30,7 @@ class Params(Settings):
     most: int = Field(20_000, ge=10, description="shadow answers learnt from, at most")
 
 
-refuses = coin_game.refuse_node_coins
+refuses = coin_game.refuse_nodes
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
@@ -45,7 +45,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
         warnings.simplefilter("ignore", ConvergenceWarning)  # so many steps are meant
         classifier.fit(seen[chosen], truth[chosen])
     score = classifier.predict_proba(_described(answers[0]))[:, 1]
-    return find_scene_members(score, scene.target.coins)
+    return attack_scene.find_members(score, scene.target.coins)
 
 
 def _described(answers: np.ndarray) -> np.ndarray:

@@ -34,7 +34,7 @@ class Params(Settings):
     thinned: float = Field(0.5, gt=0, lt=1, description="share of the class that loses its labels")
 
 
-refuses = coin_game.refuse_node_coins
+refuses = coin_game.refuse_nodes
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:

@@ -8,8 +8,8 @@ z are people of the same kind who are in nobody's training set. Where the settin
 import numpy as np
 from pydantic import Field
 
-from fedgraph.attacks.base import coin_game
-from fedgraph.attacks.base.attack_scene import Scene, SceneFinding, find_scene_members, scene_label_probability
+from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents.settings import Settings
 from fedgraph.privacy.units import Viewer
 
@@ -23,7 +23,7 @@ class Params(Settings):
     gamma: float = Field(2.0, ge=1, description="by how much another person must be beaten, γ")
 
 
-refuses = coin_game.refuse_node_coins
+refuses = coin_game.refuse_nodes
 
 
 def attack(params: Params, scene: Scene) -> SceneFinding:
@@ -32,11 +32,11 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     others = own
     if known.size and not scene.public_is_held:
         asked = scene.kept("public", lambda: np.stack([scene.alone(r, scene.public) for r in (scene.target, *scene.shadows)]))
-        others = compute_rmia_ratios(scene_label_probability(asked, known, scene.public.labels[known]))
+        others = compute_rmia_ratios(attack_scene.label_probability(asked, known, scene.public.labels[known]))
     score = np.searchsorted(np.sort(others), own - np.log(params.gamma), side="right") / others.size
     # Many nodes beat everybody: the ratio itself breaks their ties, and no order between different scores changes.
     tie = np.argsort(np.argsort(own)) / (own.size * (others.size + 1))
-    return find_scene_members(score + tie, scene.target.coins)
+    return attack_scene.find_members(score + tie, scene.target.coins)
 
 
 def compute_rmia_ratios(answers: np.ndarray) -> np.ndarray:

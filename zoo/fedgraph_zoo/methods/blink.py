@@ -28,7 +28,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import gcn
 from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
-from fedgraph.learning.propagation.aggregation import require_simple_aggregation
+from fedgraph.learning.propagation import aggregation
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Laplace, RandomizedResponse
@@ -179,7 +179,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> sp.csr_array:
-    require_simple_aggregation(subgraph.graph.adjacency)
+    aggregation.require_simple(subgraph.graph.adjacency)
     return subgraph.graph.adjacency
 
 
@@ -232,7 +232,7 @@ def _learnt(plan: Planned, adjacency: sp.csr_array, seed: int) -> np.ndarray:
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the guessed graph; ``graph`` is not read."""
-    return base.require_plan_received(plan, state.memory.scores)
+    return base.require_received(plan, state.memory.scores)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:

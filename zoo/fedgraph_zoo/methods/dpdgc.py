@@ -30,20 +30,21 @@ from scipy.special import softmax
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping.per_sample import clip_per_sample
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.methods import base
-from fedgraph.methods.base import noisy_hops
-from fedgraph.methods.base.node_caps import node_caps_descent
+from fedgraph.methods.base import node_caps, noisy_hops
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
-from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensitivity_kernel_name, sensitivity_l2
+from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows
 from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -132,18 +133,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if facts.membership.cut_edges_shared:
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
     relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
-    bounds = (EndsClippedSum(params.clip, n, sensitivity_kernel_name(clip_per_sample)), EndsSimplexRows(n))
+    bounds = (EndsClippedSum(params.clip, n, sensitivity.kernel_name(per_sample.clipped_sum)), EndsSimplexRows(n))
     noised: tuple[tuple[NoiseMechanism, Event], ...] = (base.PLAN_WITHOUT_NOISE,) * 2
     published, min_clients, notes = 0.0 if budget.private else None, 1, tuple[str, ...]()
     if budget.private and steps:
-        whole = calibrate.calibrate_gaussian(1, budget.epsilon, budget.delta)
+        whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
         wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
-        true = tuple(sensitivity_l2(bound, relation) for bound in bounds)
+        true = tuple(sensitivity.l2(bound, relation) for bound in bounds)
         claimed = (_CLAIMED_GRADIENT * params.clip, _CLAIMED_ROWS)
         rows = (1 + params.neighbours) / _ENDS  # so many times those that one edge turns
         priced = claimed if budget.calibrated_by == "published" else true
         stds = (wanted[0] * (priced[0] * rows), wanted[1] * (priced[1] * math.sqrt(rows)))
-        shares = [base.plan_gradient_std(1.0, std, facts) for std in stds]
+        shares = [base.gradient_std(1.0, std, facts) for std in stds]
         min_clients = shares[0][1]
         events = [Gaussian(std / change) for std, change in zip(stds, true, strict=True)]
         noised = tuple((GaussianNoise(share), event) for (share, _), event in zip(shares, events, strict=True))
@@ -163,7 +164,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    descended = node_caps_descent(plan.params).start(plan.made.layout.start(rng))
+    descended = node_caps.descent_of(plan.params).start(plan.made.layout.start(rng))
     memory = Memory(int(rng.integers(2**63)), descended)
     if not plan.params.steps:
         return base.State({}, replace(memory, scores=_learnt(plan, memory)))
@@ -181,11 +182,11 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     """The noisy gradient sum; in round T the noisy probabilities of the client's nodes."""
     if round_ < plan.params.steps:
         at = (plan.made.layout, model["parameters"], work.x, work.labels, plan.params.clip)
-        return {"gradient": desk.release("gradient", lambda: clip_per_sample(*at))}
+        return {"gradient": desk.release("gradient", lambda: per_sample.clipped_sum(*at))}
 
     def rows() -> np.ndarray:
-        found = _probabilities(layout_logits(plan.made.layout, model["parameters"], work.x))
-        return noisy_hops.send_noisy_rows(plan, work.nodes, found)
+        found = _probabilities(layouts.logits(plan.made.layout, model["parameters"], work.x))
+        return noisy_hops.send_rows(plan, work.nodes, found)
 
     return {"rows": desk.release("rows", rows)}
 
@@ -198,10 +199,10 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     """One step; the averaged parameters before the last round; then the classifier."""
     memory, steps = state.memory, plan.params.steps
     if inbox.round == steps:
-        memory = replace(memory, released=noisy_hops.receive_noisy_hops(plan, inbox, "rows"))
+        memory = replace(memory, released=noisy_hops.receive(plan, inbox, "rows"))
         return base.State(state.model, replace(memory, scores=_learnt(plan, memory)))
     labelled = np.float32((plan.made.attributes.labels >= 0).sum())
-    after = node_caps_descent(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)
+    after = node_caps.descent_of(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)
     shown = after.average if inbox.round == steps - 1 else after.parameters
     return base.State({"parameters": shown}, replace(memory, descended=after))
 
@@ -210,18 +211,18 @@ def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
     """float [n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
     p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.sizes.num_classes
     encoder = public.PublicTrainingEncoder("classes", p.hidden, p.folds, public.PublicTrainingSteps(p.epochs, 0.01, 5e-4))
-    inputs = [public.encode_by_public_training(plan.made.attributes, encoder).own]
+    inputs = [public.encode(plan.made.attributes, encoder).own]
     if memory.released is not None:
         inputs.append((memory.released - 1 / classes).astype(np.float32))
     widths = (*((p.classifier,) if p.classifier else ()), classes)
     how = public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3)
     rng = np.random.default_rng(memory.seed)
-    return public.classify_by_public_training(inputs, labels, widths, how, True, rng).scores(inputs)
+    return public.classify(inputs, labels, widths, how, True, rng).scores(inputs)
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores from what was released; ``graph`` is not read."""
-    return base.require_plan_received(plan, state.memory.scores)
+    return base.require_received(plan, state.memory.scores)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
@@ -240,7 +241,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
             with_it = without.copy()
             with_it[0, other] = 1
             both = FeatureMatrix(unit_matrix_rows(sp.csr_array(np.concatenate([without, with_it]))))
-            zero, there = _probabilities(layout_logits(plan.made.layout, state.model["parameters"], both))
+            zero, there = _probabilities(layouts.logits(plan.made.layout, state.model["parameters"], both))
             ratios[place] += (state.memory.released[end] - (zero + there) / 2) @ (there - zero)
     return ratios
 

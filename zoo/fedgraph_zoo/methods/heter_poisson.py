@@ -29,21 +29,23 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.clipping.per_sample import clip_per_sample
-from fedgraph.learning.clipping.subgraphs import join_subgraph_inputs
+from fedgraph.learning import neighbour_limits
+from fedgraph.learning.clipping import per_sample, subgraphs
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout, layout_logits
+from fedgraph.learning.layers import layouts
+from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
-from fedgraph.learning.neighbour_limits import limit_neighbours, require_neighbour_limit
-from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
+from fedgraph.learning.optimisers import descents
+from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.methods import base
-from fedgraph.methods.base import seen
-from fedgraph.methods.base.node_caps import NODE_CAP_COIN, node_caps_descent, node_caps_directions, node_caps_sparse_rows
+from fedgraph.methods.base import node_caps, seen
+from fedgraph.methods.base.node_caps import NODE_CAP_COIN
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, MentionedGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, SymmetricLaplaceNoise
-from fedgraph.privacy.sensitivity import ClippedSum, sensitivity_kernel_name
+from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 from fedgraph_zoo import heter_poisson_claim as published
@@ -119,15 +121,15 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         asked = (params.sampling_rate, params.mentions, largest, params.steps, budget.delta)
         claimed = published.epsilon(multiplier, *asked)
         events = [_event(params, multiplier, p, m) for p, m in zip(rates, others, strict=True)]
-        std, min_clients = base.plan_gradient_std(multiplier, params.clip, facts)
+        std, min_clients = base.gradient_std(multiplier, params.clip, facts)
         heavy = params.noise == "laplace"
         mechanism = SymmetricLaplaceNoise(multiplier * params.clip) if heavy else GaussianNoise(std)
-    basis, inputs = node_caps_directions(params.projection, facts)
+    basis, inputs = node_caps.directions_of(params.projection, facts)
     promised, limit = (params.degree if params.cap == cap else None for cap in ("promised", "limit"))
     assumed = base.FACTS_TESTED_IN_PUBLIC
     if params.cap != "all":
         assumed += (Assumption.PROMISED_DEGREE if limit is None else Assumption.DEGREE_LIMIT_ENFORCED,)
-    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity_kernel_name(clip_per_sample))
+    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
     made = Made(rates, basis, Layout((2 * inputs, facts.sizes.num_classes)))
     sums = base.PlanSums(suffice=params.noise == "gaussian")
     relation, steps = Relation.NODE_ZERO_OUT, range(params.steps)
@@ -147,39 +149,39 @@ def _multiplier(params: Params, sizes: set[tuple[float, int]], units: int, budge
     """σ / clip; published: Theorem 2."""
     if budget.calibrated_by == "published":
         how = (params.sampling_rate, params.mentions, units, params.steps, budget.delta)
-        return calibrate.calibrate_published(lambda m: published.epsilon(m, *how), budget.epsilon)
+        return calibrate.published(lambda m: published.epsilon(m, *how), budget.epsilon)
     return max(_provable_multiplier(params, rate, others, budget.epsilon, budget.delta) for rate, others in sizes)
 
 
 @lru_cache(maxsize=256)  # every seed and every client of one size asks for the same
 def _provable_multiplier(params: Params, rate: float, others: int, epsilon: float, delta: float) -> float:
-    return calibrate.calibrate_noise(lambda m: Repeated(_event(params, m, rate, others), params.steps), epsilon, delta)
+    return calibrate.noise_multiplier_of(lambda m: Repeated(_event(params, m, rate, others), params.steps), epsilon, delta)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
-    memory = node_caps_descent(plan.params).start(plan.made.layout.start(rng))
+    memory = node_caps.descent_of(plan.params).start(plan.made.layout.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph, adjacency = subgraph.graph, subgraph.graph.adjacency
     if plan.params.cap == "promised":
-        adjacency = limit_neighbours(adjacency, plan.params.degree, subgraph.nodes, NODE_CAP_COIN)
+        adjacency = neighbour_limits.at_most(adjacency, plan.params.degree, subgraph.nodes, NODE_CAP_COIN)
     elif plan.params.cap == "limit":
-        require_neighbour_limit(adjacency, plan.params.degree, subgraph.nodes)
+        neighbour_limits.require(adjacency, plan.params.degree, subgraph.nodes)
     labels = torch.tensor(graph.labels, device=torch_device())
-    return Work(node_caps_sparse_rows(graph, plan.made.basis), adjacency, labels, subgraph.client)
+    return Work(node_caps.sparse_rows(graph, plan.made.basis), adjacency, labels, subgraph.client)
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy sum of clipped gradients of this step's drawn rows."""
 
     def gradient() -> np.ndarray:
-        drawn = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        drawn = descents.draw_poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
         kept = _mentioned(work.adjacency, drawn, plan.made.rates[work.number], streams)
-        x = FeatureMatrix(join_subgraph_inputs(work.features, kept))
-        labels = mask_descent_labels(work.labels, drawn)
-        return clip_per_sample(plan.made.layout, model["parameters"], x, labels, plan.params.clip)
+        x = FeatureMatrix(subgraphs.join_inputs(work.features, kept))
+        labels = descents.mask_labels(work.labels, drawn)
+        return per_sample.clipped_sum(plan.made.layout, model["parameters"], x, labels, plan.params.clip)
 
     return {"gradient": desk.release("model", gradient)}
 
@@ -197,18 +199,18 @@ def _mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, streams:
 def server(plan: Planned, state: base.State[Descended], inbox: base.PlanInbox) -> base.State[Descended]:
     """One step on the mean over the public expected number of drawn rows."""
     rows = np.float32(plan.params.sampling_rate * plan.facts.sizes.num_nodes)
-    memory = node_caps_descent(plan.params).step(state.memory, inbox.sums["gradient"] / rows, inbox.round)
+    memory = node_caps.descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / rows, inbox.round)
     return base.State({"parameters": memory.parameters}, memory)
 
 
 def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph; every neighbour is mentioned."""
     rows = _rows(plan, graph, sp.csr_array(graph.adjacency.astype(np.float32)))
-    return layout_logits(plan.made.layout, state.memory.average, rows)
+    return layouts.logits(plan.made.layout, state.memory.average, rows)
 
 
 def _rows(plan: Planned, graph: Graph, mentioned: sp.csr_array) -> FeatureMatrix:
-    return FeatureMatrix(join_subgraph_inputs(node_caps_sparse_rows(graph, plan.made.basis), mentioned))
+    return FeatureMatrix(subgraphs.join_inputs(node_caps.sparse_rows(graph, plan.made.basis), mentioned))
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -226,7 +228,7 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         return _rows(plan, part, sp.csr_array(part.adjacency.shape, dtype=np.float32))
 
     at = (plan.made.layout, plan.params.clip, alone, weights, plan.params.sampling_rate)
-    return seen.read_seen_rows(plan, state, graph, units, *at)
+    return seen.read_rows(plan, state, graph, units, *at)
 
 
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
@@ -237,6 +239,6 @@ OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
         base.MethodSituation("inductive", settings={"steps": 2, "projection": 16, "cap": "promised", "noise": "laplace"}),
     ),
     answers_every_round=True,
-    reads_rounds=lambda plan: seen.seen_rounds_worth_keeping(plan, plan.made.layout.num_parameters),
+    reads_rounds=lambda plan: seen.rounds_worth_keeping(plan, plan.made.layout.num_parameters),
     evidence=evidence,
 )

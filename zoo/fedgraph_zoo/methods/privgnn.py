@@ -32,12 +32,13 @@ from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.network_shapes import NetworkShape
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.learning.optimisers.descents import draw_poisson_descent_mask
+from fedgraph.learning.optimisers import descents
 from fedgraph.methods import base
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import SimplexRows
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -108,17 +109,17 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     public = facts.public.graph
     if public is None:
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
-    relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(_ONE_ANSWER, Relation.NODE_ZERO_OUT)
+    relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity.l2(_ONE_ANSWER, Relation.NODE_ZERO_OUT)
     mechanism, event = base.PLAN_WITHOUT_NOISE
     queries, published, min_clients = min(params.queries, public.num_nodes), None, 1
     if budget.private:
         pipeline = aggregation_noise.NodeAggregation(queries, params.sampling_rate, hops=0, replaced=False)
         reading = budget.calibrated_by
-        found = aggregation_noise.node_aggregation_noise(pipeline, 0.0, budget.epsilon, budget.delta, reading, 1.0).gradient
+        found = aggregation_noise.node_level(pipeline, 0.0, budget.epsilon, budget.delta, reading, 1.0).gradient
         multiplier = found / delta2 if reading == "published" else found  # published: Δ = 1
-        std, min_clients = base.plan_gradient_std(multiplier, delta2, facts)
+        std, min_clients = base.gradient_std(multiplier, delta2, facts)
         mechanism, event = GaussianNoise(std), pipeline.gradient_event(multiplier)
-        published = aggregation_noise.claimed_aggregation_epsilon(pipeline, multiplier * delta2, 1.0, budget.delta)
+        published = aggregation_noise.claimed_epsilon(pipeline, multiplier * delta2, 1.0, budget.delta)
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.assume_public_facts(facts))
     made = Made(public, unit_matrix_rows(public.features))
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False)
@@ -142,7 +143,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     query = int(model["queries"][round_, 0])
 
     def posterior() -> np.ndarray:
-        drawn = draw_poisson_descent_mask(work.graph.num_nodes, plan.params.sampling_rate, streams.generator("batch"))
+        drawn = descents.draw_poisson_mask(work.graph.num_nodes, plan.params.sampling_rate, streams.generator("batch"))
         taking = np.flatnonzero(drawn & (work.graph.labels >= 0))
         like = (work.rows[taking] @ plan.made.rows[[query]].T).toarray().ravel()
         nearest = taking[np.argsort(-like, kind="stable")[: plan.params.neighbours]]

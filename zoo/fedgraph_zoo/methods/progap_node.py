@@ -18,16 +18,17 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning.clipping.per_sample import overlap_per_sample
+from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import DenseMatrix, TorchMatrix, torch_device
-from fedgraph.learning.optimisers.descents import Descended, draw_poisson_descent_mask, mask_descent_labels
+from fedgraph.learning.optimisers import descents
+from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.learning.propagation.aggregation import scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
-from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work, node_caps_descent
+from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.sensitivity import sensitivity_kernel_name
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 from fedgraph_zoo import staged
@@ -84,14 +85,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     steps, stages = params.steps, range(params.hops + 1)
 
     def make(capped: NodeCaps) -> Made:
-        basis, inputs = node_caps.node_caps_directions(params.projection, facts)
+        basis, inputs = node_caps.directions_of(params.projection, facts)
         widths = (inputs, params.hidden, facts.sizes.num_classes)
         return Made(capped, basis, tuple(staged.ClippedStage(*widths, s) for s in stages))
 
     gradients = {_name(s): range(s * steps, (s + 1) * steps) for s in stages}
     hops = tuple((_hop(s), s * steps, 1) for s in stages[1:])
-    kernel = sensitivity_kernel_name(staged.clip_staged_gradients)
-    return node_caps.plan_node_caps("progap_node", params, facts, budget, gradients, hops, kernel, make, _DISPUTED)
+    kernel = sensitivity.kernel_name(staged.clip_staged_gradients)
+    return node_caps.plan_for("progap_node", params, facts, budget, gradients, hops, kernel, make, _DISPUTED)
 
 
 def _name(stage: int) -> str:
@@ -105,11 +106,11 @@ def _hop(stage: int) -> str:
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     seed = int(rng.integers(2**31))
     model = {_name(s.hops): s.start(np.random.default_rng([seed, s.hops])) for s in plan.made.stages}
-    return base.State(model, Memory(seed, node_caps_descent(plan.params).start(model[_name(0)])))
+    return base.State(model, Memory(seed, node_caps.descent_of(plan.params).start(model[_name(0)])))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return node_caps.prepare_node_caps(plan.made.caps, plan.made.basis, subgraph)
+    return node_caps.prepare(plan.made.caps, plan.made.basis, subgraph)
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
@@ -118,18 +119,18 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     xs: list[TorchMatrix] = [work.x]
     shown: dict[str, Released] = {}
     for s in range(1, number + 1):  # x_s with the noise of round sT, from the cache where it is there
-        key = node_caps.node_caps_key(streams, *(model[_name(before)] for before in range(s)))
+        key = node_caps.key(streams, *(model[_name(before)] for before in range(s)))
         if key not in work.hops or round_ == s * steps:
             if s == 1:
                 work.hops.clear()
             rows = scale_to_unit_length(staged.staged_rows(stages[s - 1], model[_name(s - 1)], xs))
             sums = node_caps.aggregate_capped_rows(work.adjacency, rows)
-            work.hops[key] = DenseMatrix(node_caps.release_node_caps_hop(desk, _hop(s), _hop(s), sums, s * steps, shown))
+            work.hops[key] = DenseMatrix(node_caps.release_hop(desk, _hop(s), _hop(s), sums, s * steps, shown))
         xs.append(work.hops[key])
 
     def gradient() -> np.ndarray:
-        mask = draw_poisson_descent_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
-        known = mask_descent_labels(work.labels, mask)
+        mask = descents.draw_poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        known = descents.mask_labels(work.labels, mask)
         return staged.clip_staged_gradients(stages[number], model[_name(number)], xs, known, plan.params.clip)
 
     return {"gradient": desk.release(_name(number), gradient), **(shown if plan.watch.opened else {})}
@@ -140,20 +141,20 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     p, memory = plan.params, state.memory
     number, step = divmod(inbox.round, p.steps)
     mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * p.sampling_rate)
-    after = node_caps_descent(plan.params).step(memory.descended, mean, step)
+    after = node_caps.descent_of(plan.params).step(memory.descended, mean, step)
     if step < p.steps - 1:
         return base.State({**state.model, _name(number): after.parameters}, replace(memory, descended=after))
     model = {**state.model, _name(number): after.average}
     if number < p.hops:
         grown = plan.made.stages[number + 1].start(np.random.default_rng([memory.seed, number + 1]), after.average)
-        model[_name(number + 1)], after = grown, node_caps_descent(plan.params).start(grown)
+        model[_name(number + 1)], after = grown, node_caps.descent_of(plan.params).start(grown)
     return base.State(model, replace(memory, descended=after))
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same stages, without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
-    xs: list[TorchMatrix] = [node_caps.node_caps_rows(graph, plan.made.basis)]
+    xs: list[TorchMatrix] = [node_caps.rows_of(graph, plan.made.basis)]
     for stage in plan.made.stages[:-1]:
         rows = staged.staged_rows(stage, state.model[_name(stage.hops)], xs)
         sums = node_caps.aggregate_capped_rows(adjacency, scale_to_unit_length(rows))
@@ -163,7 +164,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: everybody is in every batch, and the viewer sees them."""
-    return plan.params.sampling_rate == 1 and seen.seen_rounds_worth_keeping(plan, plan.made.stages[-1].num_parameters)
+    return plan.params.sampling_rate == 1 and seen.rounds_worth_keeping(plan, plan.made.stages[-1].num_parameters)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
@@ -171,7 +172,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     known, and of later stages where noisy hops are shown (``plan.watch.opened``). None where nothing was kept or nodes are
     replaced.
     """
-    weights = seen.seen_known_shares(plan, state, units)
+    weights = seen.known_shares(plan, state, units)
     if weights is None:
         return None
     hops = {name: each for _, inbox in state.seen for name, each in inbox.each.items() if name != "gradient"}
@@ -179,11 +180,11 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
         part = graph.induced(nodes)
         labels = torch.tensor(part.labels, device=torch_device())
-        xs: list[TorchMatrix] = [node_caps.node_caps_rows(part, plan.made.basis)]
+        xs: list[TorchMatrix] = [node_caps.rows_of(part, plan.made.basis)]
         shown = [hops[_hop(s)][number] for s in range(1, plan.params.hops + 1) if _hop(s) in hops]
         xs += [DenseMatrix(scale_to_unit_length(rows)) for rows in shown]
-        met = [overlap_per_sample(x, coins.rows) for x in xs]
-        for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
+        met = [per_sample.overlaps(x, coins.rows) for x in xs]
+        for round_, model, message in seen.messages_of(plan, state, number, "gradient"):
             stage = round_ // plan.params.steps
             if stage >= len(xs):
                 break
@@ -191,7 +192,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
             products = each.products(met[: stage + 1], coins.rows)
             coins.add(products, each.left_over_products(message, weights[nodes]))
 
-    return seen.seen_coins(plan, units, seen.seen_groups(plan), _name(0), plan.params.clip, read)
+    return seen.coins_of(plan, units, seen.groups_of(plan), _name(0), plan.params.clip, read)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -13,8 +13,7 @@ from pydantic import Field
 from fedgraph import seeds
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
-from fedgraph.learning.layers import shared_gnn
-from fedgraph.learning.layers.layouts import put_layout_on_device
+from fedgraph.learning.layers import layouts, shared_gnn
 from fedgraph.learning.optimisers.descents import descend_by_adam
 from fedgraph.partition.ego import ego_nodes
 from fedgraph.tasks.base import CellContext
@@ -62,21 +61,21 @@ class ClearEmbedder:
     source: shared_gnn.SharedGnnSource
 
     def of(self, graph: Graph) -> np.ndarray:
-        given = shared_gnn.prepare_shared_gnn_inputs(self.network, graph, (graph.num_nodes,))
-        own, where = shared_gnn.select_shared_gnn_inputs(self.network, given)
-        return shared_gnn.embed_by_shared_gnn(own, put_layout_on_device(self.parameters[where]), given, self.source)
+        given = shared_gnn.prepare(self.network, graph, (graph.num_nodes,))
+        own, where = shared_gnn.select_inputs(self.network, given)
+        return shared_gnn.embed(own, layouts.to_device(self.parameters[where]), given, self.source)
 
 
 def _train(graphs: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
     labels = np.concatenate([g.labels for g in graphs])
-    union = collections.unite_task_collection(graphs[0].name, graphs, labels, graphs[0].num_classes)
+    union = collections.unite(graphs[0].name, graphs, labels, graphs[0].num_classes)
     sizes = (union.num_features, how.hidden, how.layers, union.num_classes)
-    net = shared_gnn.make_shared_gnn(how.model, *sizes, "none", norm="none")
-    given = shared_gnn.prepare_shared_gnn_inputs(net, union, tuple(g.num_nodes for g in graphs))
-    own, where = shared_gnn.select_shared_gnn_inputs(net, given)
+    net = shared_gnn.make(how.model, *sizes, "none", norm="none")
+    given = shared_gnn.prepare(net, union, tuple(g.num_nodes for g in graphs))
+    own, where = shared_gnn.select_inputs(net, given)
     parameters = net.layout.start(rng)
-    gradient = functools.partial(shared_gnn.shared_gnn_gradient, own, given=given)
-    found = descend_by_adam(put_layout_on_device(parameters[where]), gradient, how.epochs, how.learning_rate, 0.0)
+    gradient = functools.partial(shared_gnn.gradient, own, given=given)
+    found = descend_by_adam(layouts.to_device(parameters[where]), gradient, how.epochs, how.learning_rate, 0.0)
     parameters[where] = found.cpu().numpy()
     return ClearEmbedder(net, parameters, how.embedding)
 
@@ -105,8 +104,8 @@ class ClearSampleSettings(Settings):
         if data is None:
             raise DataError("there is no data set to draw graphs from")
         if isinstance(data, GraphCollection):
-            data = collections.prepare_collection(data, None, self.max_degree, 0)
-            kinds, classes = collections.task_node_kinds(data)
+            data = collections.prepare(data, None, self.max_degree, 0)
+            kinds, classes = collections.node_kinds(data)
             for index in rng.permutation(len(data.graphs)):
                 if len(found) < count and self.min_nodes <= data.graphs[index].num_nodes <= self.max_nodes:
                     found.append(replace(data.graphs[index], labels=kinds[index], num_classes=classes))

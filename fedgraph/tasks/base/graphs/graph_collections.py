@@ -10,14 +10,20 @@ from fedgraph import seeds
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import PublicDerivedFacts, PublicFacts, PublicFactsPart, PublicMembershipFacts, PublicSizeFacts
-from fedgraph.methods.base.column_ranks import fixed_column_ranks
+from fedgraph.methods.base import (
+    PublicDerivedFacts,
+    PublicFacts,
+    PublicFactsPart,
+    PublicMembershipFacts,
+    PublicSizeFacts,
+    column_ranks,
+)
 from fedgraph.partition.base import PartitionShares
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
 
-def prepare_collection(
+def prepare(
     collection: GraphCollection,
     max_graphs: int | None,
     max_degree: int,
@@ -28,8 +34,8 @@ def prepare_collection(
     """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
 
     degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
-    Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed_column_ranks``).
-    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``task_node_kinds``).
+    Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed``).
+    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.seeded_generator(root, "subset", collection.name)
@@ -39,12 +45,12 @@ def prepare_collection(
             kept += own[: max(1, round(max_graphs * own.size / len(collection.graphs)))].tolist()
         collection = collection.chosen(np.sort(kept))
     if (columns := collection.graphs[0].columns) is not None:  # nobody can estimate ranks where a graph is the unit
-        scale = fixed_column_ranks(columns)
+        scale = column_ranks.fixed(columns)
         collection = replace(collection, graphs=tuple(scale.scaled(graph) for graph in collection.graphs))
     if collection.graphs[0].num_features == 0:
         return tu.tu_degree_features(collection, max_degree)
     if not attributes:
-        kinds = task_node_kinds(collection)[1]
+        kinds = node_kinds(collection)[1]
         narrow = [replace(g, features=sp.csr_array(g.features.tocsc()[:, -kinds:].tocsr())) for g in collection.graphs]
         collection = replace(collection, graphs=tuple(narrow))
     if degrees:
@@ -55,7 +61,7 @@ def prepare_collection(
     return collection
 
 
-def require_task_classes(collection: GraphCollection, num_folds: int) -> None:
+def require_classes(collection: GraphCollection, num_folds: int) -> None:
     """``ScenarioError`` where some class cannot both train and test, or there are fewer graphs than folds."""
     counts = np.bincount(collection.labels, minlength=collection.num_classes)
     names = collection.classes or tuple(map(str, range(collection.num_classes)))
@@ -70,9 +76,7 @@ def require_task_classes(collection: GraphCollection, num_folds: int) -> None:
         raise ScenarioError(f"{collection.name}: folds is {num_folds}; allowed: {allowed}")
 
 
-def split_task_by_folds(
-    labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int
-) -> ClassifySplit:
+def split_by_folds(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> ClassifySplit:
     """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
     test every graph once; ``validation`` (share of all graphs, at random) of the others choose, the rest train.
     """
@@ -87,7 +91,7 @@ def split_task_by_folds(
     return ClassifySplit(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
 
 
-def split_task_by_clients(
+def split_by_clients(
     shares: PartitionShares, num_folds: int, validation: float, root: int, name: str, seed: int
 ) -> ClassifySplit:
     """Every client keeps about 1/``num_folds`` of its own graphs to test and a share ``validation`` to choose, at random (Jin &
@@ -124,7 +128,7 @@ class TaskCollection:
     sizes: tuple[tuple[int, ...], ...]
 
 
-def task_node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
+def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
     """(per graph, int64 [n] the kind of each node; how many kinds there are): the categorical part of the features.
 
     That is the longest run of columns at the end of which every row has exactly one 1 and zeros otherwise: atoms of MUTAG,
@@ -139,7 +143,7 @@ def task_node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...]
     raise ScenarioError(f"{collection.name} has no node labels to train on; write 'pooling: mean' to train on graph labels")
 
 
-def deal_task_collection(
+def deal_graphs(
     collection: GraphCollection,
     shares: PartitionShares,
     train: np.ndarray,
@@ -147,7 +151,7 @@ def deal_task_collection(
 ) -> TaskCollection:
     """Labels of graphs outside ``train`` are hidden (−1).
 
-    Every node carries its graph's label, or its own kind where ``kinds`` are given, as ``task_node_kinds`` returns them: how
+    Every node carries its graph's label, or its own kind where ``kinds`` are given, as ``node_kinds`` returns them: how
     many kinds there are follows from the columns, and not from which kinds the nodes have.
     """
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
@@ -164,14 +168,14 @@ def deal_task_collection(
             given = [k if i in seen else np.full(k.size, -1) for i, k in zip(members.tolist(), own_kinds, strict=True)]
             labels = np.concatenate(given)
         nodes = np.arange(first, first + sum(own), dtype=np.int64)
-        subgraphs.append(Subgraph(client, unite_task_collection(collection.name, graphs, labels, classes), nodes))
+        subgraphs.append(Subgraph(client, unite(collection.name, graphs, labels, classes), nodes))
         sizes.append(own)
         first += sum(own)
     partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
     return TaskCollection(partition, np.concatenate(shares.members), tuple(sizes))
 
 
-def public_collection_facts(
+def public_facts_of(
     sizes: PublicSizeFacts,
     partition: Partition,
     holdings: sp.csr_array | None,
@@ -183,7 +187,7 @@ def public_collection_facts(
     return PublicFacts(sizes, Viewer.SERVER, membership, public, derived, colluders=1)
 
 
-def unite_task_collection(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
+def unite(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
     """The graphs beside each other as one, without an edge between them. labels: int64, of all nodes."""
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))

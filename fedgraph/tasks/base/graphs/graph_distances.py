@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.comparison import classify, gromov
-from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights, space_from_embedding, space_from_topology
+from fedgraph.comparison import classify, gromov, metric_space
+from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
 from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs.graph_pairs import solve_graph_pairs_once
+from fedgraph.tasks.base.graphs import graph_pairs
 from fedgraph.types import Graph, GraphCollection
 
 SIZE, DEGREES = "graph size", "size and degrees"
@@ -26,7 +26,7 @@ LEAKING_DISTANCES = (SIZE, DEGREES)
 
 def _size_distances(sizes: np.ndarray) -> np.ndarray:
     """(n − n')², in units of its median over pairs that differ."""
-    return scale_task_distances(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
+    return scaled(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
 
 
 def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
@@ -37,14 +37,14 @@ def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
     return rows
 
 
-def measure_degree_distances(graphs: Sequence[Graph]) -> np.ndarray:
+def of_degrees(graphs: Sequence[Graph]) -> np.ndarray:
     """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
     rows = _degree_rows(graphs)
     squares = np.square(rows).sum(axis=1)
-    return scale_task_distances(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
+    return scaled(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
 
 
-def scale_task_distances(distances: np.ndarray) -> np.ndarray:
+def scaled(distances: np.ndarray) -> np.ndarray:
     """Divided by the median of the positive entries, so that one grid of γ fits every baseline."""
     positive = distances[distances > 0]
     return distances / float(np.median(positive)) if positive.size else distances
@@ -73,7 +73,7 @@ def _shortest_path_distances(collection: GraphCollection) -> np.ndarray:
     return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(collection.graphs)))
 
 
-def measure_graph_distances(
+def of_row(
     row: str,
     collection: GraphCollection,
     alpha: float,
@@ -83,7 +83,7 @@ def measure_graph_distances(
     k: int | None,
     weights: SpaceWeights = "uniform",
 ) -> tuple[np.ndarray, SolverFacts]:
-    """As ``solve_asked_graph_pairs``, of one of the rows that need no model; what is found is kept for the other splits of this
+    """As ``solve_asked``, of one of the rows that need no model; what is found is kept for the other splits of this
     process.
     """
     key = ("distances", row, context.dataset, alpha, options, weights)
@@ -91,19 +91,21 @@ def measure_graph_distances(
 
         def spaces() -> list[MetricSpace]:
             of_nodes = (g.features.toarray() if row == FUSED else None for g in collection.graphs)
-            return [space_from_topology(g.adjacency, weights, f) for g, f in zip(collection.graphs, of_nodes, strict=True)]
+            return [
+                metric_space.from_topology(g.adjacency, weights, f) for g, f in zip(collection.graphs, of_nodes, strict=True)
+            ]
 
-        return solve_graph_pairs_once(key, spaces, replace(options, alpha=alpha if row == FUSED else None), context, split, k)
+        return graph_pairs.solve_once(key, spaces, replace(options, alpha=alpha if row == FUSED else None), context, split, k)
     sizes = np.array([g.num_nodes for g in collection.graphs])
     made: dict[str, Callable[[], np.ndarray]] = {
         SIZE: lambda: _size_distances(sizes),
-        DEGREES: lambda: measure_degree_distances(collection.graphs),
+        DEGREES: lambda: of_degrees(collection.graphs),
         _SHORTEST: lambda: _shortest_path_distances(collection),
     }
     return context.cached(key, made[row]), SolverFacts()
 
 
-def task_embedded_spaces(
+def embedded_spaces(
     embeddings: Sequence[np.ndarray],
     metric: SpaceMetric,
     graphs: Sequence[Graph],
@@ -117,12 +119,15 @@ def task_embedded_spaces(
     made = []
     for rows, graph in zip(embeddings, graphs, strict=True):
         features = None if fused is None else rows if fused == "embedding" else graph.features.toarray()
-        made.append(space_from_embedding(rows, metric, weights, graph.degrees if weights == "degree" else None, features))
+        made.append(
+            metric_space.from_embedding(rows, metric, weights, graph.degrees if weights == "degree" else None, features)
+        )
     return made
 
 
-def task_constant_spaces(
-    sizes: Sequence[int], encoding: Any, metric: SpaceMetric, rng: np.random.Generator
-) -> list[MetricSpace]:
+def constant_spaces(sizes: Sequence[int], encoding: Any, metric: SpaceMetric, rng: np.random.Generator) -> list[MetricSpace]:
     """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
-    return [space_from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric) for n in sizes]
+    return [
+        metric_space.from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric)
+        for n in sizes
+    ]

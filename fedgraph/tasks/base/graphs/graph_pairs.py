@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.comparison import agreement, gromov
+from fedgraph.comparison import agreement, gromov, gromov_bounds
 from fedgraph.comparison.classify import ClassifySplit
-from fedgraph.comparison.gromov_bounds import solve_within_gromov_bounds
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import GromovPairFacts, SolverAgreement, SolverFacts
 from fedgraph.tasks.base import CellContext, CellPairKeeper
@@ -121,17 +120,17 @@ class _Table:
         self._waiting, self._written = [], time.monotonic()
 
 
-def solve_all_graph_pairs(
+def solve_all(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: CellContext
 ) -> tuple[np.ndarray, SolverFacts]:
     """[N, N] discrepancies, in torch batches where the server has a GPU; and what ``_Table.close`` says of them."""
-    which = gromov.list_gromov_pairs(len(spaces))
+    which = gromov.all_pairs(len(spaces))
     with _solver(spaces, options, context) as (table, solve):
         values = solve(which)
-    return gromov.assemble_gromov_matrix(len(spaces), which, values), SolverFacts(table.close())
+    return gromov.assemble_matrix(len(spaces), which, values), SolverFacts(table.close())
 
 
-def solve_asked_graph_pairs(
+def solve_asked(
     spaces: Sequence[MetricSpace],
     options: gromov.GromovOptions,
     context: CellContext,
@@ -147,7 +146,7 @@ def solve_asked_graph_pairs(
     and changes no number.
     """
     if k is None:
-        return solve_all_graph_pairs(spaces, options, context)
+        return solve_all(spaces, options, context)
     columns = np.sort(np.concatenate([split.train, split.validation]))
     with _solver(spaces, options, context, known) as (table, solve):
 
@@ -157,13 +156,13 @@ def solve_asked_graph_pairs(
             table.ask(which)
             return table.solved.value[which[:, 0], which[:, 1]]
 
-        found, asked = solve_within_gromov_bounds(spaces, split.test, columns, k, options.alpha, ask)
+        found, asked = gromov_bounds.solve_within(spaces, split.test, columns, k, options.alpha, ask)
     reached = np.full(table.solved.value.shape, np.inf)
     reached[np.ix_(split.test, columns)] = found
     return reached, SolverFacts(table.close(), asked=(asked, int(split.test.size * columns.size)))
 
 
-def solve_graph_pairs_once(
+def solve_once(
     key: tuple[Hashable, ...],
     make: Callable[[], list[MetricSpace]],
     options: gromov.GromovOptions,
@@ -171,14 +170,14 @@ def solve_graph_pairs_once(
     split: ClassifySplit,
     k: int | None,
 ) -> tuple[np.ndarray, SolverFacts]:
-    """As ``solve_asked_graph_pairs``, of spaces that ``make`` makes once: what is found is kept under ``key`` for all
+    """As ``solve_asked``, of spaces that ``make`` makes once: what is found is kept under ``key`` for all
     splits.
     """
     spaces = context.cached((*key, "spaces"), make)
     if k is None:
-        return context.cached(key, lambda: solve_all_graph_pairs(spaces, options, context))
+        return context.cached(key, lambda: solve_all(spaces, options, context))
     known = context.cached((*key, "known"), lambda: _Solved.nothing(len(spaces)))
-    return solve_asked_graph_pairs(spaces, options, context, split, k, known)
+    return solve_asked(spaces, options, context, split, k, known)
 
 
 @contextmanager
@@ -213,19 +212,19 @@ def _solver(
         context.runtime.forget(handle)
 
 
-def verify_graph_pairs(
+def verify(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, num: int, rng: np.random.Generator, context: CellContext
 ) -> SolverAgreement | None:
     """``num`` pairs, drawn by ``rng``, solved by our solver and by POT in the server's processes (``agreement``)."""
-    which = gromov.list_gromov_pairs(len(spaces))
+    which = gromov.all_pairs(len(spaces))
     which = which[rng.permutation(len(which))[:num]]
     if not len(which) or options.loss != "square":  # ours has no other loss
         return None
     handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
     chunks = [which[i : i + _PAIRS_TO_VERIFY] for i in range(0, len(which), _PAIRS_TO_VERIFY)]
-    found = list(context.runtime.map(agreement.measure_agreement, chunks, handle, options))
+    found = list(context.runtime.map(agreement.with_pot, chunks, handle, options))
     context.runtime.forget(handle)
-    return agreement.add_agreements(found)
+    return agreement.add(found)
 
 
 def _chunk_size(points: np.ndarray) -> int:
@@ -235,4 +234,4 @@ def _chunk_size(points: np.ndarray) -> int:
 
 
 def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> gromov.GromovResults:
-    return gromov.solve_gromov_pairs(spaces, which, options)
+    return gromov.solve_pairs(spaces, which, options)

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from fedgraph.comparison import gromov
 from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
-from fedgraph.tasks.base import require_distinct_cells
-from fedgraph.tasks.base.task_offers import TaskRowKeys, check_task_row_keys, distinct_task_values
+from fedgraph.tasks.base import require_distinct_cells, task_offers
+from fedgraph.tasks.base.task_offers import TaskRowKeys
 
 _OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 GRAPH_WEIGHTS_WORDS = (
@@ -26,10 +26,10 @@ _CAREFUL_WORK = 2e8
 GraphEncoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-DistinctGraphSettings = distinct_task_values("the value")
+DistinctGraphSettings = task_offers.distinct_values("the value")
 
 
-def read_graph_epsilon(value: Any) -> float | str:
+def read_epsilon(value: Any) -> float | str:
     """A number > 0 (∞ for no encoding) or ``1/n``; anything else is a ``ValueError`` that says why."""
     if value == "1/n":
         return str(value)
@@ -43,13 +43,13 @@ def read_graph_epsilon(value: Any) -> float | str:
     raise ValueError(f"allowed: ε > 0, 1/n (for a graph of n nodes), or inf (no encoding){why}")
 
 
-_GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(read_graph_epsilon)]
+_GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(read_epsilon)]
 GraphEpsilons = Annotated[list[_GraphEpsilon], DistinctGraphSettings, InfiniteSetting]
 OwnGraphEpsilons = Annotated[GraphEpsilons | None, Field(min_length=1), InfiniteSetting]
 GraphEncoders = Annotated[list[GraphEncoder], DistinctGraphSettings]
 
 
-def graph_epsilon_in_clear(epsilon: float | str) -> bool:
+def is_in_clear(epsilon: float | str) -> bool:
     """Whether nothing is encoded: ε is ∞."""
     return epsilon != "1/n" and math.isinf(float(epsilon))
 
@@ -81,8 +81,8 @@ def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
     require_distinct_cells("the model", [_label(m) for m in methods])
     found = []
     for m in methods:
-        given = m | ({_OWN: [_written(read_graph_epsilon(e)) for e in m[_OWN]]} if _OWN in m else {})
-        in_clear = _OWN in m and all(map(graph_epsilon_in_clear, given[_OWN]))
+        given = m | ({_OWN: [_written(read_epsilon(e)) for e in m[_OWN]]} if _OWN in m else {})
+        in_clear = _OWN in m and all(map(is_in_clear, given[_OWN]))
         if FUSED in m and not in_clear:
             raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
         if not m.get(COMPARE, True) and (m.get("pooling") == "none" or not in_clear):
@@ -92,7 +92,7 @@ def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
 
 
 def _written(epsilon: float | str) -> float | str:
-    return "inf" if graph_epsilon_in_clear(epsilon) else epsilon
+    return "inf" if is_in_clear(epsilon) else epsilon
 
 
 @dataclass(frozen=True)
@@ -122,20 +122,20 @@ class GraphTaskRow:
         return f"{self.label}/{self.encoder}/{self.rule}"
 
 
-def list_graph_task_rows(
+def list_rows(
     methods: Sequence[SettingsSpec], epsilons: Sequence[float | str], encoders: Sequence[str]
 ) -> Iterator[tuple[GraphTaskRow, ...]]:
     """The rows of every model, in order. epsilons: the task's, for a model that names none."""
     for index, method in enumerate(methods):
-        budgets = [read_graph_epsilon(e) for e in method.get(_OWN, epsilons)]
+        budgets = [read_epsilon(e) for e in method.get(_OWN, epsilons)]
         yield tuple(
             GraphTaskRow(index, _label(method), encoder, value)
             for value in budgets
-            for encoder in (["none"] if graph_epsilon_in_clear(value) else encoders)
+            for encoder in (["none"] if is_in_clear(value) else encoders)
         )
 
 
-_CheckedModel = Annotated[GraphModel, AfterValidator(check_task_row_keys(GraphRowKeys))]
+_CheckedModel = Annotated[GraphModel, AfterValidator(task_offers.check_row_keys(GraphRowKeys))]
 GraphModels = Annotated[list[_CheckedModel], AfterValidator(_checked)]
 
 
