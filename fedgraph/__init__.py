@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fedgraph.library import compare as compare
     from fedgraph.library import run as run
-    from fedgraph.models.model import Model as Model
-    from fedgraph.models.model import load as load
+    from fedgraph.models import Model as Model
+    from fedgraph.models import load as load
     from fedgraph.pricing import price as price
     from fedgraph.pricing import recorded as recorded
-    from fedgraph.runs.run import Run as Run
-    from fedgraph.runs.run import open_run as open_run
+    from fedgraph.runs import Run as Run
+    from fedgraph.runs import open_run as open_run
 
 # name → its module, imported when it is first asked for
 _LATER = {
@@ -52,7 +52,7 @@ __all__ = ["Model", "Run", "__version__", "compare", "load", "open_run", "price"
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from fedgraph.commands.base import version
+        from fedgraph.commands import version
 
         return version()
     import importlib

@@ -2,7 +2,7 @@
 
 import sys
 
-from fedgraph.commands.base import main
+from fedgraph.commands import main
 
 if __name__ == "__main__":
     sys.exit(main())

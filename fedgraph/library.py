@@ -19,11 +19,10 @@ import yaml
 from fedgraph import plugins, privacy
 from fedgraph.cells import entry
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import method_kinds
-from fedgraph.runs.run import Run, open_run
+from fedgraph.methods import method_kinds
+from fedgraph.runs import Run, open_run
+from fedgraph.scenario import MANY_WANTED_PEOPLE, WANTED_WHOLE, shipped, wanted
 from fedgraph.scenario import read as scenarios
-from fedgraph.scenario import shipped, wanted
-from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -142,9 +141,7 @@ def _graphs_of(
     data: object, name: str, label: str | None, columns: Mapping[str, Any] | None
 ) -> dict[str, Graph | GraphCollection]:
     """The graph under its name; of a list first one row per graph, then the list itself."""
-    from fedgraph.data.base import validate_data_parameters
-    from fedgraph.data.own import collection, objects
-    from fedgraph.data.own.columns import EdgeColumnRules
+    from fedgraph.data import EdgeColumnRules, collection, objects, validate_data_parameters
 
     if not isinstance(data, list):
         return {name: objects.graph_from_object(data, name, label, columns)}
@@ -283,8 +280,7 @@ def _started(
     quiet: bool,
     given: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> Run:
-    from fedgraph.runs import experiment
-    from fedgraph.runs.console import Console
+    from fedgraph.runs import Console, experiment
 
     folder = Path(out) if out is not None else Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     root = None if data_root is None else Path(data_root)

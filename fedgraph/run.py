@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedgraph.commands.base import CommandParser, guard
+from fedgraph.commands import CommandParser, guard
 from fedgraph.errors import ScenarioError
 from fedgraph.printing import replace_unprintable
 from fedgraph.scenario import shipped
@@ -67,8 +67,7 @@ def run_scenario(args: argparse.Namespace) -> int:
     if args.watch:
         os.environ["FEDGRAPH_DASHBOARD"] = "1"  # ``runtime.ray.cluster``
     from fedgraph.cells import store
-    from fedgraph.runs import experiment
-    from fedgraph.runs.console import Console
+    from fedgraph.runs import Console, experiment
 
     console = Console()
     if args.dry_run:

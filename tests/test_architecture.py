@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import fedgraph
 
@@ -111,7 +114,7 @@ def violations(path: Path) -> list[str]:
             wrong.append(f"{path}:{line}: {own} knows no torch")
         if own == "methods" and name.startswith("fedgraph.methods"):
             method = path.relative_to(ROOT / "methods").parts[0].removesuffix(".py")
-            if not name.startswith(("fedgraph.methods.base", f"fedgraph.methods.{method}.")):
+            if not f"{name}.".startswith(("fedgraph.methods.base.", f"fedgraph.methods.{method}.")):
                 wrong.append(f"{path}:{line}: a method knows its contract and no other method")
     return wrong
 
@@ -119,6 +122,44 @@ def violations(path: Path) -> list[str]:
 def test_every_file_imports_only_what_its_room_may() -> None:
     wrong = [why for path in modules() for why in violations(path)]
     assert not wrong, "\n".join(wrong)
+
+
+def front_of(folder: Path) -> set[str]:
+    """What a room offers: the names in its ``__init__.pyi``, which are imported when they are first asked for."""
+    stub = folder / "__init__.pyi"
+    if not stub.exists():
+        return set()
+    return {a.asname or a.name for n in tree(stub) if isinstance(n, ast.ImportFrom) for a in n.names}
+
+
+def test_a_room_is_entered_by_its_front() -> None:
+    """Other rooms import what a room offers, never a file inside it."""
+    wrong = []
+    for path in modules():
+        for node in tree(path):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("fedgraph."):
+                continue
+            parts = str(node.module).split(".")
+            folder = ROOT / parts[1]
+            if parts[1] == room(path) or not folder.is_dir():
+                continue
+            names = {alias.name for alias in node.names}
+            offered = front_of(folder) or names_of(folder / "__init__.py")
+            if len(parts) > 2:
+                wrong.append(
+                    f"{path}:{node.lineno}: {'.'.join(parts)} is a file inside a room; import from fedgraph.{parts[1]}"
+                )
+            elif unknown := names - offered:
+                wrong.append(f"{path}:{node.lineno}: fedgraph.{parts[1]} does not offer {', '.join(sorted(unknown))}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("stub", sorted(ROOT.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
+def test_a_front_offers_what_is_there(stub: Path) -> None:
+    package = importlib.import_module(".".join(("fedgraph", *stub.parent.relative_to(ROOT).parts)))
+    for name in front_of(stub.parent):
+        assert getattr(package, name) is not None
+        assert name in package.__all__
 
 
 def between_rooms() -> dict[str, set[str]]:
@@ -292,6 +333,8 @@ def texts_of_python() -> Iterator[tuple[str, str]]:
 def names_of(path: Path) -> set[str]:
     """All that a module holds: what it defines, assigns and imports, and the modules inside its folder."""
     own = set(module_level_names(path)) | {p.stem for p in path.parent.iterdir() if path.name == "__init__.py"}
+    if path.name == "__init__.py":
+        own |= front_of(path.parent)
     return own | {
         a.asname or a.name.partition(".")[0] for n in tree(path) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names
     }

@@ -1,5 +1,13 @@
-"""What an adversary does, one attack in one file: ``attack: lira`` in a scenario loads ``fedgraph/attacks/lira.py``.
+"""Attacks on whole methods: what a trained model, a message or an answer gives away.
 
-The files here are the attacks that people know by name. ``base`` is what they stand on: the game that is played
-(``base.coin_game``), what an attack may look at (``base.attack_scene``), canaries, and the attacks that read released values.
+``canaries``, ``canary_graphs`` and ``whole_run`` plant units by secret coins, train once, and turn right guesses into a
+lower bound on ε (``audit.one_run``). ``named`` runs the attacks of papers, one file each (``lira``, ``linkteller``,
+``link_stealing``, ``link_inference``, ``gradient_inversion``). ``coin_game`` and ``attack_scene`` say what an attacker
+knows and how guesses are scored.
+
+A new attack is one file here or an entry point ``fedgraph.attacks``; its contract stands in ``attacks.base``.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,10 +13,10 @@ from pydantic import Field
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.methods.base import Plan, method_kinds
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.learning import unit_matrix_rows
+from fedgraph.methods import Plan, method_kinds
+from fedgraph.privacy import Viewer
 
 REFERENCE = (
     "Zhu, Liu & Han, NeurIPS 2019, arXiv 1906.08935; Geiping, Bauermeister, Dröge & Moeller, NeurIPS 2020, arXiv 2003.14053"

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan, State, method_kinds
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.methods import Plan, State, method_kinds
+from fedgraph.privacy import Viewer
 
 REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131 (attack 0), asked of a predictor of links"
 NEEDS = "scores of pairs; with references all features and all other edges, too"

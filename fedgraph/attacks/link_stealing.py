@@ -22,8 +22,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.privacy import Viewer
 
 REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131"
 NEEDS = "the model's answers for the nodes; attack 3 a part of the edges"

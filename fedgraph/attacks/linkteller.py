@@ -22,8 +22,8 @@ from pydantic import Field
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.privacy import Viewer
 
 REFERENCE = "Wu, Long, Zhang & Li, IEEE S&P 2022, arXiv 2108.06504"
 NEEDS = "all rows, and answers to changed rows that are made with the private edges"

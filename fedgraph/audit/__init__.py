@@ -1,8 +1,13 @@
-"""Measures claims: lower bounds on ε, of anybody's mechanism.
+"""Statistical lower bounds on ε, for any mechanism, and the two-worlds test of the whole program.
 
-lower_bound       what counted events prove about ε and δ (Clopper-Pearson, threshold from other runs); tighter bounds where the
-                  law is known up to parameters
-one_run           a bound from one run with many independent coins: attacks on whole methods
-curve             what such a run says about a whole curve δ(ε), and which estimator reads its guesses
-operating_points  what scores are worth to an attacker, and the most that (ε, δ)-DP lets them be worth
+``lower_bound``: from many runs of a mechanism on two neighbouring inputs. ``one_run``: from many coins in one run (Steinke
+et al. 2023). ``curve``: from the whole trade-off curve. ``operating_points``: what scores are worth to an attacker.
+``worlds``: a run on a data set and on a neighbour, where everything that leaves must be equal once the desk hands out the
+same released values.
+
+The room knows no torch. The mechanisms that are wrong on purpose stand in ``tests/mutants``.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -55,7 +55,7 @@ from scipy.special import ndtr, ndtri
 from fedgraph.audit import one_run
 from fedgraph.audit.one_run import ONE_RUN_ALPHA, OneRunCount
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting import gaussian as gaussian_mechanism
+from fedgraph.privacy import gaussian as gaussian_mechanism
 
 InverseAuditCurve = Callable[[float], float]  # R → the least H with g(H) ≥ R
 

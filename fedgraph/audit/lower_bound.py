@@ -46,7 +46,7 @@ from scipy.stats import binom, chi2, t
 
 from fedgraph.audit import one_run
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting.gaussian import epsilon as gaussian_epsilon
+from fedgraph.privacy import epsilon as gaussian_epsilon
 
 _NUM_THRESHOLDS = 256
 

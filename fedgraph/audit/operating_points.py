@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting import gaussian
+from fedgraph.privacy import gaussian
 
 LOW_OPERATING_RATES = (0.001, 0.01)  # the false-positive rates of every report
 

@@ -27,14 +27,24 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.privacy import events
-from fedgraph.privacy.desk import DeskMoment, PlannedRelease, witness_desks
-from fedgraph.privacy.mechanisms import edge_mechanisms, local_bits, noise
-from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
-from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
+from fedgraph.privacy import (
+    Assumption,
+    DeskMoment,
+    Guarantee,
+    NeighbourSums,
+    ObjectivePerturbation,
+    PerBlock,
+    PlannedRelease,
+    Protection,
+    Relation,
+    Unit,
+    Viewer,
+    edge_mechanisms,
+    events,
+    local_bits,
+    noise,
+    witness_desks,
+)
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 
 _Made = TypeVar("_Made")

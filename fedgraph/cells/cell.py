@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 import numpy as np
 
 from fedgraph.cells.task_facts import TaskFacts
-from fedgraph.privacy import ledger
-from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
+from fedgraph.privacy import LedgerAccount, LedgerLine, ledger
 from fedgraph.types import Graph, GraphCollection
-from fedgraph.worlds.world import World
+from fedgraph.worlds import World
 
 if TYPE_CHECKING:
-    from fedgraph.federation.rounds import RoundPrefixes
-    from fedgraph.runtime.base import RuntimeParties
+    from fedgraph.federation import RoundPrefixes
+    from fedgraph.runtime import RuntimeParties
 
 _Spec = TypeVar("_Spec")
 _Made = TypeVar("_Made")
@@ -150,7 +149,7 @@ class CellPairKeeper(Protocol):
 
 
 def _no_prefixes() -> RoundPrefixes:
-    from fedgraph.federation.rounds import RoundPrefixes  # it loads torch, which whoever only reads cells does not need
+    from fedgraph.federation import RoundPrefixes  # it loads torch, which whoever only reads cells does not need
 
     return RoundPrefixes()
 

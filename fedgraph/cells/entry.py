@@ -19,9 +19,8 @@ from pydantic import TypeAdapter
 
 from fedgraph.cells.cell import Cell, CellOutcome
 from fedgraph.cells.task_facts import CELL_FACTS_RECORDS, TaskFacts
-from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.units import Protection
-from fedgraph.worlds.world import World
+from fedgraph.privacy import Ledger, Protection
+from fedgraph.worlds import World
 
 _ONCE = ("cell", "protection", "delta")  # of a ledger line: where it says the same as the entry, the file leaves it out
 _F = TypeVar("_F", bound=TaskFacts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedgraph.comparison.solver_facts import SolverFacts as SolverFacts
+from fedgraph.comparison import SolverFacts as SolverFacts
 
 _Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.OneRunCount``
 

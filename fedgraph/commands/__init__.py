@@ -8,3 +8,7 @@ A command module defines
 
 Modules import what they need inside ``run``, so that ``fedgraph --help`` and ``fedgraph price`` load neither torch nor Ray.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -33,8 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if most < 1:
         raise ScenarioError(f"--neighbours is {most}; allowed: 1 or more")
     from fedgraph import seeds
-    from fedgraph.runs import experiment, two_worlds
-    from fedgraph.runs.console import Console
+    from fedgraph.runs import Console, experiment, two_worlds
     from fedgraph.scenario import read
 
     ready = read.from_file(shipped.find(options.scenario), options.changes, quick=options.quick)

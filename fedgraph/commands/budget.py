@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Unit
 
 if TYPE_CHECKING:
-    from fedgraph.privacy.budget_book import BudgetBook
+    from fedgraph.privacy import BudgetBook
 
 HELP = "make or show a budget that lasts: what was spent on which people"
 _BAR = 30  # characters of the bar that shows how much is spent
@@ -60,7 +60,7 @@ def _read_ids(path: Path) -> list[str]:
 
 def _has_header(rows: list[list[str]]) -> bool:
     """Whether the first line names columns: by a usual word for ids, or by a word where the second line has a number."""
-    from fedgraph.data.base.csv_tables import CSV_ID_COLUMNS, csv_number
+    from fedgraph.data import CSV_ID_COLUMNS, csv_number
 
     first, second = ([*rows, [], []])[:2]
     pairs = zip(first[1:], second[1:], strict=False)

@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fedgraph.commands.base import require_free_file
-    from fedgraph.runs.run import open_run
+    from fedgraph.runs import open_run
     from fedgraph.scenario import read
 
     require_free_file(options.out)

@@ -78,7 +78,7 @@ def _docstring(package: str, name: str) -> str | None:
 
 def _data() -> list[tuple[str, str]]:
     from fedgraph import data
-    from fedgraph.data.base import PublishedData
+    from fedgraph.data import PublishedData
 
     found = []
     for name in data.names():

@@ -16,7 +16,7 @@ from pathlib import Path
 from fedgraph import privacy
 from fedgraph.commands.base import require_free_file, write_file
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.trust import Trust
+from fedgraph.privacy import Trust
 from fedgraph.scenario import first_look
 from fedgraph.scenario import wanted as wishes
 
@@ -90,7 +90,7 @@ class _Questions:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.data.own.graph_folders import is_graph_folder
+    from fedgraph.data import is_graph_folder
     from fedgraph.scenario import draft
 
     began = time.process_time()

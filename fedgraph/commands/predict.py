@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fedgraph.commands.base import require_free_file, write_file
-    from fedgraph.models.model import load
+    from fedgraph.models import load
 
     require_free_file(options.out, options.force)
     model = load(options.model)

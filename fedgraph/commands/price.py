@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fedgraph.pricing.quotes import Quote
+    from fedgraph.pricing import Quote
 
 HELP = "price a run or an existing configuration: what does its privacy buy?"
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from fedgraph.errors import DataError
 
 if TYPE_CHECKING:
-    from fedgraph.report.scores import Score
-    from fedgraph.runs.run import Run
+    from fedgraph.report import Score
+    from fedgraph.runs import Run
 
 SHOWN = ("trust", "epsilon", "epsilon_provable", "epsilon_measured")  # keys of the columns in the terminal
 HELP = "show the answer of a finished run, and its rows"
@@ -61,9 +61,7 @@ def text_of(found: Run) -> str:
 
 
 def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
-    from fedgraph.report import question_words
-    from fedgraph.report.scores import SCORE_METRICS, format_score_mean
-    from fedgraph.report.table_columns import TABLE_COLUMNS, fill_column_cell
+    from fedgraph.report import SCORE_METRICS, TABLE_COLUMNS, fill_column_cell, format_score_mean, question_words
 
     asked = question_words.open_question_sentence(scores, here).removesuffix(",")
     unit = f"{here[0].unit_name} level" if here[0].unit in question_words.QUESTION_UNIT_WORDS else here[0].unit

@@ -8,19 +8,6 @@ by its name. ``base`` states what a family file must offer, and holds what sever
 users.
 """
 
-from fedgraph.data.base import data_families, data_search_root, default_data_roots, load, names, set_data_search_root
-from fedgraph.data.base.files import cache_folder
-from fedgraph.data.base.splits import random_split
-from fedgraph.data.tu import tu_degree_features
+import lazy_loader
 
-__all__ = [
-    "cache_folder",
-    "data_families",
-    "data_search_root",
-    "default_data_roots",
-    "load",
-    "names",
-    "random_split",
-    "set_data_search_root",
-    "tu_degree_features",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -30,7 +30,7 @@ from fedgraph.data import base
 from fedgraph.data.base import csv_tables, number_files, published
 from fedgraph.data.base.adjacencies import undirected_adjacency
 from fedgraph.data.base.files import DataFileFaults, RawFiles
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, plain_graph
 

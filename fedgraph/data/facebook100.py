@@ -38,7 +38,7 @@ from fedgraph.data.base import block_model, files, owner_parts, published
 from fedgraph.data.base.adjacencies import undirected_adjacency
 from fedgraph.data.base.block_model import BlockModel
 from fedgraph.data.base.files import RawFiles
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 

@@ -29,7 +29,7 @@ from fedgraph.data import base
 from fedgraph.data.base import block_model, drawn_graphs
 from fedgraph.data.base.adjacencies import adjacency_of_owners, undirected_adjacency
 from fedgraph.data.base.block_model import BlockModel
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection, GraphProvenance, plain_graph
 

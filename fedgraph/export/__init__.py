@@ -4,3 +4,7 @@
 project uses of fedgraph at its clients and at its server; it turns a plan into text and back, too. The rest of a project is
 text from ``templates``; all that adds noise is in one file there, ``private_sums.py``.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

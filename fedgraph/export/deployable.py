@@ -14,15 +14,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import Plan, PlanSchedule, PlanSums
-from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Gaussian, PartOf, PureDP, Unprotected
-from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, Rows, SensitivityBound
-from fedgraph.privacy.units import Assumption, Viewer
+from fedgraph.methods import Plan, PlanSchedule, PlanSums
+from fedgraph.privacy import (
+    Assumption,
+    ClippedSum,
+    Gaussian,
+    GaussianNoise,
+    L2Ball,
+    MaskedResponse,
+    MeetingCounts,
+    NeighbourSums,
+    PartOf,
+    PlannedRelease,
+    PureDP,
+    Rows,
+    SensitivityBound,
+    Unprotected,
+    Viewer,
+)
 
 _FINE = 1e-7  # of the sensitivity, which rounding may cost
 _FEWEST_BITS = 26  # so that the discrete law is the Gaussian's to within 1e-9 in ε for a million numbers

@@ -20,27 +20,21 @@ from jinja2 import Environment, StrictUndefined
 
 from fedgraph import data as datasets
 from fedgraph import pricing, privacy, runtime, seeds
-from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.cells.entry import EntryRowKey
+from fedgraph.cells import Cell, CellContext, EntryRowKey
 from fedgraph.errors import ScenarioError
 from fedgraph.export import deployable, site
 from fedgraph.export.deployable import DEPLOYABLE_PATH, DeployableManifest
 from fedgraph.export.site import Site
-from fedgraph.methods.base import Plan, method_kinds
+from fedgraph.methods import Plan, method_kinds
 from fedgraph.pricing import exported_layouts, exported_template
-from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.units import Assumption, Viewer
-from fedgraph.report.report_rows import ReportRow
-from fedgraph.report.saved_run import SavedRun, load_saved_run
-from fedgraph.report.scores import name_score_anchor
-from fedgraph.runs import experiment
-from fedgraph.runs.console import Console
+from fedgraph.privacy import Assumption, PlannedRelease, Viewer
+from fedgraph.report import ReportRow, SavedRun, load_saved_run, name_score_anchor
+from fedgraph.runs import Console, experiment
 from fedgraph.scenario import read
+from fedgraph.tasks import Params, attendance
 from fedgraph.tasks import base as tasks
-from fedgraph.tasks.base.node_settings import Params
-from fedgraph.tasks.node_classification import attendance
 from fedgraph.types import Partition
-from fedgraph.worlds.protocols import graph_without_labels
+from fedgraph.worlds import graph_without_labels
 
 _AGREES = 1e-4  # the price of the files may differ from the ledger's ε by at most this
 _PLAN = "plan.json"

@@ -25,11 +25,9 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import DataError
-from fedgraph.methods.base import Plan, PlanStreams, State, method_kinds
+from fedgraph.methods import Plan, PlanStreams, State, method_kinds
 from fedgraph.models import model_file
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.ledger import LedgerRelease
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
+from fedgraph.privacy import Desk, Disclose, GaussianNoise, LedgerRelease, PlannedRelease
 from fedgraph.types import Subgraph
 
 _T = TypeVar("_T")

@@ -10,12 +10,8 @@ from fedgraph import privacy
 from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation import messages
 from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage
-from fedgraph.methods.base import Plan, PlanStreams, block_path, client_path, method_kinds
-from fedgraph.privacy import ledger
-from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.ledger import LedgerLine, LedgerRelease
-from fedgraph.privacy.mechanisms.noise import Disclose
-from fedgraph.privacy.units import Viewer
+from fedgraph.methods import Plan, PlanStreams, block_path, client_path, method_kinds
+from fedgraph.privacy import Desk, Disclose, LedgerLine, LedgerRelease, Released, Viewer, ledger
 from fedgraph.types import Subgraph
 
 # What `prepare` made for the clients (or blocks) of the jobs at work: rebuilt from the subgraphs whenever it is missing

@@ -17,12 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.methods.base import Plan, seen
-from fedgraph.methods.base.seen import FEW_SEEN_CLIENTS
-from fedgraph.privacy import desk, ledger
-from fedgraph.privacy.desk import DeskSum, Released
-from fedgraph.privacy.ledger import LedgerLine, LedgerRelease
-from fedgraph.privacy.units import Viewer
+from fedgraph.methods import FEW_SEEN_CLIENTS, Plan, seen
+from fedgraph.privacy import DeskSum, LedgerLine, LedgerRelease, Released, Viewer, desk, ledger
 from fedgraph.types import Partition, Subgraph
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,8 @@ import numpy as np
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, messages, server
 from fedgraph.federation.messages import ClientJob, MessageReceipt
-from fedgraph.methods.base import Plan, State
-from fedgraph.privacy import ledger
-from fedgraph.privacy.events import PartOf
-from fedgraph.privacy.ledger import LedgerLine
-from fedgraph.privacy.mechanisms.noise import Disclose
+from fedgraph.methods import Plan, State
+from fedgraph.privacy import Disclose, LedgerLine, PartOf, ledger
 
 _runs = itertools.count()  # makes every run's workspace at the workers its own
 _ONE_DRAW = (

@@ -9,9 +9,8 @@ import numpy as np
 from fedgraph import federation, seeds
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage, MessageReceipt
-from fedgraph.methods.base import PlanInbox, State, method_kinds, seen
-from fedgraph.privacy import ledger
-from fedgraph.privacy.units import Viewer
+from fedgraph.methods import PlanInbox, State, method_kinds, seen
+from fedgraph.privacy import Viewer, ledger
 
 
 def begin(job: ClientJob) -> State:

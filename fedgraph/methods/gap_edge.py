@@ -16,13 +16,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.learning.baselines.network_shapes import HopNetworkShape
-from fedgraph.learning.optimisers import public_training as public
-from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_to_unit_length
+from fedgraph.learning import HopNetworkShape, aggregate_hop, scale_to_unit_length
+from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
 from fedgraph.methods.base.noisy_hops import Made, NoisyHopMemory, NoisyHopSettings, Work
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Unit
 from fedgraph.types import Graph
 
 
@@ -144,7 +143,7 @@ def _after_hop(plan: Planned, memory: Memory, rows: np.ndarray) -> base.State[Me
     labels, rng, classes = plan.made.attributes.labels, np.random.default_rng(memory.seed), plan.facts.sizes.num_classes
     chosen: HopNetworkShape | public.PublicTrainingClassifier
     if p.encoder == "published":
-        from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+        from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
         chosen = gap_networks.train_gap_network_classifier(inputs, labels, p.hidden, classes, p.epochs, rng)
     else:
@@ -159,7 +158,7 @@ def _after_hop(plan: Planned, memory: Memory, rows: np.ndarray) -> base.State[Me
 def _scores(chosen: HopNetworkShape | public.PublicTrainingClassifier, inputs: Sequence[np.ndarray]) -> np.ndarray:
     if isinstance(chosen, public.PublicTrainingClassifier):
         return chosen.scores(inputs)
-    from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+    from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
     return gap_networks.score_with_gap_network(chosen, inputs)
 

@@ -14,20 +14,23 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning import own_models
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix
-from fedgraph.learning.optimisers import descents, public_training
-from fedgraph.learning.optimisers.descents import Descended
-from fedgraph.learning.propagation.aggregation import scale_to_unit_length
+from fedgraph.learning import (
+    DenseMatrix,
+    Descended,
+    FeatureMatrix,
+    Layout,
+    TorchMatrix,
+    descents,
+    layouts,
+    own_models,
+    per_sample,
+    public_training,
+    scale_to_unit_length,
+)
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
 from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Desk, Released, Unit, sensitivity
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2023gap")

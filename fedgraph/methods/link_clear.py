@@ -11,16 +11,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import base
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose
-from fedgraph.privacy.sensitivity import Unbounded
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy import Assumption, Desk, Disclose, PlannedRelease, Relation, Trust, Unbounded, Unit, Unprotected
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("liben2007link")

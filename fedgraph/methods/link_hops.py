@@ -34,21 +34,31 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph import seeds
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import links, pair_scorer
-from fedgraph.learning.propagation import aggregation
-from fedgraph.learning.propagation.aggregation import scale_to_unit_length
+from fedgraph.learning import aggregation, links, pair_scorer, scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.privacy import neighbour_sums, sensitivity
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
-from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.sensitivity import EdgeClippedSum, EdgeRows, SensitivityBound
-from fedgraph.privacy.units import Relation, Unit
+from fedgraph.privacy import (
+    Composed,
+    Desk,
+    EdgeClippedSum,
+    EdgeRows,
+    Event,
+    Gaussian,
+    GaussianNoise,
+    NeighbourSums,
+    NoiseMechanism,
+    PlannedRelease,
+    PoissonGaussian,
+    Relation,
+    Repeated,
+    SensitivityBound,
+    Unit,
+    calibrate,
+    neighbour_sums,
+    sensitivity,
+)
 from fedgraph.types import Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2023gap", "huang2025relational")

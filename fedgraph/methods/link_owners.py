@@ -26,16 +26,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import base
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.owned_rows import OwnedRows
-from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.privacy import Desk, Gaussian, GaussianNoise, OwnedRows, PlannedRelease, Relation, Unit, Viewer, calibrate
 from fedgraph.types import Subgraph
 
 REFERENCE = base.method_bibtex("kasiviswanathan2013node")

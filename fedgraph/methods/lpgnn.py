@@ -23,20 +23,27 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.optimisers.noisy_graph import NoisyGraphChannel, NoisyGraphCorrection, train_on_noisy_graph
-from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
+from fedgraph.learning import NoisyGraphChannel, NoisyGraphCorrection, PublicTrainingSteps, train_on_noisy_graph
 from fedgraph.methods import base
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import MultiBit, RandomizedResponse
-from fedgraph.privacy.mechanisms import local_bits
-from fedgraph.privacy.mechanisms.local_bits import SampledBits
-from fedgraph.privacy.mechanisms.noise import KaryResponse
-from fedgraph.privacy.sensitivity import Box
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
+from fedgraph.privacy import (
+    Assumption,
+    Box,
+    Desk,
+    Guarantee,
+    KaryResponse,
+    MultiBit,
+    PlannedRelease,
+    Protection,
+    RandomizedResponse,
+    Relation,
+    SampledBits,
+    Trust,
+    Unit,
+    Viewer,
+    local_bits,
+)
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2021locally")

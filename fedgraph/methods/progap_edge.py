@@ -18,11 +18,11 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning.propagation.aggregation import aggregate_hop
+from fedgraph.learning import aggregate_hop
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
 from fedgraph.methods.base.noisy_hops import Made, NoisyHopMemory, NoisyHopSettings, Work
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Unit
 from fedgraph.types import Graph
 
 REFERENCE = base.method_bibtex("sajadmanesh2024progap")
@@ -69,7 +69,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
     """The state with the next stage, and with the rows that it makes where another hop follows."""
-    from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+    from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
     p = plan.params
     public = plan.made.attributes
@@ -86,7 +86,7 @@ def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the kept sums (``graph`` is not read), or of the new nodes of a public ``graph``."""
-    from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+    from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
     memory, hidden = state.memory, plan.params.hidden
     if not plan.made.new_nodes:

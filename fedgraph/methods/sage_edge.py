@@ -13,17 +13,24 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.layers import gcn, graphsage
-from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
-from fedgraph.learning.propagation import aggregation
+from fedgraph.learning import PublicTrainingSteps, aggregation, gcn, graphsage
 from fedgraph.methods import base
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import PureDP, RandomizedResponse
-from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_EDGE_CELL, EdgeRand, EdgeTriangle, LapGraph
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.privacy import (
+    BYTES_PER_EDGE_CELL,
+    Desk,
+    EdgeRand,
+    EdgeTriangle,
+    LapGraph,
+    PlannedRelease,
+    PureDP,
+    RandomizedResponse,
+    Relation,
+    Trust,
+    Unit,
+    Viewer,
+)
 from fedgraph.types import Graph, Subgraph
 
 

@@ -1,1 +1,5 @@
-"""A row of a run trained once for use: its file, whom it may answer, and what its training was charged."""
+"""A row of a run trained once for use: ``fit`` makes a ``Model``, which answers for new people and is kept in one file."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

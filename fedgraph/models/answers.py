@@ -18,11 +18,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import csv_tables
+from fedgraph.data import csv_tables
 from fedgraph.errors import DataError, FedgraphError, PrivacyError
-from fedgraph.methods.base import MethodReads, Plan, State, method_kinds
-from fedgraph.methods.base.column_ranks import ColumnRanks
-from fedgraph.privacy.units import Unit
+from fedgraph.methods import ColumnRanks, MethodReads, Plan, State, method_kinds
+from fedgraph.privacy import Unit
 from fedgraph.types import Graph, GraphNames
 
 ACCEPT_ANSWERS_UNPROTECTED = "--i-know-that-nothing-is-protected"

@@ -14,26 +14,19 @@ import yaml
 from pydantic import ValidationError
 
 from fedgraph import runtime, seeds
-from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.cells.entry import EntryRowKey
-from fedgraph.documents.settings import Settings
+from fedgraph.cells import Cell, CellContext, EntryRowKey
+from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods.base import MethodReads, Plan, method_kinds
+from fedgraph.methods import MethodReads, Plan, method_kinds
 from fedgraph.models import answers, model
 from fedgraph.models.answers import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster
 from fedgraph.models.model import Model
-from fedgraph.privacy import budget_book
-from fedgraph.privacy.budget_book import Candidate
-from fedgraph.privacy.ledger import Ledger, LedgerAccount
-from fedgraph.privacy.units import Unit
-from fedgraph.runtime import process
-from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.privacy import Candidate, Ledger, LedgerAccount, Unit, budget_book
+from fedgraph.runtime import Runtime, SerialRuntime, process
+from fedgraph.scenario import ScenarioDataset, ScenarioTask
 from fedgraph.scenario import read as scenarios
-from fedgraph.scenario.read import ScenarioDataset, ScenarioTask
+from fedgraph.tasks import TaskModels, TaskRowKeys, TaskRowSelect
 from fedgraph.tasks import base as tasks
-from fedgraph.tasks.base import TaskModels
-from fedgraph.tasks.base.task_offers import TaskRowKeys, TaskRowSelect
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 

@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedgraph.data.own import objects
-from fedgraph.data.own.columns import OwnTableRules
+from fedgraph.data import OwnTableRules, objects
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.methods.base import Plan, State, method_kinds
+from fedgraph.methods import Plan, State, method_kinds
 from fedgraph.models import answers, model_file
-from fedgraph.privacy import settle
-from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
+from fedgraph.privacy import LedgerAccount, LedgerLine, settle
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:

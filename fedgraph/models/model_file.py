@@ -27,7 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import plugins
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import GraphProvenance
 

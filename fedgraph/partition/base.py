@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import plugins
-from fedgraph.documents.settings import Settings, SettingsSpec
+from fedgraph.documents import Settings, SettingsSpec
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 

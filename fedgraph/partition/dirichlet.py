@@ -8,7 +8,7 @@ clients that look alike. Made for collections of graphs (:func:`deal`); :func:`s
 import numpy as np
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.partition import base
 from fedgraph.types import Graph, GraphCollection, Partition
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.partition import base
 from fedgraph.types import Graph, Partition
 

@@ -6,7 +6,7 @@ node is a fact of the world here and not computed from edges.
 
 import numpy as np
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.partition import base
 from fedgraph.types import Graph, GraphCollection, Partition

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.partition import base
 from fedgraph.types import Graph, GraphCollection, Partition
 

@@ -17,12 +17,23 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from fedgraph.privacy import events
-from fedgraph.privacy.accounting import calibrate, gaussian, losses, mixture
-from fedgraph.privacy.accounting.accountant import Epsilon, price
-from fedgraph.privacy.accounting.amplification import amplified_epsilon
-from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
-from fedgraph.privacy.fields import ArrayField
+from fedgraph.privacy import (
+    ArrayField,
+    Composed,
+    Epsilon,
+    Event,
+    FixedSizeGaussian,
+    Gaussian,
+    PoissonGaussian,
+    Repeated,
+    amplified_epsilon,
+    calibrate,
+    events,
+    gaussian,
+    losses,
+    mixture,
+    price,
+)
 
 CostOfRounds = Callable[[int, float], Epsilon]  # (number of rounds, δ) → what they cost together
 

@@ -26,8 +26,7 @@ from typing import NoReturn
 import yaml
 
 from fedgraph import plugins
-from fedgraph.documents import sources
-from fedgraph.documents.sources import SourceLocation, YamlSource
+from fedgraph.documents import SourceLocation, YamlSource, sources
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing.facts import QUESTIONS, Facts, Options, Table, Tree, scalar, table
 

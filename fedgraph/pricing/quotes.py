@@ -15,7 +15,7 @@ from pathlib import Path
 from fedgraph.pricing.documents import System
 from fedgraph.pricing.facts import OpenFact, Tree
 from fedgraph.pricing.readings import Claim, Reading, Row
-from fedgraph.privacy.accounting.accountant import Epsilon
+from fedgraph.privacy import Epsilon
 
 WIDTH = 110
 _TITLE = 13  # columns of what stands before a sentence

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedgraph.privacy.trust import Trust
+from fedgraph.privacy import Trust
 from fedgraph.report import attack_bounds, chance, question_words
 from fedgraph.report import scores as scored
 from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedgraph.cells.task_facts import GraphClassificationCellFacts, GraphClusteringCellFacts
+from fedgraph.cells import GraphClassificationCellFacts, GraphClusteringCellFacts
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption
+from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import answer, attack_bounds, chance, charts, plots, question_words
 from fedgraph.report.answer import Answer
 from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_number, phrase_upper_bound

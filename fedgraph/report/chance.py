@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedgraph.cells import task_facts
-from fedgraph.cells.task_facts import GraphClassificationCellFacts, GraphClusteringCellFacts, LinkPredictionCellFacts
+from fedgraph.cells import GraphClassificationCellFacts, GraphClusteringCellFacts, LinkPredictionCellFacts, task_facts
 from fedgraph.report.phrases import phrase_number
 from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.scores import Score

@@ -16,11 +16,11 @@ from enum import Enum
 
 from pydantic import TypeAdapter
 
-from fedgraph.cells.entry import CellEntry
-from fedgraph.privacy.trust import Trust
+from fedgraph.cells import CellEntry
+from fedgraph.privacy import Trust
 from fedgraph.report import chance
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.worlds.world import WorldKind
+from fedgraph.worlds import WorldKind
 
 ALL_CHOICE_CLIENTS = "all"
 

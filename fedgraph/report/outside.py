@@ -28,12 +28,9 @@ from typing import Any
 
 import yaml
 
-from fedgraph.cells import store
-from fedgraph.cells.entry import CellEntry, EntryRowKey
-from fedgraph.cells.environment import Environment, EnvironmentMaking
-from fedgraph.cells.task_facts import NodeClassificationCellFacts, TaskFacts
+from fedgraph.cells import CellEntry, EntryRowKey, Environment, EnvironmentMaking, NodeClassificationCellFacts, TaskFacts, store
 from fedgraph.errors import DataError
-from fedgraph.privacy.units import Assumption
+from fedgraph.privacy import Assumption
 from fedgraph.report import privacy_sheet, statement
 from fedgraph.report.phrases import fill_phrase, phrase_first, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow

@@ -7,8 +7,7 @@ chance alone may make (``ClientChoices.chance``) is called none.
 import math
 from collections.abc import Sequence
 
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption
+from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import chance, client_choices
 from fedgraph.report.client_choices import ALONE_CHOICE, CURATOR_CHOICE, ClientChoice, ClientChoices, make_joined_choice
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound, read_phrases

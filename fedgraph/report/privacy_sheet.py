@@ -20,13 +20,9 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from fedgraph.cells import store
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells import CellEntry, store
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.privacy import explain, settle
-from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Protection, Viewer
+from fedgraph.privacy import LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
 from fedgraph.report import answer, attack_bounds, page
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, bound_report_row, format_row_mean

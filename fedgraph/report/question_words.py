@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from fedgraph.cells.task_facts import GraphClusteringCellFacts
-from fedgraph.privacy.units import Assumption
+from fedgraph.cells import GraphClusteringCellFacts
+from fedgraph.privacy import Assumption
 from fedgraph.report.phrases import begin_phrase, phrase_number, read_phrases
 from fedgraph.report.scores import SCORE_METRICS, BestScore, Score
 

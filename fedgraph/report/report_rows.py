@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from fedgraph.audit import curve, one_run
-from fedgraph.cells.entry import CellEntry, EntryRowKey
-from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts, SettingChoiceCellFacts
-from fedgraph.privacy.units import Protection
+from fedgraph.cells import CanaryAttackCellFacts, CellEntry, EntryRowKey, NodeClassificationCellFacts, SettingChoiceCellFacts
+from fedgraph.privacy import Protection
 
 
 @lru_cache(maxsize=4096)

@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fedgraph import cells
-from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.store import StoredFailure
-from fedgraph.cells.task_facts import NodeClassificationCellFacts, TaskFacts
+from fedgraph.cells import CellEntry, NodeClassificationCellFacts, StoredFailure, TaskFacts
 from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.table_columns import TABLE_COLUMNS, ColumnNumber, ColumnValue
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from fedgraph.cells.entry import CellEntry, from_json, portable, read_file
-from fedgraph.cells.environment import Environment
-from fedgraph.cells.task_facts import ParticipationCellFacts
+from fedgraph.cells import CellEntry, Environment, ParticipationCellFacts, from_json, portable, read_file
 from fedgraph.errors import DataError
 from fedgraph.report.phrases import phrase_first
 from fedgraph.report.report_rows import ReportRow, group_report_rows

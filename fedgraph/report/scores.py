@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fedgraph.privacy.trust import Trust
+from fedgraph.privacy import Trust
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import phrase_upper_bound, read_phrases
 from fedgraph.report.report_rows import ReportRow
-from fedgraph.worlds.world import World
+from fedgraph.worlds import World
 
 # what an answer is about; the first that a row has
 SCORE_METRICS, SHORT_SCORE_METRICS = read_phrases()["metrics"], read_phrases()["short_metrics"]

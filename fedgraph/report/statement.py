@@ -7,8 +7,8 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from fedgraph.cells.task_facts import GraphClusteringCellFacts
-from fedgraph.privacy.units import Protection
+from fedgraph.cells import GraphClusteringCellFacts
+from fedgraph.privacy import Protection
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow

@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
-from fedgraph.privacy.units import Protection
+from fedgraph.cells import CellEntry, ClientResultCellFacts, ParticipationCellFacts
+from fedgraph.privacy import Protection
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, format_row_mean
 from fedgraph.report.scores import SCORE_METRICS, SHORT_SCORE_METRICS, Score, format_score_mean
-from fedgraph.worlds.world import WorldKind
+from fedgraph.worlds import WorldKind
 
 ColumnValue = str | float | None
 

@@ -14,11 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fedgraph.cells.cell import Cell
+from fedgraph.cells import Cell
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.privacy import budget_book
-from fedgraph.privacy.budget_book import Candidate
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Candidate, Unit, budget_book
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedgraph.privacy.budget_book import Candidate
-from fedgraph.report.scores import Score
+from fedgraph.privacy import Candidate
+from fedgraph.report import Score
 
 if TYPE_CHECKING:
-    from fedgraph.models.model import Model
+    from fedgraph.models import Model
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ChosenRow(Score):
             >>> model = run.best(unit="node", trust="curator", epsilon=4).fit("people", public="volunteers")
         """
         from fedgraph.models import fit as fits
-        from fedgraph.tasks.base.task_offers import TaskRowSelect
+        from fedgraph.tasks import TaskRowSelect
 
         asked = TaskRowSelect(**dict(select)) if isinstance(select, Mapping) else select and fits.read_select(Path(select))
         place = None if budget is None else Path(budget)

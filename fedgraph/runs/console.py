@@ -17,9 +17,9 @@ from rich.console import Console as RichConsole
 from rich.live import Live
 from rich.table import Table
 
-from fedgraph.cells.cell import Cell, CellKind
+from fedgraph.cells import Cell, CellKind
 from fedgraph.runs import live
-from fedgraph.runtime.base import Runtime
+from fedgraph.runtime import Runtime
 
 _SECONDS_BETWEEN_LINES = 10.0  # at first
 _SHARE_BETWEEN_LINES = 0.25  # of the time so far

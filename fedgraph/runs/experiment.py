@@ -16,19 +16,17 @@ from pathlib import Path
 import yaml
 
 from fedgraph import data, plugins, runtime, seeds
-from fedgraph.cells import store
-from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.cells.entry import EntryRowKey
+from fedgraph.cells import Cell, CellContext, EntryRowKey, store
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.learning import public_cache
-from fedgraph.methods.base import Plan, method_kinds
+from fedgraph.methods import Plan, method_kinds
 from fedgraph.runs import live, schedule
 from fedgraph.runs.charged import ChargedRun
 from fedgraph.runs.console import Console
 from fedgraph.runs.reporting import Reporting
 from fedgraph.runs.schedule import ScheduledStage
-from fedgraph.runtime.base import Runtime
-from fedgraph.scenario.read import ReadyScenario, ScenarioDataset
+from fedgraph.runtime import Runtime
+from fedgraph.scenario import ReadyScenario, ScenarioDataset
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, describe_graph
 

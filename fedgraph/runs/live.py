@@ -14,11 +14,9 @@ from pydantic import TypeAdapter
 from rich.console import Group
 from rich.table import Table
 
-from fedgraph.cells import entry, store
-from fedgraph.cells.environment import Environment
+from fedgraph.cells import Environment, entry, store
 from fedgraph.errors import DataError
-from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.counts import RuntimeCount
+from fedgraph.runtime import Runtime, RuntimeCount
 
 LIVE_FILE = "live.json"
 LIVE_SECONDS = 2.0

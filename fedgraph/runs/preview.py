@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fedgraph.cells.cell import Cell
-from fedgraph.methods.base import Plan
-from fedgraph.report.phrases import phrase_first, phrase_number, phrase_upper_bound
+from fedgraph.cells import Cell
+from fedgraph.methods import Plan
+from fedgraph.report import phrase_first, phrase_number, phrase_upper_bound
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
-from fedgraph.worlds.world import World
+from fedgraph.worlds import World
 
 _SECONDS = 5.0  # of processor time for plans, over all tasks
 _LINES = 30  # of one task's table

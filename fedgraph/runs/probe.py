@@ -16,15 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedgraph import data, runtime, seeds
-from fedgraph.cells.cell import Cell, CellKind
+from fedgraph.cells import Cell, CellKind
 from fedgraph.errors import FedgraphError
 from fedgraph.runs import console, experiment, schedule
 from fedgraph.runs.console import Console, ConsoleReports
 from fedgraph.runs.schedule import ScheduledStage
-from fedgraph.runtime.base import Runtime
-from fedgraph.scenario import draft, read
-from fedgraph.scenario.read import ReadyScenario
-from fedgraph.scenario.wanted import Wanted, WantedSize
+from fedgraph.runtime import Runtime
+from fedgraph.scenario import ReadyScenario, Wanted, WantedSize, draft, read
 
 _SHARE = 0.4  # of the trial's time that one cell may take
 _FITS = 140.0  # processor seconds of a draft's cells: two minutes on two cores, start and report included

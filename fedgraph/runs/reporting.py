@@ -18,17 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph import plugins
-from fedgraph.cells import environment, store
-from fedgraph.cells.entry import EntryRowKey, portable
-from fedgraph.cells.environment import Environment, EnvironmentMaking, EnvironmentSource
+from fedgraph.cells import EntryRowKey, Environment, EnvironmentMaking, EnvironmentSource, environment, portable, store
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
-from fedgraph.scenario import read
-from fedgraph.scenario.read import ReadyScenario
+from fedgraph.scenario import ReadyScenario, read
 from fedgraph.types import Graph, GraphCollection
 
 if TYPE_CHECKING:
-    from fedgraph.report.sections.base import SectionRecords
+    from fedgraph.report import SectionRecords
 
 _PACKAGES = (
     "fedgraph-privacy", "ray", "torch", "torch-geometric", "POT", "numpy", "scipy", "pydantic", "dp-accounting", "numba",
@@ -177,7 +174,7 @@ def _first_page(title: str, folder: Path) -> str:
 
 def _records_of(stage: ScheduledStage, kept: store.CellStore) -> SectionRecords:
     """The finished cells of a stage, for the report."""
-    from fedgraph.report.sections.base import SectionRecords
+    from fedgraph.report import SectionRecords
 
     found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
     name = read.file_name(f"{stage.task.label}-{stage.context.dataset}")

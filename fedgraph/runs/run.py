@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING
 
 from fedgraph import privacy
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.budget_book import Candidate
-from fedgraph.privacy.ledger import Ledger
-from fedgraph.report import answer, report_rows
+from fedgraph.privacy import Candidate, Ledger
+from fedgraph.report import Score, answer, name_score_anchor, report_rows
 from fedgraph.report import saved_run as stored
-from fedgraph.report.scores import Score, name_score_anchor
 from fedgraph.runs.chosen_row import ChosenRow
 
 if TYPE_CHECKING:
@@ -165,7 +163,7 @@ class Run:
         """
         import pandas
 
-        from fedgraph.report.table_columns import TABLE_COLUMNS, column_number_of_score
+        from fedgraph.report import TABLE_COLUMNS, column_number_of_score
 
         called = dict(zip(self.folders, self.names, strict=True))
         owner = {id(row): called[folder] for folder, row in self._owned}

@@ -26,13 +26,11 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fedgraph.cells.cell import Cell, CellContext, CellOutcome, CellPairKeeper
+from fedgraph.cells import Cell, CellContext, CellOutcome, CellPairKeeper
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
-from fedgraph.runtime import process
-from fedgraph.runtime.base import RUNTIME_LANES, Runtime, RuntimeDealing, RuntimeParties
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.scenario.read import ScenarioTask
+from fedgraph.runtime import RUNTIME_LANES, Runtime, RuntimeDealing, RuntimeParties, SerialRuntime, process
+from fedgraph.scenario import ScenarioTask
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection
 

@@ -18,29 +18,21 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.audit import worlds
-from fedgraph.audit.worlds import Change, Difference, FirstWorld, PricedFor, SecondWorld, first_difference
-from fedgraph.cells import entry
-from fedgraph.cells.cell import Cell, CellContext, CellKind
+from fedgraph.audit import Change, Difference, FirstWorld, PricedFor, SecondWorld, first_difference, worlds
+from fedgraph.cells import Cell, CellContext, CellKind, entry
 from fedgraph.errors import FedgraphError, UnboundedValueError
-from fedgraph.federation import client, rounds
-from fedgraph.federation.messages import ClientJob
-from fedgraph.methods.base import Plan, method_kinds
-from fedgraph.privacy import ledger
-from fedgraph.privacy.desk import DeskWitness, witness_desks
-from fedgraph.privacy.units import Assumption, Relation, Viewer
-from fedgraph.report.outside import reduce_to_outside
+from fedgraph.federation import ClientJob, client, rounds
+from fedgraph.methods import Plan, method_kinds
+from fedgraph.privacy import Assumption, DeskWitness, Relation, Viewer, ledger, witness_desks
+from fedgraph.report import reduce_to_outside
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
-from fedgraph.runtime.base import OnRuntimeRound, RuntimeFunction
-from fedgraph.runtime.counts import RuntimeCountPath
-from fedgraph.runtime.serial import SerialClients, SerialRuntime
-from fedgraph.scenario.read import ReadyScenario, ScenarioTask
+from fedgraph.runtime import OnRuntimeRound, RuntimeCountPath, RuntimeFunction, SerialClients, SerialRuntime
+from fedgraph.scenario import ReadyScenario, ScenarioTask
+from fedgraph.tasks import TaskCollection
 from fedgraph.tasks import base as tasks
-from fedgraph.tasks.base.graphs.graph_collections import TaskCollection
 from fedgraph.types import Graph, GraphCollection, Partition
-from fedgraph.worlds.dealt import DealtFederation, DealtWorld
-from fedgraph.worlds.protocols import ProtocolSetting
+from fedgraph.worlds import DealtFederation, DealtWorld, ProtocolSetting
 
 _DERIVED = {  # what was computed from private data and is taken as public: the neighbour is made of what clients hold
     Assumption.MEMBERSHIP_FROM_EDGES,

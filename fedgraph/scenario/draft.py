@@ -16,8 +16,8 @@ import jinja2
 import yaml
 
 from fedgraph import plugins, scenario
-from fedgraph.methods.base import MethodDraft, method_kinds
-from fedgraph.privacy.trust import Trust
+from fedgraph.methods import MethodDraft, method_kinds
+from fedgraph.privacy import Trust
 from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted
 
 SCHEMA = "fedgraph.schema.json"

@@ -41,9 +41,7 @@ def at_data(folder: Path) -> FirstLook:
     Raises:
         DataError: As the reader of the folder raises it; or a column holds numbers with a decimal comma.
     """
-    from fedgraph.data.base import csv_tables
-    from fedgraph.data.base.files import DataFileFaults
-    from fedgraph.data.own import graph_folders
+    from fedgraph.data import DataFileFaults, csv_tables, graph_folders
 
     if graph_folders.is_graph_folder(folder):
         found = graph_folders.read(folder)
@@ -78,7 +76,7 @@ def at_federation(folder: Path) -> FirstLook:
     Raises:
         DataError: As the reader of a federation raises it.
     """
-    from fedgraph.data.own import federation
+    from fedgraph.data import federation
 
     columns: dict[str, list[str]] = {}
     for table in federation.federation_feature_tables(folder) if folder.is_dir() else ():
@@ -89,7 +87,7 @@ def at_federation(folder: Path) -> FirstLook:
 
 def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], own: list[str]) -> FirstLook:
     """place: of the tables. columns: name → cells. labels: columns that could be predicted; own: those among the features."""
-    from fedgraph.data.own.columns import own_column_kinds
+    from fedgraph.data import own_column_kinds
 
     parameters: dict[str, object] = {}
     kinds = own_column_kinds(columns)

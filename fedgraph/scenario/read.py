@@ -20,13 +20,11 @@ from pydantic import ConfigDict, Field
 
 from fedgraph import documents, plugins
 from fedgraph.data import base as families
-from fedgraph.documents import sources
-from fedgraph.documents.settings import Settings
-from fedgraph.documents.sources import SourceLocation, YamlSource
+from fedgraph.documents import Settings, SourceLocation, YamlSource, sources
 from fedgraph.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from fedgraph.tasks.base import TaskOffers
+    from fedgraph.tasks import TaskOffers
 
 _MOST_LABEL = 80
 

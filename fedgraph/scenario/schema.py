@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from fedgraph import plugins
 from fedgraph.scenario.read import Scenario
-from fedgraph.tasks.base import load
+from fedgraph.tasks import load
 
 _Schema: TypeAlias = dict[str, Any]  # JSON: nested as deep as the models are
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

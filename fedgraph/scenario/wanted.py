@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.privacy.trust import Trust
+from fedgraph.privacy import Trust
 
 if TYPE_CHECKING:
     from fedgraph.types import Graph, GraphCollection
@@ -211,8 +211,7 @@ def find_data(graph: str | None, federation: Path | None, parameters: Mapping[st
         DataError: As the reader of the data raises it.
     """
     from fedgraph import data
-    from fedgraph.data.base import parse_data_name
-    from fedgraph.data.own.graph_folders import is_graph_folder
+    from fedgraph.data import is_graph_folder, parse_data_name
     from fedgraph.types import Graph
 
     if federation is not None:
@@ -259,7 +258,7 @@ def _require_classes(option: str, graph: Graph) -> None:
 
 def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
     from fedgraph import data
-    from fedgraph.data.own import collection
+    from fedgraph.data import collection
     from fedgraph.types import GraphCollection
 
     loaded = data.load("own/graphs", path=path, parameters=parameters)

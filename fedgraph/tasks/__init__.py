@@ -1,0 +1,8 @@
+"""What is run, cell by cell: classification of nodes and of graphs, clustering, links, participation.
+
+A task is one file or package with ``TASK``, ``Params``, ``cells``, ``plan`` and ``run``; ``tasks.base`` has what they share.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

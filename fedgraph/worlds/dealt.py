@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 
 from fedgraph.errors import DataError
-from fedgraph.methods.base import (
+from fedgraph.methods import (
     ClearFacts,
+    ColumnRanks,
     PublicCutEdgeFacts,
     PublicDerivedFacts,
     PublicFacts,
@@ -20,9 +21,8 @@ from fedgraph.methods.base import (
     PublicMembershipFacts,
     PublicSizeFacts,
 )
-from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy import Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, graph_without_labels, partition_of_one
 from fedgraph.worlds import protocols
 from fedgraph.worlds.world import World, WorldKind

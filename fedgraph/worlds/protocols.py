@@ -24,10 +24,10 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import splits
+from fedgraph.data import splits
 from fedgraph.errors import DataError
-from fedgraph.methods.base import Plan, column_ranks
-from fedgraph.privacy.units import Assumption
+from fedgraph.methods import Plan, column_ranks
+from fedgraph.privacy import Assumption
 from fedgraph.types import Graph, GraphMasks
 from fedgraph.types import graph_without_edges as graph_without_edges
 from fedgraph.types import graph_without_labels as graph_without_labels

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph import data
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, graph_without_labels
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy import Trust, Viewer
 
 
 class WorldKind(Enum):

@@ -25,7 +25,7 @@ from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
 from fedgraph.privacy.trust import Trust
-from fedgraph.runtime import base
+from fedgraph.runtime import base as runtimes
 from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
@@ -122,7 +122,7 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
     for workers in (1, 2, 3, 4, 5, 7, 16):
         held = [
             p
-            for items in base.split_into_blocks(16, workers)
+            for items in runtimes.split_into_blocks(16, workers)
             for p in messages.merge_branches(parts()[items.start : items.stop])
         ]
         found = messages.sum_tree(held)

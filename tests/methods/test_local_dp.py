@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
+from fedgraph.learning.layers import layouts
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.partition import ego

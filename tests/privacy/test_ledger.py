@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from fedgraph import privacy
+from fedgraph.commands import base as command
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import __main__ as command
 from fedgraph.privacy import events, explain
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected
@@ -106,7 +106,7 @@ def test_a_damaged_line_is_named(tmp_path, damage, capsys):
     path.write_text("\n".join([*lines[:3], damage, *lines[3:]]) + "\n")
     with pytest.raises(PrivacyError, match=r"ledger\.jsonl:4"):
         Ledger.read(path)
-    assert command.main(["explain", str(path)]) == 2
+    assert command.main(["explain", str(path)]) == 1
     out = capsys.readouterr()
     assert out.err.count("\n") == 1
     assert "ledger.jsonl:4" in out.err
@@ -122,8 +122,8 @@ def test_a_damaged_line_among_texts_is_numbered(damage):
 
 def test_missing_and_binary_files(tmp_path, capsys):
     (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
-    for name in ("missing.jsonl", "binary.jsonl"):
-        assert command.main(["explain", str(tmp_path / name)]) == 2
+    for name, status in (("missing.jsonl", 2), ("binary.jsonl", 1)):
+        assert command.main(["explain", str(tmp_path / name)]) == status
         assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -197,7 +197,7 @@ def test_the_summary_comes_first_and_one_cell_can_be_asked_for(tmp_path, capsys)
     assert command.main(["explain", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert text.index("cora · features: ε =") < text.index("Cell cora · features")
-    assert command.main(["explain", str(tmp_path), "--cell", "nothing like it"]) == 2
+    assert command.main(["explain", str(tmp_path), "--cell", "nothing like it"]) == 1
     assert "no cell is called 'nothing like it'" in capsys.readouterr().err
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from fedgraph.report import _count_actors
+from fedgraph.report.outputs import _count_actors
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountTally
 
 

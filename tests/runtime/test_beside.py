@@ -11,9 +11,9 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import _started_beside
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.runtime.starting import _started_beside
 
 SCENARIO = """\
 name: first-step

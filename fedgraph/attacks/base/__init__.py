@@ -18,3 +18,7 @@ canaries, whole_run, canary_graphs: the strongest attacks we know, which no pape
 what was released. coin_game: coins for real nodes and edges, shadow models. attack_scene: what an attack may look at, single
 clients' messages among it, for servers that read or choose them. mutants: whole methods, sound and broken.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -26,12 +26,10 @@ import numpy as np
 from fedgraph.attacks.base import whole_run
 from fedgraph.attacks.base.coin_game import CoinGame, CoinGameKind, CoinGameRun, OwnCoinGame
 from fedgraph.audit import operating_points
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import RuntimeFailure
-from fedgraph.methods.base import Plan, PlanStreams, State, method_kinds
-from fedgraph.methods.base.method_offers import MethodGradientReader
-from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.methods import MethodGradientReader, Plan, PlanStreams, State, method_kinds
+from fedgraph.privacy import Desk, Unit, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 
 SceneAnswers = Literal["viewer", "everybody"]

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy import Relation
 from fedgraph.types import Graph, Partition
 
 CanaryKind = Literal["word", "mislabelled", "full"]

@@ -37,15 +37,10 @@ from fedgraph import seeds
 from fedgraph.attacks.base import whole_run
 from fedgraph.attacks.base.whole_run import NO_WHOLE_RUN_RESULT, WholeRunResult
 from fedgraph.audit import curve
-from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import State, method_kinds, seen
-from fedgraph.methods.base.method_kinds import EmbedderMethodPlan
-from fedgraph.privacy import ledger
-from fedgraph.privacy.accounting import accountant
-from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.mechanisms import likelihood_ratios
-from fedgraph.privacy.units import Relation
+from fedgraph.cells import Cell, CellContext
+from fedgraph.documents import Settings
+from fedgraph.methods import EmbedderMethodPlan, State, method_kinds, seen
+from fedgraph.privacy import Desk, Relation, accountant, ledger, likelihood_ratios
 from fedgraph.types import Graph, Partition, Subgraph, subgraph_with_rows_of
 
 

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.attacks.base import canaries
-from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.methods import Plan, State
+from fedgraph.privacy import Assumption, Relation, Unit
 from fedgraph.types import Graph, Partition
 
 CoinGameKind = Literal["nodes", "edges", "clients"]

@@ -34,12 +34,10 @@ from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding
 from fedgraph.attacks.base.whole_run import WholeRunAttack
 from fedgraph.attacks.lira import compute_lira_ratios
 from fedgraph.audit import curve, one_run, operating_points
-from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.cells.task_facts import NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
+from fedgraph.cells import Cell, CellContext, NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
 from fedgraph.errors import RuntimeFailure
-from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.accounting import accountant
-from fedgraph.privacy.units import Relation
+from fedgraph.methods import Plan, State
+from fedgraph.privacy import Relation, accountant
 from fedgraph.types import Graph, Partition
 
 _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is seen

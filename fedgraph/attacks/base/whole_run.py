@@ -29,15 +29,11 @@ from scipy.special import log_softmax
 from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.audit import curve, one_run, operating_points
-from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.cells.task_facts import CanaryAttackCellFacts
-from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
+from fedgraph.cells import CanaryAttackCellFacts, Cell, CellContext
+from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Plan, State, method_kinds, seen
-from fedgraph.privacy import ledger
-from fedgraph.privacy.accounting import accountant
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.methods import Plan, State, method_kinds, seen
+from fedgraph.privacy import Trust, Unit, Viewer, accountant, ledger
 from fedgraph.types import Graph, Partition, graph_without_labels
 
 _TINY = 1e-12  # smallest probability that a logarithm is taken of

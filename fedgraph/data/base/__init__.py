@@ -20,11 +20,12 @@ from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
 from fedgraph.data.base import npz
+from fedgraph.data.base import splits as splits
 from fedgraph.data.base.published import PUBLISHED_ROOT_VARIABLE as PUBLISHED_ROOT_VARIABLE
 from fedgraph.data.base.published import PublishedCounts, WhenPublishedUnavailable
 from fedgraph.data.base.published import PublishedData as PublishedData
 from fedgraph.data.base.published import PublishedRequest as PublishedRequest
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 

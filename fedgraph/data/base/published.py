@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from fedgraph.data.base import block_model, files
 from fedgraph.data.base.adjacencies import undirected_adjacency
 from fedgraph.data.base.block_model import BlockModel
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection, GraphMasks, plain_graph
 

@@ -27,6 +27,7 @@ from fedgraph.data import base
 from fedgraph.data.base import adjacencies, csv_tables, npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own import collection, columns, federation, graph_folders
+from fedgraph.data.own import objects as objects
 from fedgraph.data.own.columns import EdgeColumnRules, OwnTableRules
 from fedgraph.data.own.one_graph import OneGraph, check_one_graph
 from fedgraph.errors import DataError, ScenarioError

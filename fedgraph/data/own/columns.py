@@ -30,7 +30,7 @@ from pydantic import Field
 
 from fedgraph.data.base.csv_tables import csv_number
 from fedgraph.data.base.files import DataFileFaults
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import GraphColumns
 

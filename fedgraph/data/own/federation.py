@@ -44,9 +44,7 @@ from fedgraph.data.own import client_tables, cross_edges
 from fedgraph.data.own.client_tables import ClientTable
 from fedgraph.data.own.columns import OwnTableRules, notice_edge_columns, own_column_scales
 from fedgraph.data.own.labels import describe_label_classes, own_label_text
-from fedgraph.documents import settings
-from fedgraph.documents.settings import Settings
-from fedgraph.documents.sources import YamlSource
+from fedgraph.documents import Settings, YamlSource, settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphMasks, GraphProvenance
 

@@ -20,6 +20,8 @@ methods with an ability asks ``method_kinds.list_names``. A central method is th
 the whole graph, so *central or federated* is a word in a scenario, not a second code path.
 """
 
+from fedgraph.methods.base import column_ranks as column_ranks
+from fedgraph.methods.base import method_kinds as method_kinds
 from fedgraph.methods.base import noisy_hops as noisy_hops
 from fedgraph.methods.base import seen as seen
 from fedgraph.methods.base.method_offers import MethodDraft as MethodDraft

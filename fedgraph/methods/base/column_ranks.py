@@ -17,12 +17,19 @@ from fedgraph.methods.base import plan as planned
 from fedgraph.methods.base.method_offers import Offers
 from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
 from fedgraph.methods.base.public_facts import Budget, PublicFacts
-from fedgraph.privacy import private_counts
-from fedgraph.privacy.accounting import calibrate, gaussian
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
-from fedgraph.privacy.private_counts import COUNT_BINS, ColumnCounts
+from fedgraph.privacy import (
+    COUNT_BINS,
+    ColumnCounts,
+    Desk,
+    Gaussian,
+    GaussianNoise,
+    NoiseMechanism,
+    PlannedRelease,
+    Unprotected,
+    calibrate,
+    gaussian,
+    private_counts,
+)
 from fedgraph.types import Graph, GraphColumns, Subgraph
 
 COLUMN_RANKS_NAME = "column_ranks"

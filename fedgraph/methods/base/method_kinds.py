@@ -16,10 +16,7 @@ from fedgraph.methods.base import column_ranks
 from fedgraph.methods.base.method_offers import AnyMethodOffers, OfferedMethodKind
 from fedgraph.methods.base.plan import Plan, PlanInbox, PlanStreams, State
 from fedgraph.methods.base.public_facts import Budget, PublicFacts
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Event
-from fedgraph.privacy.mechanisms.noise import NoiseMechanism
-from fedgraph.privacy.trust import Trust
+from fedgraph.privacy import Desk, Event, NoiseMechanism, PlannedRelease, Released, Trust
 from fedgraph.types import Graph, Subgraph
 
 _WORDS: dict[str, str] = {

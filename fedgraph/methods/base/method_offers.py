@@ -14,8 +14,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from fedgraph.methods.base.plan import Plan, State
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Trust, Unit
 from fedgraph.types import Graph, Partition
 
 _P = TypeVar("_P")  # settings of the method (``Params``)

@@ -19,24 +19,41 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph import learning
-from fedgraph.documents.settings import Settings
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.optimisers.descents import Descent
-from fedgraph.learning.projection import ProjectedRows, project_features, project_features_sparsely
-from fedgraph.learning.propagation.aggregation import aggregate_hop, aggregate_weighted_neighbours, scale_to_unit_length
+from fedgraph.documents import Settings
+from fedgraph.learning import (
+    DenseMatrix,
+    Descent,
+    FeatureMatrix,
+    ProjectedRows,
+    aggregate_hop,
+    aggregate_weighted_neighbours,
+    neighbour_limits,
+    project_features,
+    project_features_sparsely,
+    scale_to_unit_length,
+    torch,
+    torch_device,
+    unit_matrix_rows,
+)
 from fedgraph.methods.base import plan, public_facts
 from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums
 from fedgraph.methods.base.public_facts import Budget, PublicFacts
-from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Event, Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
-from fedgraph.privacy.neighbour_sums import NeighbourSums, PricedDegreeCap
-from fedgraph.privacy.sensitivity import ClippedSum
-from fedgraph.privacy.units import Assumption, Relation
+from fedgraph.privacy import (
+    Assumption,
+    ClippedSum,
+    Desk,
+    Event,
+    Gaussian,
+    GaussianNoise,
+    NeighbourSums,
+    NoiseMechanism,
+    PlannedRelease,
+    PricedDegreeCap,
+    Relation,
+    Released,
+    aggregation_noise,
+    neighbour_sums,
+)
 from fedgraph.types import Graph, Subgraph
 
 NODE_CAP_COIN = 0  # names the public coins that cut neighbourhoods

@@ -17,19 +17,24 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.propagation import aggregation
+from fedgraph.learning import aggregation
 from fedgraph.methods.base import plan as planned
 from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
 from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_from_public_facts
-from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.units import Assumption, Relation, Viewer
+from fedgraph.privacy import (
+    Assumption,
+    Desk,
+    Gaussian,
+    GaussianNoise,
+    NeighbourSums,
+    PlannedRelease,
+    Relation,
+    Viewer,
+    aggregation_noise,
+    neighbour_sums,
+)
 from fedgraph.types import Graph, Subgraph
 
 

@@ -21,13 +21,23 @@ from fedgraph import seeds
 from fedgraph.documents import canonical
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
-from fedgraph.privacy import desk, events, ledger, priced_noise, settle
-from fedgraph.privacy.accounting.accountant import Epsilon
-from fedgraph.privacy.desk import PlannedRelease, Released
-from fedgraph.privacy.events import Event, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, NoiseMechanism
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Unit, Viewer
+from fedgraph.privacy import (
+    Disclose,
+    Epsilon,
+    Event,
+    Guarantee,
+    NoiseMechanism,
+    PlannedRelease,
+    Released,
+    Unit,
+    Unprotected,
+    Viewer,
+    desk,
+    events,
+    ledger,
+    priced_noise,
+    settle,
+)
 from fedgraph.types import Graph
 
 Model: TypeAlias = Mapping[str, np.ndarray]  # what the server broadcasts

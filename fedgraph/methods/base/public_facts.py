@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.privacy import Assumption, Guarantee, Protection, Relation, Viewer
 from fedgraph.types import Graph, GraphColumns
 
 PublicCalibrationFact = Literal["published", "provable", "none"]

@@ -13,13 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device
+from fedgraph.learning import Layout, TorchMatrix, per_sample, torch, torch_device
 from fedgraph.methods.base.plan import Plan, State
-from fedgraph.privacy.mechanisms import likelihood_ratios
-from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.privacy import Relation, Viewer, likelihood_ratios
 from fedgraph.types import Graph
 
 FEW_SEEN_CLIENTS = 16  # up to so many clients, every message travels by itself (``federation.messages``)

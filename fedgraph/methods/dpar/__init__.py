@@ -26,24 +26,26 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fedgraph.learning import own_models
-from fedgraph.learning.clipping import aggregated_rows, per_sample
-from fedgraph.learning.clipping.aggregated_rows import AggregatedRows
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
-from fedgraph.learning.optimisers.descents import StatefulDescent
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import (
+    AggregatedRows,
+    FeatureMatrix,
+    Layout,
+    StatefulDescent,
+    aggregated_rows,
+    layouts,
+    own_models,
+    per_sample,
+    torch,
+    torch_device,
+    walks,
+)
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import releases as planned
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar.releases import Made, Params
-from fedgraph.privacy.desk import Desk, DeskWalk
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy import Assumption, Desk, DeskWalk, Relation, Trust, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("zhang2024dpar", "fountoulakis2019variational")

@@ -18,9 +18,7 @@ from scipy.optimize import brentq
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget
 from fedgraph.methods.dpar import published
-from fedgraph.privacy import events
-from fedgraph.privacy.accounting import amplification, calibrate
-from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
+from fedgraph.privacy import Composed, Event, Gaussian, Repeated, amplification, calibrate, events
 
 DPAR_NOISE_FREE = ("random", "features")  # kinds without a private choice
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the budget for choosing neighbours, as in the paper's Figures 2 to 6

@@ -25,8 +25,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting import rdp
-from fedgraph.privacy.fields import require_positive
+from fedgraph.privacy import rdp, require_positive
 
 _WHOLE_ORDERS = np.arange(2.0, 64.0)
 

@@ -6,19 +6,30 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping import aggregated_rows
-from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning import Layout, aggregated_rows
 from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar.noise import DparNoiseSizes
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Repeated, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, LaplaceNoise, NoiseMechanism
-from fedgraph.privacy.sensitivity import Box, ClippedSum, NonNegativeRows, SensitivityBound, Unbounded
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy import (
+    Box,
+    ClippedSum,
+    Disclose,
+    Event,
+    GaussianNoise,
+    GumbelTopK,
+    LaplaceNoise,
+    NoiseMechanism,
+    NonNegativeRows,
+    PlannedRelease,
+    Relation,
+    Repeated,
+    SensitivityBound,
+    Unbounded,
+    Unprotected,
+    sensitivity,
+)
 
 
 class Params(Settings):

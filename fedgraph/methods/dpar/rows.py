@@ -11,17 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.clipping import aggregated_rows
-from fedgraph.learning.clipping.aggregated_rows import AggregatedRows
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import AggregatedRows, aggregated_rows, neighbour_limits, unit_matrix_rows, walks
 from fedgraph.methods.base import Plan, PlanStreams
 from fedgraph.methods.dpar import releases
 from fedgraph.methods.dpar.noise import DparNoiseSizes
 from fedgraph.methods.dpar.releases import Made, Params
-from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.mechanisms.noise import GumbelTopK
+from fedgraph.privacy import Desk, GumbelTopK
 from fedgraph.types import Graph
 
 

@@ -31,25 +31,35 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from fedgraph.learning import own_models
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
-from fedgraph.learning.projection import project_features
-from fedgraph.learning.propagation import mean_field, walks
+from fedgraph.learning import (
+    FeatureMatrix,
+    layouts,
+    mean_field,
+    own_models,
+    per_sample,
+    project_features,
+    torch,
+    torch_device,
+    walks,
+)
 from fedgraph.methods import base
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.methods.features import learner
 from fedgraph.methods.features.learner import Made, Memory
 from fedgraph.methods.features.learner import Params as Params
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting import calibrate, gaussian
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import ClippedSum
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy import (
+    Assumption,
+    ClippedSum,
+    Desk,
+    Gaussian,
+    GaussianNoise,
+    PlannedRelease,
+    Relation,
+    Unit,
+    calibrate,
+    gaussian,
+    sensitivity,
+)
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("abadi2016deep")

@@ -7,13 +7,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from fedgraph.documents.settings import Settings
-from fedgraph.learning import projection
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, unit_matrix_rows
-from fedgraph.learning.optimisers import descents
+from fedgraph.documents import Settings
+from fedgraph.learning import FeatureMatrix, Layout, descents, projection, unit_matrix_rows
 from fedgraph.methods.base import PublicFacts, gradient_std
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy import Relation
 from fedgraph.types import Graph
 
 _NODES = 3.0  # s is at most this many times the number of nodes: beyond it, sampling limits the accuracy more than noise

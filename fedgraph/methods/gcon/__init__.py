@@ -27,15 +27,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.learning.optimisers.objective import LinearObjective
-from fedgraph.learning.propagation import aggregation, walks
+from fedgraph.learning import LinearObjective, aggregation, walks
 from fedgraph.methods import base
 from fedgraph.methods.gcon import releases
 from fedgraph.methods.gcon.releases import Made, Memory, Params
-from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.mechanisms import gcon_noise as claim
-from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy import Assumption, Desk, ObjectivePerturbation, Relation, Unit
+from fedgraph.privacy import gcon_noise as claim
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("wei2024gcon")

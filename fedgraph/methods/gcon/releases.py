@@ -9,16 +9,13 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from fedgraph.documents.settings import InfiniteSetting, Settings
-from fedgraph.learning.optimisers import public_training as public
-from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
-from fedgraph.learning.propagation.aggregation import scale_to_unit_length
+from fedgraph.documents import InfiniteSetting, Settings
+from fedgraph.learning import LinearObjective, ObjectiveLoss, ObjectiveLossName, scale_to_unit_length
+from fedgraph.learning import public_training as public
 from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Unprotected
-from fedgraph.privacy.mechanisms import gaussian_objective
-from fedgraph.privacy.mechanisms import gcon_noise as claim
-from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
+from fedgraph.privacy import Event, PlannedRelease, Unprotected, gaussian_objective
+from fedgraph.privacy import gcon_noise as claim
+from fedgraph.privacy import objective_perturbation as perturbing
 from fedgraph.types import Graph
 
 

@@ -29,23 +29,26 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import log_softmax, softmax
 
-from fedgraph.learning import own_models
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.optimisers.descents import Descended, Descent
-from fedgraph.learning.propagation import mean_field, meetings
-from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
+from fedgraph.learning import (
+    Descended,
+    Descent,
+    FeatureMatrix,
+    Layout,
+    MeetingAnswers,
+    MeetingReading,
+    layouts,
+    mean_field,
+    meetings,
+    own_models,
+    per_sample,
+    torch,
+    torch_device,
+    unit_matrix_rows,
+)
 from fedgraph.methods import base
 from fedgraph.methods.label_hop import releases
 from fedgraph.methods.label_hop.releases import LabelHopTraining, Made, Params
-from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.units import Assumption, Unit
+from fedgraph.privacy import ABSENT_LABEL, Assumption, Desk, GaussianNoise, MeetingCounts, Released, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("warner1965randomized", "kearns2014mechanism")

@@ -14,23 +14,29 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.optimisers import descents
-from fedgraph.learning.propagation import meetings
-from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
+from fedgraph.learning import Layout, MeetingAnswers, MeetingReading, descents, meetings, per_sample
 from fedgraph.methods.base import PLAN_WITHOUT_NOISE, Budget, PublicFacts, gradient_std
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP, Repeated
-from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.sensitivity import Box, ClippedSum
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy import (
+    ABSENT_LABEL,
+    Box,
+    ClippedSum,
+    Composed,
+    Event,
+    Gaussian,
+    GaussianNoise,
+    MaskedResponse,
+    MeetingCounts,
+    OneOf,
+    PartOf,
+    PlannedRelease,
+    PureDP,
+    Relation,
+    Repeated,
+    calibrate,
+    sensitivity,
+)
 
 
 class Params(Settings):

@@ -27,8 +27,7 @@ import numpy as np
 
 from fedgraph import learning, seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts, shared_gnn
+from fedgraph.learning import layouts, shared_gnn, torch
 from fedgraph.methods import base, local_dp
 from fedgraph.methods.local_dp import evidence
 from fedgraph.methods.local_dp import local_training as local_training
@@ -38,10 +37,7 @@ from fedgraph.methods.local_dp.evidence import reads_rounds
 from fedgraph.methods.local_dp.local_training import Made, Planned, Work
 from fedgraph.methods.local_dp.local_training import prepare as prepare
 from fedgraph.methods.local_dp.params import ENCODING_PARAMS, Params
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Desk, Guarantee, PlannedRelease, Trust, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")

@@ -34,13 +34,25 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.local_dp.published import claimed_local_code_event, claimed_local_encoder_event, claimed_local_entries
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.events import Event, Gaussian, MultiBit, RandomizedResponse, Unprotected
-from fedgraph.privacy.mechanisms import blocks
-from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, MultiBitEncoder, NoiseMechanism
-from fedgraph.privacy.sensitivity import Box, SensitivityBound, SimplexRows
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy import (
+    Box,
+    Disclose,
+    Event,
+    Gaussian,
+    GaussianNoise,
+    KaryResponse,
+    MultiBit,
+    MultiBitEncoder,
+    NoiseMechanism,
+    PerBlock,
+    RandomizedResponse,
+    Relation,
+    SensitivityBound,
+    SimplexRows,
+    Unprotected,
+    blocks,
+    sensitivity,
+)
 
 EncoderReleaseKind = Literal["rows", "mean", "labels"]
 PooledEncoderName = Literal["gaussian", "multi-bit", "response"]

@@ -25,9 +25,7 @@ import numpy as np
 from fedgraph.methods.base import PlanInbox, State, seen
 from fedgraph.methods.local_dp import local_training
 from fedgraph.methods.local_dp.local_training import Planned, Work, prepare
-from fedgraph.privacy.mechanisms import likelihood_ratios
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import L2Ball
+from fedgraph.privacy import GaussianNoise, L2Ball, likelihood_ratios
 from fedgraph.types import Partition, Subgraph, subgraph_with_rows_of
 
 _CLEAR = 1e-3  # share of the clip that stands for the noise of updates that were clipped and sent without

@@ -13,18 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import gin, layouts, shared_gnn
-from fedgraph.learning.optimisers.descents import descend_by_adam, descend_with_momentum
+from fedgraph.learning import descend_by_adam, descend_with_momentum, gin, layouts, shared_gnn, torch
 from fedgraph.methods.base import Model, Plan, PlanInbox
 from fedgraph.methods.local_dp import encoders
 from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
 from fedgraph.methods.local_dp.params import Params
 from fedgraph.methods.local_dp.updates import UpdateAttendance
-from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.mechanisms import blocks
-from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
-from fedgraph.privacy.sensitivity import L2Ball
+from fedgraph.privacy import L2Ball, MultiBitEncoder, PlannedRelease, blocks
 from fedgraph.types import Graph, Subgraph
 
 

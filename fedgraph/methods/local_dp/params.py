@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.layers import shared_gnn
-from fedgraph.learning.layers.gin import GinNorm
+from fedgraph.learning import GinNorm, shared_gnn
 from fedgraph.methods.base import PublicFacts, assume_public_setting
 from fedgraph.methods.local_dp.encoders import EncoderReleaseKind, EncoderRule, LocalEncoderName, PooledEncoderName
 from fedgraph.methods.local_dp.updates import UpdatesSeen, UpdateTraining, UpdateUnit
-from fedgraph.privacy.units import Assumption, Protection, Relation
+from fedgraph.privacy import Assumption, Protection, Relation
 
 ENCODING_PARAMS = (  # no update needs these
     "bits_per_row",

@@ -18,8 +18,7 @@ the shared model, whose FedAvg updates are not protected at all (that path is âˆ
 import math
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import Event, Gaussian, MultiBit
-from fedgraph.privacy.fields import require_positive
+from fedgraph.privacy import Event, Gaussian, MultiBit, require_positive
 
 
 def claimed_local_entries(epsilon: float, num_entries: int) -> int:

@@ -35,11 +35,20 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
-from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, SensitivityBound, Unbounded
+from fedgraph.privacy import (
+    ClippedSum,
+    Disclose,
+    Event,
+    Gaussian,
+    GaussianNoise,
+    L2Ball,
+    NoiseMechanism,
+    PlannedRelease,
+    SensitivityBound,
+    Unbounded,
+    Unprotected,
+    calibrate,
+)
 
 _UPDATE = Disclose("plain FedAvg: the change of the parameters")
 _VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")

@@ -26,16 +26,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.late import torch
+from fedgraph.learning import fitting, torch
 from fedgraph.methods import base
 from fedgraph.methods.nonprivate import clients, phases
 from fedgraph.methods.nonprivate.params import CEILING_PARAM, NONPRIVATE_CEILING_FEW, AskedParams, Params, Planned
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose
-from fedgraph.privacy.sensitivity import Unbounded
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy import Assumption, Desk, Disclose, PlannedRelease, Relation, Unbounded, Unit, Unprotected
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("mcmahan2017communication", "kipf2017semi")

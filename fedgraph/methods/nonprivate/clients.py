@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning import own_models
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import fitting, own_models, walks
 from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import CandidateParams, Planned
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
-    from fedgraph.learning.baselines.networks import Network
+    from fedgraph.learning import Network
 
 
 @dataclass(frozen=True, eq=False)

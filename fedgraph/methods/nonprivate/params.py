@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from fedgraph.documents.settings import Settings
-from fedgraph.learning.baselines.fitting import FittingScaling
-from fedgraph.learning.baselines.network_shapes import NETWORK_SHAPE_PREFIX, NetworkShape, require_short_network_shape
+from fedgraph.documents import Settings
+from fedgraph.learning import NETWORK_SHAPE_PREFIX, FittingScaling, NetworkShape, require_short_network_shape
 from fedgraph.methods.base import Plan
 
 CEILING_PARAM = "ceiling"
@@ -143,7 +142,7 @@ class Params(Settings):
             if self.folds not in ("auto", 1):
                 raise ValueError("folds is for model: ceiling")
             if self.model.startswith(NETWORK_SHAPE_PREFIX):
-                from fedgraph.learning.baselines import networks  # not before it is used: it imports torch
+                from fedgraph.learning import networks  # not before it is used: it imports torch
 
                 networks.require_callable_network(self.model, self.arguments)
             else:

@@ -23,8 +23,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import log_softmax
 
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import NetworkShape
+from fedgraph.learning import NetworkShape, fitting
 from fedgraph.methods.base import PlanInbox, State
 from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_FEW, Planned
 from fedgraph.types import Graph

@@ -14,26 +14,38 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping import neighbour_rows, per_sample, subgraphs
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import graphsage, layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, torch_device
-from fedgraph.learning.optimisers import descents
-from fedgraph.learning.optimisers.descents import Descended
+from fedgraph.learning import (
+    DenseMatrix,
+    Descended,
+    FeatureMatrix,
+    Layout,
+    descents,
+    graphsage,
+    layouts,
+    neighbour_rows,
+    per_sample,
+    subgraphs,
+    torch,
+    torch_device,
+)
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
 from fedgraph.methods.sage_node import caps
 from fedgraph.methods.sage_node import published as sage
 from fedgraph.methods.sage_node.caps import Made, Params, SageNodeCaps
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
-from fedgraph.privacy.sensitivity import ClippedSum
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import (
+    ClippedSum,
+    Desk,
+    Event,
+    Gaussian,
+    GaussianNoise,
+    NoiseMechanism,
+    PlannedRelease,
+    Trust,
+    Unit,
+    calibrate,
+    sensitivity,
+)
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("daigavane2021node", "wu2022linkteller")

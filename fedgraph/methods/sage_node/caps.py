@@ -14,16 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from fedgraph.documents.settings import Settings
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.layers import graphsage
-from fedgraph.learning.layers.layouts import Layout
+from fedgraph.documents import Settings
+from fedgraph.learning import Layout, graphsage, neighbour_limits
 from fedgraph.methods.base import Budget, PublicFacts, node_caps
 from fedgraph.methods.base.node_caps import NODE_CAP_COIN
 from fedgraph.methods.sage_node.published import ClaimedSageStage, claimed_sage_subgraphs, claimed_touched_rows
-from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.neighbour_sums import PricedDegreeCap
-from fedgraph.privacy.units import Assumption, Relation
+from fedgraph.privacy import Assumption, PricedDegreeCap, Relation, neighbour_sums
 
 
 class Params(Settings):

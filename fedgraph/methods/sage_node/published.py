@@ -40,10 +40,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.accounting.rdp import RDP_ORDERS
-from fedgraph.privacy.events import Event, FixedSizeGaussian, PoissonGaussian, Repeated
-from fedgraph.privacy.fields import require_positive
+from fedgraph.privacy import RDP_ORDERS, Event, FixedSizeGaussian, PoissonGaussian, Repeated, calibrate, require_positive
 
 
 def claimed_sage_subgraphs(degree: int, layers: int) -> int:

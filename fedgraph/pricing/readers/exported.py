@@ -27,10 +27,20 @@ from fedgraph.pricing import documents
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Options, Table, Tree, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
-from fedgraph.privacy import neighbour_sums, private_counts
-from fedgraph.privacy.accounting.accountant import Epsilon, price
-from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
-from fedgraph.privacy.units import Protection, Relation, Viewer
+from fedgraph.privacy import (
+    Composed,
+    Epsilon,
+    Event,
+    Gaussian,
+    Protection,
+    PureDP,
+    Relation,
+    Repeated,
+    Viewer,
+    neighbour_sums,
+    price,
+    private_counts,
+)
 
 _LEAST_STEPS = 2**26
 _NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest

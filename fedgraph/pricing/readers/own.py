@@ -12,11 +12,7 @@ from fedgraph.pricing.costs import CostOfRounds
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Options, scalar
 from fedgraph.pricing.readings import SEVERAL, TO_SERVER, TO_SUMS, WITH_MODELS, Claim, Reading, Row
-from fedgraph.privacy import explain, settle
-from fedgraph.privacy.accounting.accountant import Epsilon
-from fedgraph.privacy.ledger import LedgerAccount
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Epsilon, LedgerAccount, Trust, Unit, explain, settle
 
 _VIEWERS = {
     "curator": WITH_MODELS,

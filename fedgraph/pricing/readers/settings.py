@@ -16,9 +16,7 @@ from fedgraph.pricing import costs, documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Options, Table, table
 from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Setting, Sums
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.fields import ArrayField
+from fedgraph.privacy import ArrayField, Gaussian, calibrate
 
 _WIDEST, _TREES = 2000, ("xgb", "gbdt", "rf")
 _VERTICAL = ("labels and gradients, which this option does not touch", "who is in the data set",

@@ -13,8 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from fedgraph import plugins
-from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import SolverFacts
+from fedgraph.cells import CellEntry, SolverFacts
 from fedgraph.report.phrases import fill_phrase, phrase_number, read_phrases
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.report_rows import ReportRow, format_row_mean

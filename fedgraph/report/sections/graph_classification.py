@@ -5,8 +5,8 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from fedgraph.cells.task_facts import GraphClassificationCellFacts
-from fedgraph.privacy.accounting import best_accuracy
+from fedgraph.cells import GraphClassificationCellFacts
+from fedgraph.privacy import best_accuracy
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows

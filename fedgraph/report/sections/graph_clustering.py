@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import GraphClusteringCellFacts
+from fedgraph.cells import CellEntry, GraphClusteringCellFacts
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows

@@ -5,9 +5,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import LinkPredictionCellFacts
-from fedgraph.privacy.units import Unit
+from fedgraph.cells import CellEntry, LinkPredictionCellFacts
+from fedgraph.privacy import Unit
 from fedgraph.report import charts, client_choices
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows

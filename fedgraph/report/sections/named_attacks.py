@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.audit import one_run, operating_points
-from fedgraph.cells.task_facts import NamedAttackCellFacts, NodeRiskCellFacts
+from fedgraph.cells import NamedAttackCellFacts, NodeRiskCellFacts
 from fedgraph.report import plots
 from fedgraph.report.attack_bounds import ATTACK_BOUND_CONFIDENCE, locate_attack_bound, num_attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound

@@ -7,17 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.cells.entry import CellEntry
-from fedgraph.cells.task_facts import NodeClassificationCellFacts
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption
+from fedgraph.cells import CellEntry, NodeClassificationCellFacts
+from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
 from fedgraph.report.result_files import read_result_curve
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
-from fedgraph.worlds.world import WorldKind
+from fedgraph.worlds import WorldKind
 
 _PART = "node_classification"
 KINDS = (_PART,)  # the tasks that this section speaks of

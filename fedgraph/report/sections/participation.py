@@ -4,13 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from fedgraph.privacy.trust import Trust
+from fedgraph.privacy import Trust
 from fedgraph.report import charts, client_choices, owner_letters
 from fedgraph.report.client_choices import ALONE_CHOICE, CLIENT_CHOICE_METRICS, CURATOR_CHOICE, ClientChoice, ClientChoices
 from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_first, phrase_number, phrase_upper_bound
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
-from fedgraph.worlds.world import WorldKind
+from fedgraph.worlds import WorldKind
 
 _SUMS = tuple(client_choices.make_joined_choice(Trust.SUMS, own) for own in client_choices.ChoiceOwnFit)
 _LINES = (ALONE_CHOICE, *_SUMS, client_choices.make_joined_choice(Trust.OWN_CLIENT), CURATOR_CHOICE)

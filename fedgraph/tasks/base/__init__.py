@@ -13,11 +13,11 @@ A *cell* is one method in one setting at one budget with one seed. It is compute
 a killed run resumes at the first cell that is missing.
 """
 
-from fedgraph.cells.cell import Cell as Cell
-from fedgraph.cells.cell import CellContext as CellContext
-from fedgraph.cells.cell import CellOutcome as CellOutcome
-from fedgraph.cells.cell import CellPairKeeper as CellPairKeeper
-from fedgraph.cells.cell import require_distinct_cells as require_distinct_cells
+from fedgraph.cells import Cell as Cell
+from fedgraph.cells import CellContext as CellContext
+from fedgraph.cells import CellOutcome as CellOutcome
+from fedgraph.cells import CellPairKeeper as CellPairKeeper
+from fedgraph.cells import require_distinct_cells as require_distinct_cells
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin as NestedTaskPlugin
 from fedgraph.tasks.base.task_offers import TaskModels as TaskModels
 from fedgraph.tasks.base.task_offers import TaskOffers as TaskOffers

@@ -12,22 +12,26 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedgraph import privacy, seeds
-from fedgraph.cells.cell import Cell, CellContext, CellOutcome
-from fedgraph.cells.task_facts import SettingChoiceCellFacts, TaskFacts
-from fedgraph.documents.settings import SettingsSpec
+from fedgraph.cells import Cell, CellContext, CellOutcome, SettingChoiceCellFacts, TaskFacts
+from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts, column_ranks, method_kinds
+from fedgraph.methods import Budget, Plan, PublicFacts, column_ranks, method_kinds
 from fedgraph.partition import base
-from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
-from fedgraph.privacy.mechanisms.noise import Disclose
-from fedgraph.privacy.settle import Guarantee, Promise, Settlement
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Protection, Unit
+from fedgraph.privacy import (
+    Assumption,
+    Disclose,
+    Guarantee,
+    LedgerAccount,
+    LedgerLine,
+    Promise,
+    Protection,
+    Settlement,
+    Trust,
+    Unit,
+)
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import world_of_trust
+from fedgraph.worlds import DealtWorld, protocols, world_of_trust
 
 _Facts = TypeVar("_Facts", bound=TaskFacts)
 

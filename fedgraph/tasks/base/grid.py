@@ -11,12 +11,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
-from fedgraph.methods.base import method_kinds
-from fedgraph.privacy.trust import Trust
+from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
+from fedgraph.methods import method_kinds
+from fedgraph.privacy import Trust
 from fedgraph.tasks.base import Cell, CellContext, require_distinct_cells, task_offers
 from fedgraph.tasks.base.task_offers import TaskRowKeys
-from fedgraph.worlds.world import World, world_of_trust
+from fedgraph.worlds import World, world_of_trust
 
 
 def _of_other_names(methods: list[SettingsSpec]) -> list[SettingsSpec]:

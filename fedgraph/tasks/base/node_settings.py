@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from fedgraph.attacks.base import whole_run
-from fedgraph.cells.cell import Cell
-from fedgraph.documents.settings import PerDatasetSetting, SettingsSpec
+from fedgraph.attacks import whole_run
+from fedgraph.cells import Cell
+from fedgraph.documents import PerDatasetSetting, SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.federation.round_attendance import Participation
-from fedgraph.methods.base import Budget, PublicCalibrationFact
-from fedgraph.privacy.trust import Trust
+from fedgraph.federation import Participation
+from fedgraph.methods import Budget, PublicCalibrationFact
+from fedgraph.privacy import Trust
 from fedgraph.tasks.base import grid, task_offers
 from fedgraph.tasks.base.task_offers import TaskRowSelect
 from fedgraph.types import Graph

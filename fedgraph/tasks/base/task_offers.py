@@ -14,13 +14,13 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from fedgraph import plugins
-from fedgraph.cells.cell import Cell, CellContext, CellOutcome, require_distinct_cells
-from fedgraph.documents.settings import Settings, SettingsSpec
-from fedgraph.methods.base import Plan
-from fedgraph.privacy.settle import Guarantee
+from fedgraph.cells import Cell, CellContext, CellOutcome, require_distinct_cells
+from fedgraph.documents import Settings, SettingsSpec
+from fedgraph.methods import Plan
+from fedgraph.privacy import Guarantee
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds.protocols import ProtocolSetting
+from fedgraph.worlds import ProtocolSetting
 
 _MOST_CHOICES = 200
 

@@ -18,18 +18,22 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.attacks.base import canary_graphs
-from fedgraph.cells.task_facts import GraphClassificationCellFacts
-from fedgraph.comparison.classify import ClassifySplit
-from fedgraph.comparison.gromov import GromovOptions
-from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.solver_facts import SolverFacts
+from fedgraph.attacks import canary_graphs
+from fedgraph.cells import GraphClassificationCellFacts
+from fedgraph.comparison import ClassifySplit, GromovOptions, MetricSpace, SolverFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods.base import NO_PUBLIC_DERIVED_FACTS, Budget, Plan, PublicFactsPart, PublicSizeFacts, method_kinds
-from fedgraph.methods.base.method_kinds import EmbedderMethodMade
+from fedgraph.methods import (
+    NO_PUBLIC_DERIVED_FACTS,
+    Budget,
+    EmbedderMethodMade,
+    Plan,
+    PublicFactsPart,
+    PublicSizeFacts,
+    method_kinds,
+)
 from fedgraph.partition import base
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.privacy import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -48,7 +52,7 @@ from fedgraph.tasks.base.graphs.graph_settings import GraphRowKeys as ROW
 from fedgraph.tasks.graph_classification import classified_graphs as graph_models
 from fedgraph.tasks.graph_classification.settings import Params
 from fedgraph.types import GraphCollection, Partition
-from fedgraph.worlds.world import JOINED_WORLD
+from fedgraph.worlds import JOINED_WORLD
 
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.cells.task_facts import GraphClassificationCellFacts
-from fedgraph.comparison import classify
-from fedgraph.comparison.classify import ClassifySplit
-from fedgraph.methods.base import Plan, State, method_kinds
-from fedgraph.methods.base.method_kinds import EmbedderMethodMade, EmbedderMethodMemory
-from fedgraph.privacy.accounting import best_accuracy
-from fedgraph.privacy.mechanisms import blocks
+from fedgraph.cells import GraphClassificationCellFacts
+from fedgraph.comparison import ClassifySplit, classify
+from fedgraph.methods import EmbedderMethodMade, EmbedderMethodMemory, Plan, State, method_kinds
+from fedgraph.privacy import best_accuracy, blocks
 from fedgraph.tasks.base import measures
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.graph_classification.settings import Params

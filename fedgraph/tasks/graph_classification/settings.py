@@ -4,10 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fedgraph.attacks.base import canary_graphs
-from fedgraph.comparison.classify import IndefiniteKernelHandling
-from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
-from fedgraph.documents.settings import PerDatasetSetting, SettingNotes, SettingsSpec
+from fedgraph.attacks import canary_graphs
+from fedgraph.comparison import IndefiniteKernelHandling, SpaceMetric, SpaceWeights
+from fedgraph.documents import PerDatasetSetting, SettingNotes, SettingsSpec
 from fedgraph.tasks.base.graphs.graph_settings import (
     GRAPH_WEIGHTS_WORDS,
     DistinctGraphSettings,

@@ -18,14 +18,20 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.attacks.base import canary_graphs
-from fedgraph.cells.task_facts import GraphClusteringCellFacts
-from fedgraph.comparison import cluster
-from fedgraph.comparison.solver_facts import SolverFacts
+from fedgraph.attacks import canary_graphs
+from fedgraph.cells import GraphClusteringCellFacts
+from fedgraph.comparison import SolverFacts, cluster
 from fedgraph.federation import rounds
-from fedgraph.methods.base import NO_PUBLIC_DERIVED_FACTS, Budget, Plan, PublicFactsPart, PublicSizeFacts, method_kinds
-from fedgraph.methods.base.method_kinds import EmbedderMethodMade
-from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.methods import (
+    NO_PUBLIC_DERIVED_FACTS,
+    Budget,
+    EmbedderMethodMade,
+    Plan,
+    PublicFactsPart,
+    PublicSizeFacts,
+    method_kinds,
+)
+from fedgraph.privacy import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -44,7 +50,7 @@ from fedgraph.tasks.graph_clustering.settings import PLAIN_CLUSTERING, Clusterin
 from fedgraph.tasks.graph_clustering.settings import ClusteringRowKeys as ROW
 from fedgraph.tasks.graph_clustering.settings import list_clustering_rows as rows_of
 from fedgraph.types import GraphCollection, Partition
-from fedgraph.worlds.world import JOINED_WORLD
+from fedgraph.worlds import JOINED_WORLD
 
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:

@@ -16,9 +16,16 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from fedgraph import seeds
-from fedgraph.comparison import agreement, classify, cluster, gromov
-from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.solver_facts import GromovBarycentreFacts, SolverFacts, SolverMinima
+from fedgraph.comparison import (
+    GromovBarycentreFacts,
+    MetricSpace,
+    SolverFacts,
+    SolverMinima,
+    agreement,
+    classify,
+    cluster,
+    gromov,
+)
 from fedgraph.tasks.base import Cell, CellContext
 from fedgraph.tasks.base.graphs import graph_distances, graph_pairs
 from fedgraph.tasks.base.graphs.graph_settings import KICKS, RESTARTS

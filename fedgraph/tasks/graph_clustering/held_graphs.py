@@ -8,7 +8,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import column_ranks
+from fedgraph.methods import column_ranks
 from fedgraph.partition import base
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_collections as collections

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from fedgraph.attacks.base import canary_graphs
-from fedgraph.comparison.metric_space import SpaceMetric, SpaceWeights
-from fedgraph.documents.settings import SettingsSpec
-from fedgraph.methods.base import method_kinds
+from fedgraph.attacks import canary_graphs
+from fedgraph.comparison import SpaceMetric, SpaceWeights
+from fedgraph.documents import SettingsSpec
+from fedgraph.methods import method_kinds
 from fedgraph.tasks.base import require_distinct_cells, task_offers
 from fedgraph.tasks.base.graphs import graph_settings
 from fedgraph.tasks.base.graphs.graph_settings import (

@@ -18,13 +18,13 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph import seeds
-from fedgraph.attacks.base import named, whole_run
-from fedgraph.cells.task_facts import LinkPredictionCellFacts
+from fedgraph.attacks import named, whole_run
+from fedgraph.cells import LinkPredictionCellFacts
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
-from fedgraph.methods.base import Budget, Plan, method_kinds
+from fedgraph.methods import Budget, Plan, method_kinds
 from fedgraph.partition import base
-from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy import Guarantee
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -41,9 +41,7 @@ from fedgraph.tasks.base.task_offers import NestedTaskPlugin
 from fedgraph.tasks.link_prediction import owned_links
 from fedgraph.tasks.participation import client_records
 from fedgraph.types import Graph, partition_of_one
-from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtFederation, DealtWorld, deal_federation, deal_world
-from fedgraph.worlds.world import ALONE_WORLD, WorldKind
+from fedgraph.worlds import ALONE_WORLD, DealtFederation, DealtWorld, WorldKind, deal_federation, deal_world, protocols
 
 _GIVEN = "links"
 

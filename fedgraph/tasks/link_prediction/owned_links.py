@@ -10,17 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.cells import task_facts
-from fedgraph.cells.task_facts import ClientResultCellFacts
-from fedgraph.documents.settings import SettingsSpec
+from fedgraph.cells import ClientResultCellFacts, task_facts
+from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.participation import client_records
 from fedgraph.tasks.participation.client_records import CLIENT_RECORD_OF_ALL
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds.dealt import DealtFederation
-from fedgraph.worlds.world import World, WorldKind
+from fedgraph.worlds import DealtFederation, World, WorldKind
 
 _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]
 

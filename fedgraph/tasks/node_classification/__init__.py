@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.attacks.base import named, whole_run
-from fedgraph.cells import task_facts
-from fedgraph.cells.task_facts import NodeClassificationCellFacts
+from fedgraph.attacks import named, whole_run
+from fedgraph.cells import NodeClassificationCellFacts, task_facts
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import Plan, State, method_kinds
+from fedgraph.methods import Plan, State, method_kinds
 from fedgraph.partition import base
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.units import Assumption
+from fedgraph.privacy import Assumption, Guarantee
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -43,9 +41,7 @@ from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect
 from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, pictures
 from fedgraph.types import Graph, Partition, partition_of_one
-from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import WorldKind
+from fedgraph.worlds import DealtWorld, WorldKind, protocols
 
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:

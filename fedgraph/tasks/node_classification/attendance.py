@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.cells.task_facts import SentBytesCellFacts
+from fedgraph.cells import SentBytesCellFacts
 from fedgraph.errors import ScenarioError
-from fedgraph.federation import round_attendance
-from fedgraph.federation.round_attendance import ROUND_ATTENDANCE_LINKS, Participation, round_attendance_traffic
-from fedgraph.federation.rounds import RoundsOutcome
-from fedgraph.methods.base import Plan, PublicFacts, method_kinds
-from fedgraph.privacy.units import Viewer
+from fedgraph.federation import ROUND_ATTENDANCE_LINKS, Participation, RoundsOutcome, round_attendance, round_attendance_traffic
+from fedgraph.methods import Plan, PublicFacts, method_kinds
+from fedgraph.privacy import Viewer
 from fedgraph.tasks.base import Cell, CellContext
 
 _NO_AMPLIFICATION = (

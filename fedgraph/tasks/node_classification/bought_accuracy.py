@@ -18,17 +18,11 @@ import numpy as np
 
 from fedgraph import privacy, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods.base import MethodReads, Plan, method_kinds
-from fedgraph.privacy import ledger, sensitivity
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import Rows
-from fedgraph.privacy.units import Assumption
+from fedgraph.methods import MethodReads, Plan, method_kinds
+from fedgraph.privacy import Assumption, Desk, Gaussian, GaussianNoise, PlannedRelease, Rows, calibrate, ledger, sensitivity
 from fedgraph.tasks.base import Cell
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.worlds.protocols import ProtocolSetting, graph_without_edges
+from fedgraph.worlds import ProtocolSetting, graph_without_edges
 
 BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
 _PATH = "accuracy"

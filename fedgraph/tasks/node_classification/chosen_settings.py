@@ -19,25 +19,36 @@ import numpy as np
 from pydantic import ValidationError
 
 from fedgraph import privacy, seeds
-from fedgraph.cells.task_facts import SettingChoiceCellFacts
-from fedgraph.documents.settings import SettingsSpec
+from fedgraph.cells import SettingChoiceCellFacts
+from fedgraph.documents import SettingsSpec
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods.base import MethodReads, Plan, PlanSchedule, PlanSums, method_kinds
-from fedgraph.privacy import ledger, sensitivity
-from fedgraph.privacy.accounting import calibrate, selection
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Selected
-from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
-from fedgraph.privacy.sensitivity import Rows
-from fedgraph.privacy.units import Assumption, Protection, Unit
-from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.methods import MethodReads, Plan, PlanSchedule, PlanSums, method_kinds
+from fedgraph.privacy import (
+    Assumption,
+    Desk,
+    Disclose,
+    Event,
+    Gaussian,
+    GaussianNoise,
+    MaskedResponse,
+    NoiseMechanism,
+    PlannedRelease,
+    Protection,
+    Rows,
+    Selected,
+    Unit,
+    calibrate,
+    ledger,
+    selection,
+    sensitivity,
+)
+from fedgraph.runtime import SerialRuntime
 from fedgraph.tasks.base import Cell, CellContext, task_offers
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.base.node_settings import NodeRowKeys, Params
 from fedgraph.tasks.base.task_offers import TaskRowSelect
 from fedgraph.types import Graph
-from fedgraph.worlds.protocols import ProtocolSetting, graph_without_edges
+from fedgraph.worlds import ProtocolSetting, graph_without_edges
 
 _JUDGES, _MOST_JUDGES = 0.2, 1000  # of the people, and how many at most
 _HALVINGS = 9  # of the interval of the ε of one training

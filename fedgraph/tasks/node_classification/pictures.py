@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from fedgraph.comparison import cluster
-from fedgraph.methods.base import Plan, method_kinds
+from fedgraph.methods import Plan, method_kinds
 
 _MOST_NODES = 1000  # t-SNE of more takes longer than the training
 

@@ -27,17 +27,26 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph import seeds
-from fedgraph.documents.settings import SettingsSpec
+from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import Plan, method_kinds
-from fedgraph.privacy.trust import Trust
+from fedgraph.methods import Plan, method_kinds
+from fedgraph.privacy import Trust
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, cell_training, grid, node_settings, task_offers
 from fedgraph.tasks.base.grid import GridRowKeys as ROW
 from fedgraph.tasks.participation import client_records as clients
 from fedgraph.types import Graph
-from fedgraph.worlds.dealt import DealtFederation, DealtWorld, deal_federation, deal_world
-from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
+from fedgraph.worlds import (
+    ALONE_WORLD,
+    DealtFederation,
+    DealtWorld,
+    LeftOutOfWorld,
+    World,
+    WorldKind,
+    deal_federation,
+    deal_world,
+    world_of_trust,
+)
 
 _Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
 _DEFAULT: list[_Participation] = ["alone", "federated", "curator", "personalised"]

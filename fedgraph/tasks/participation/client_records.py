@@ -6,21 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedgraph import plugins, seeds
-from fedgraph.cells import task_facts
-from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
-from fedgraph.documents.settings import SettingsSpec
+from fedgraph.cells import ClientResultCellFacts, ParticipationCellFacts, task_facts
+from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import own_models
-from fedgraph.methods.base import method_kinds
-from fedgraph.methods.base.column_ranks import ColumnRanks
+from fedgraph.methods import ColumnRanks, method_kinds
 from fedgraph.partition import base
 from fedgraph.privacy import settle
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, cell_training, measures
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtFederation
-from fedgraph.worlds.world import WorldKind
+from fedgraph.worlds import DealtFederation, WorldKind, protocols
 
 CLIENT_RECORD_OF_ALL = "all"  # the name of the record that is about everybody's nodes
 _WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights

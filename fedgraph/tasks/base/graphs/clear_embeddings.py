@@ -11,11 +11,10 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph import seeds
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError
-from fedgraph.learning.layers import layouts, shared_gnn
-from fedgraph.learning.optimisers.descents import descend_by_adam
-from fedgraph.partition.ego import ego_nodes
+from fedgraph.learning import descend_by_adam, layouts, shared_gnn
+from fedgraph.partition import ego_nodes
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.types import Graph, GraphCollection

@@ -7,10 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
-from fedgraph.comparison.classify import ClassifySplit
+from fedgraph.comparison import ClassifySplit
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import (
+from fedgraph.methods import (
     PublicDerivedFacts,
     PublicFacts,
     PublicFactsPart,
@@ -18,8 +18,8 @@ from fedgraph.methods.base import (
     PublicSizeFacts,
     column_ranks,
 )
-from fedgraph.partition.base import PartitionShares
-from fedgraph.privacy.units import Viewer
+from fedgraph.partition import PartitionShares
+from fedgraph.privacy import Viewer
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.comparison import classify, gromov, metric_space
-from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
-from fedgraph.comparison.solver_facts import SolverFacts
+from fedgraph.comparison import MetricSpace, SolverFacts, SpaceMetric, SpaceWeights, classify, gromov, metric_space
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_pairs
 from fedgraph.types import Graph, GraphCollection

@@ -13,10 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.comparison import agreement, gromov, gromov_bounds
-from fedgraph.comparison.classify import ClassifySplit
-from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.solver_facts import GromovPairFacts, SolverAgreement, SolverFacts
+from fedgraph.comparison import (
+    ClassifySplit,
+    GromovPairFacts,
+    MetricSpace,
+    SolverAgreement,
+    SolverFacts,
+    agreement,
+    gromov,
+    gromov_bounds,
+)
 from fedgraph.tasks.base import CellContext, CellPairKeeper
 
 _PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches

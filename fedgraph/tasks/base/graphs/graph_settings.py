@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from fedgraph.comparison import gromov
-from fedgraph.documents.settings import InfiniteSetting, Settings, SettingsSpec
+from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.tasks.base import require_distinct_cells, task_offers
 from fedgraph.tasks.base.task_offers import TaskRowKeys
 

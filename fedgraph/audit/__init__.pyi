@@ -1,0 +1,10 @@
+from . import curve as curve
+from . import one_run as one_run
+from . import operating_points as operating_points
+from . import worlds as worlds
+from .worlds import Change as Change
+from .worlds import Difference as Difference
+from .worlds import FirstWorld as FirstWorld
+from .worlds import PricedFor as PricedFor
+from .worlds import SecondWorld as SecondWorld
+from .worlds import first_difference as first_difference

@@ -1,0 +1,17 @@
+from . import agreement as agreement
+from . import classify as classify
+from . import cluster as cluster
+from . import gromov as gromov
+from . import gromov_bounds as gromov_bounds
+from . import metric_space as metric_space
+from .classify import ClassifySplit as ClassifySplit
+from .classify import IndefiniteKernelHandling as IndefiniteKernelHandling
+from .gromov import GromovOptions as GromovOptions
+from .metric_space import MetricSpace as MetricSpace
+from .metric_space import SpaceMetric as SpaceMetric
+from .metric_space import SpaceWeights as SpaceWeights
+from .solver_facts import GromovBarycentreFacts as GromovBarycentreFacts
+from .solver_facts import GromovPairFacts as GromovPairFacts
+from .solver_facts import SolverAgreement as SolverAgreement
+from .solver_facts import SolverFacts as SolverFacts
+from .solver_facts import SolverMinima as SolverMinima

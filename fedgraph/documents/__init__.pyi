@@ -1,0 +1,10 @@
+from . import canonical as canonical
+from . import settings as settings
+from . import sources as sources
+from .settings import InfiniteSetting as InfiniteSetting
+from .settings import PerDatasetSetting as PerDatasetSetting
+from .settings import SettingNotes as SettingNotes
+from .settings import Settings as Settings
+from .settings import SettingsSpec as SettingsSpec
+from .sources import SourceLocation as SourceLocation
+from .sources import YamlSource as YamlSource

@@ -1,0 +1,2 @@
+from . import descents as descents
+from . import public_training as public_training

@@ -1,0 +1,269 @@
+"""Recording, reading and asking: a reader's facts become a ``Quote``, an open fact a question with prices for answers."""
+
+import json
+import math
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from fedgraph import plugins
+from fedgraph.errors import PricingError, PrivacyError
+from fedgraph.pricing import documents
+from fedgraph.pricing.documents import Document, catalogue
+from fedgraph.pricing.facts import Facts, OpenFact, answers, fact_name
+from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
+from fedgraph.pricing.readings import Reading, Row
+from fedgraph.pricing.recorder import Recording as Recording
+
+_MOST_ROUNDS = 10**12
+_LOUDEST = 4.0**59  # times the noise of the file
+_ANSWERS = (".yaml", ".yml", ".json", ".toml")
+
+
+def systems() -> list[str]:
+    """The keys of all systems that are read."""
+    return sorted(catalogue())
+
+
+class Recorded(Recording):
+    """A recording that is priced."""
+
+    def price(self, delta: float, given: Mapping[str, float] | None = None, fix: float | None = None) -> Quote:
+        """What the recorded training costs.
+
+        Args:
+            delta: The δ of the total, in (0, 1).
+            given: Answers to its questions, by their names.
+            fix: An ε > 0 that the quote then says how to buy, or None.
+
+        Returns:
+            The quote. Its total is None where a question has no answer yet, and ∞ where something is in clear.
+
+        Raises:
+            PricingError: Nothing private was seen, or an answer means nothing.
+        """
+        return price_records([self.record()], {"delta": delta, **(given or {})}, fix)
+
+
+def recorded() -> Recorded:
+    """What private training does inside ``with``, counted while it runs.
+
+    Returns:
+        A recording. Opacus, Flower's and FLARE's filters tell it what they do; a loop of one's own calls ``batch``, ``noised``
+        and ``clear`` of it.
+
+    Example:
+        >>> import fedgraph
+        >>> with fedgraph.recorded() as r:
+        ...     for _ in range(1000):
+        ...         r.batch(range(60_000), rate=0.01)
+        ...         r.noised(noise_multiplier=1.1)
+        >>> r.price(delta=1e-5).headline.total.epsilon < 1.6
+        True
+    """
+    return Recorded()
+
+
+def run(command: str | Sequence[str], given: Mapping[str, float] | None = None, fix: float | None = None) -> Quote:
+    """Run a command, and price what its Python processes did.
+
+    Args:
+        command: Such as ``"python train.py --epochs 3"``. It runs as it stands, without a shell, and writes to this terminal.
+        given: Answers to questions, by their names; ``delta`` among them.
+        fix: An ε > 0 to be bought, or None.
+
+    Returns:
+        The quote.
+
+    Raises:
+        PricingError: The command cannot be started, fails, or does nothing private that is seen.
+    """
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+    with tempfile.TemporaryDirectory(prefix="fedgraph-") as folder:
+        home = Path(__file__).parent / "launch"
+        paths = [str(home), *filter(None, [os.environ.get("PYTHONPATH")])]
+        held = {**os.environ, "FEDGRAPH_RECORD": folder, "PYTHONPATH": os.pathsep.join(paths)}
+        try:
+            status = subprocess.run(words, env=held, stdout=2, check=False).returncode
+        except (OSError, IndexError) as error:
+            raise PricingError(f"--run {shlex.join(words)}: cannot be started: {error}") from None
+        if status != 0:
+            raise PricingError(f"--run {shlex.join(words)}: ended with status {status}; what a broken run did is not priced")
+        records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob("*.json"))]
+    return price_records(records, given, fix, shlex.join(words))
+
+
+def price_records(
+    records: Sequence[Mapping[str, object]],
+    given: Mapping[str, float] | None = None,
+    fix: float | None = None,
+    name: str = "the recorded run",
+) -> Quote:
+    """Price what ``Recording.record`` gave, of one process or of several."""
+    if not records:
+        raise PricingError(f"{name}: nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step")
+    document = Document(Path(name), "json", json.loads(json.dumps({"runs": list(records)})))
+    return price_document(document, "record", fix, given)
+
+
+def price(
+    path: str | Path, system: str | None = None, fix: float | None = None, given: Mapping[str, float] | None = None
+) -> Quote:
+    """Price what an existing configuration buys. The file is read as data; nothing in it is run.
+
+    Args:
+        path: The configuration: YAML, TOML or JSON of another system, a command line, or a neutral YAML. A Python file or a
+            notebook is searched for its DP calls, and asks: what a program does only a recorded run tells (``run``).
+        system: A key of ``systems()``, where the file does not tell whose it is.
+        fix: An ε > 0; the quote then holds the settings of the same system that honestly buy it.
+        given: Answers to its questions, by their names, such as ``{"sampling rate": 0.01, "steps": 2000}``.
+
+    Returns:
+        The quote: what the file claims, the ε (at its δ) that its noise provably buys, what is not protected, and questions
+        where a fact is missing.
+
+    Raises:
+        PricingError: The file cannot be read, holds an option that is not known, or belongs to no system known here.
+
+    Example:
+        >>> import fedgraph
+        >>> fedgraph.price("pyproject.toml", fix=8.0).headline
+    """
+    document = documents.read(Path(path))
+    return price_document(document, documents.system_of(document, system), fix, given)
+
+
+def price_command(
+    text: str, system: str | None = None, fix: float | None = None, given: Mapping[str, float] | None = None
+) -> Quote:
+    """Price a command line as data; nothing is run. Arguments and errors as ``price``."""
+    document = documents.from_text(Path("command line"), text)
+    return price_document(document, documents.system_of(document, system), fix, given)
+
+
+def given_facts(facts: Sequence[str]) -> dict[str, float]:
+    """Answers of a command line.
+
+    Args:
+        facts: As they were typed: ``name=number``, or the path of a YAML, JSON or TOML file of such pairs.
+
+    Returns:
+        Normal name of a fact → its value.
+
+    Raises:
+        PricingError: Something is neither of both, is no finite number, or is said twice.
+    """
+    pairs = []
+    for fact in facts:
+        name, equals, said = fact.partition("=")
+        own = (
+            [(name, said)] if equals else list(documents.read(Path(fact)).data.items()) if Path(fact).suffix in _ANSWERS else []
+        )
+        if not own:
+            allowed = f'a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_ANSWERS}'
+            raise PricingError(f"--given {fact!r}: {allowed}")
+        pairs += [(fact, key, value) for key, value in own]
+    return answers(pairs)
+
+
+def price_document(
+    document: Document, system: str, fix: float | None = None, given: Mapping[str, float] | None = None
+) -> Quote:
+    """Price a document that is read already. Arguments and errors as ``price``."""
+    if fix is not None and not fix > 0:
+        raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
+    facts = Facts({fact_name(name): float(value) for name, value in (given or {}).items()})
+    try:
+        with np.errstate(all="ignore"):
+            return _quoted(replace(document, facts=facts, system=system), fix)
+    except PrivacyError as error:
+        raise PricingError(f"{document.path}: {' '.join(str(error).split())}") from None
+    except PricingError as error:
+        raise PricingError(f"{document.path}: {error}" if str(error).startswith("--given") else str(error)) from None
+    except (ArithmeticError, ValueError) as error:
+        raise PricingError(f"{document.path}: a number in it is outside what can be priced ({error})") from None
+
+
+def _read(document: Document) -> Reading:
+    """What the system's reader finds in a document."""
+    module, _, function = catalogue()[document.system].reader.partition(".")
+    found: Reading = vars(plugins.load("pricing.readers", module))[function](document)
+    return found
+
+
+def _quoted(document: Document, target: float | None) -> Quote:
+    facts, system, reading = document.facts, catalogue()[document.system], _read(document)
+    if unused := sorted(set(facts.given) - facts.used):
+        asked = sorted(facts.open)
+        allowed = f"asked here: {', '.join(asked)}" if asked else "nothing is asked here"
+        suggested = plugins.suggest_plugin_name(unused[0], asked)
+        raise PricingError(f"{document.path}: --given {unused[0]!r} answers no question{suggested}; {allowed}")
+    folder = document.path if document.path.is_dir() else document.path.parent
+    newer = tuple(system.newer(folder)) if document.path.exists() and system.checked else ()
+    above = [row.delta for row in reading.rows if reading.people and row.delta > 1 / reading.people]
+    said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
+    more = (f"{said}it allows giving one of them away.",) if above else ()
+    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *newer, *facts.notes))
+    rows = tuple(_priced(row, all(fact.worst is not None for fact in facts.open.values())) for row in reading.rows)
+    tables = tuple(_asked(document, fact) for fact in facts.open.values())
+    fix = None if target is None else _fix(document, reading, target)
+    return Quote(str(document.path), system, reading, rows, tables, fix, facts.place)
+
+
+def _priced(row: Row, bounded: bool) -> PricedRow:
+    if row.rounds > _MOST_ROUNDS:
+        raise PricingError(f"{row.rounds:,} rounds; at most {_MOST_ROUNDS:,} are priced")
+    once = row.cost(1, row.delta)
+    return PricedRow(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
+
+
+def _again(document: Document, louder: float = 1.0, **tried: float) -> tuple[Reading, Callable[[], float]]:
+    """The file read with another factor or answer, and what its headline costs then."""
+    reading = _read(replace(document, facts=document.facts.again(louder, tried)))
+    row = reading.rows[0]
+    return reading, lambda: row.cost(row.rounds, row.delta).epsilon
+
+
+def _asked(document: Document, fact: OpenFact) -> Question:
+    """The headline for each plausible answer."""
+    return Question(fact, tuple((v, _again(document, **{fact.name: v})[1]()) for v in fact.values))
+
+
+def _fix(document: Document, reading: Reading, target: float) -> Fix:
+    """The smallest factor on all noise (to 10⁻⁴) whose total is at most ``target``; settings are priced as they are written."""
+    if reading.settings is None:
+        return Fix(target, None, None, reading.no_fix or "no setting of this system changes this price")
+
+    def cost(factor: float) -> float:
+        return _again(document, factor)[1]()
+
+    low, high = 1.0, 1.0
+    while cost(high) > target:
+        if high >= _LOUDEST:
+            return Fix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
+        low, high = high, high * 4
+    while cost(low) <= target and low > 1e-9:
+        high, low = low, low / 4
+    while high / low > 1 + 1e-5:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if cost(middle) <= target else (middle, high)
+    assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.facts.open.values()]
+    why = "the same system with these settings" + (f", if {', '.join(assumed)}" if assumed else "")
+    settings, noisier = (_again(document, factor)[0].settings or {} for factor in (high, high * 2))
+    # Six digits, towards more noise: up where more noise is a larger number, down where it is a smaller one.
+    out: dict[str, float | int | str] = {}
+    for name, setting in settings.items():
+        value, other = (v() if callable(v) else v for v in (setting, noisier[name]))
+        if isinstance(value, float) and isinstance(other, (int, float)) and value > 0 and math.isfinite(value):
+            scale = 10.0 ** (5 - math.floor(math.log10(value)))
+            step = math.ceil(value * scale) if other >= value else math.floor(value * scale)
+            out[name] = float(f"{step / scale:.6g}")
+        else:
+            out[name] = value
+    return Fix(target, out, cost(high), why)

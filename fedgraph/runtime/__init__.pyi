@@ -1,0 +1,14 @@
+from . import process as process
+from .base import RUNTIME_LANES as RUNTIME_LANES
+from .base import OnRuntimeRound as OnRuntimeRound
+from .base import Runtime as Runtime
+from .base import RuntimeDealing as RuntimeDealing
+from .base import RuntimeFunction as RuntimeFunction
+from .base import RuntimeParties as RuntimeParties
+from .counts import RuntimeCount as RuntimeCount
+from .counts import RuntimeCountPath as RuntimeCountPath
+from .serial import SerialClients as SerialClients
+from .serial import SerialRuntime as SerialRuntime
+from .starting import RuntimeBeginning as RuntimeBeginning
+from .starting import start as start
+from .starting import start_runtime_beside as start_runtime_beside

@@ -1,0 +1,113 @@
+"""``start`` and ``start_runtime_beside`` are the only ways in; Ray is imported only when asked for."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+
+from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime import process
+from fedgraph.runtime.base import Runtime
+
+_ENGINES = ("ray", "serial")
+
+
+def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:
+    """A running runtime. From here on this thread computes with one thread.
+
+    Args:
+        engine: ``serial`` or ``ray``.
+        workers: Places for actors of Ray; None: one for each CPU of the cluster.
+        gpus_per_worker: Of each place; None divides what there is.
+        silence: Seconds without a sign of life after which an actor counts as dead.
+
+    Raises:
+        RuntimeFailure: The engine is unknown, Ray cannot be imported, or it cannot start as asked.
+    """
+    process.use_one_thread()
+    process.keep_memory()
+    if engine == "serial":
+        from fedgraph.runtime.serial import SerialRuntime
+
+        return SerialRuntime()
+    if engine != "ray":
+        raise RuntimeFailure(f"unknown runtime {engine!r}; allowed: {', '.join(_ENGINES)}")
+    if os.environ.get("RAY_ADDRESS"):
+        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "5")  # read when Ray is imported: a few seconds, not minutes
+    try:
+        from fedgraph.runtime.ray import RayRuntime
+    except ImportError as error:
+        raise RuntimeFailure(f"Ray cannot be imported ({error}); install it, or use --runtime serial") from error
+    return RayRuntime(workers, gpus_per_worker, silence)
+
+
+@dataclass(frozen=True, eq=False)
+class RuntimeBeginning:
+    """An engine that starts beside its caller.
+
+    Attributes:
+        ready: Waits for it, or raises what kept it from starting.
+        is_up: Whether nobody would have to wait.
+    """
+
+    ready: Callable[[], Runtime]
+    is_up: Callable[[], bool]
+
+
+@contextmanager
+def start_runtime_beside(
+    engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0
+) -> Iterator[RuntimeBeginning]:
+    """``start`` beside its caller, with a first curator; the engine closes at the end of the ``with``.
+
+    Args:
+        engine: As in ``start``, and so are the others.
+        workers: Places.
+        gpus_per_worker: Of each place.
+        silence: In seconds.
+    """
+
+    def begun() -> Runtime:
+        found = start(engine, workers, gpus_per_worker, silence)
+        found.open("curator", most=1)
+        return found
+
+    process.use_one_thread()
+    with _started_beside(begun, alone=engine == "ray" and not os.environ.get("RAY_ADDRESS")) as beginning:
+        yield beginning
+
+
+@contextmanager
+def _started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[RuntimeBeginning]:
+    """An engine that starts while its caller reads data: the processes of Ray take seconds to come up, on other cores.
+
+    Only an engine on this machine starts in a thread, ``alone``. One that joins a cluster (``RAY_ADDRESS``) starts when it is
+    asked for: what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole
+    process. The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them,
+    and they end with it.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    with ThreadPoolExecutor(1, "start of Ray") as thread, ExitStack() as stack:
+        begun = thread.submit(begin) if alone else None
+        made: list[Runtime] = []
+
+        def ready() -> Runtime:
+            if not made:
+                try:
+                    made.append(begun.result() if begun is not None else begin())
+                finally:
+                    if begun is not None and threading.current_thread() is threading.main_thread():
+                        for number, handler in handlers.items():  # Ray's C++ library puts its own in place
+                            signal.signal(number, handler)
+                stack.callback(made[0].close)
+            return made[0]
+
+        try:
+            yield RuntimeBeginning(ready, lambda: begun is None or begun.done())
+        finally:
+            if begun is not None and not made:
+                with suppress(Exception):
+                    ready()

@@ -1,0 +1,9 @@
+from . import base as base
+from .base import TaskModels as TaskModels
+from .base import TaskOffers as TaskOffers
+from .base import load as load
+from .base.graphs.graph_collections import TaskCollection as TaskCollection
+from .base.node_settings import Params as Params
+from .base.task_offers import TaskRowKeys as TaskRowKeys
+from .base.task_offers import TaskRowSelect as TaskRowSelect
+from .node_classification import attendance as attendance

@@ -1,0 +1,15 @@
+from . import protocols as protocols
+from . import public_set as public_set
+from .dealt import DealtFederation as DealtFederation
+from .dealt import DealtWorld as DealtWorld
+from .dealt import deal_federation as deal_federation
+from .dealt import deal_world as deal_world
+from .protocols import ProtocolSetting as ProtocolSetting
+from .protocols import graph_without_edges as graph_without_edges
+from .protocols import graph_without_labels as graph_without_labels
+from .world import ALONE_WORLD as ALONE_WORLD
+from .world import JOINED_WORLD as JOINED_WORLD
+from .world import LeftOutOfWorld as LeftOutOfWorld
+from .world import World as World
+from .world import WorldKind as WorldKind
+from .world import world_of_trust as world_of_trust
