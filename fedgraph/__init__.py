@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 # name → its module, imported when it is first asked for
 _LATER = {
-    "Model": "fedgraph.models.model",
+    "Model": "fedgraph.models",
     "compare": "fedgraph.library",
-    "load": "fedgraph.models.model",
+    "load": "fedgraph.models",
     "price": "fedgraph.pricing",
     "recorded": "fedgraph.pricing",
-    "Run": "fedgraph.runs.run",
-    "open_run": "fedgraph.runs.run",
+    "Run": "fedgraph.runs",
+    "open_run": "fedgraph.runs",
 }
 __all__ = ["Model", "Run", "__version__", "compare", "load", "open_run", "price", "recorded", "run"]
 

@@ -122,7 +122,7 @@ def _dpar_table(claimed: float) -> list[Claim]:
     def alone(training: events.Event) -> float:
         return price(events.SampledOnce(training, _SAMPLED), _DELTA).epsilon
 
-    published, provable, lower = "epsilon_published", "epsilon_provable", "of_epsilon"
+    published, provable, lower = "epsilon_published", "epsilon_provable", "epsilon_lower_bound"
     paper, sound = events.Repeated(events.Gaussian(pr), _SOURCES), events.Repeated(events.Gaussian(pr / math.sqrt(2)), _SOURCES)
     inner = half + dpar.claimed_dpar_sgd_epsilon(sigma, _RATE, _STEPS, half_delta)
     revealed = ((events.PoissonGaussian(sigma, _RATE, 4, True), _STEPS), (events.Gaussian(pr / math.sqrt(2)), _SOURCES))

@@ -24,8 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.comparison import transport
-from fedgraph.comparison.transport import PARENT
+from fedgraph.comparison.transport import PARENT, improve_tree, pivot_tree, plant_tree, wander_tree
 from fedgraph.compiled import compiled
 
 _BLAS_FROM = 64
@@ -86,7 +85,7 @@ def _kick(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
         state = _scramble(state)
         column = np.int64(state % np.uint64(m))
         if tree[PARENT, row] != n + column and tree[PARENT, n + column] != row:
-            transport.pivot_tree(tree, flow, dual, row, n + column, n, 0.0)
+            pivot_tree(tree, flow, dual, row, n + column, n, 0.0)
     return state
 
 
@@ -199,7 +198,7 @@ def _descend(  # type: ignore[no-untyped-def]
     fused = alpha < 1.0
     scale = 1.0 / supply.sum()
     if start != _KICKED:
-        transport.plant_tree(supply, demand, row_order, column_order, tree, flow)
+        plant_tree(supply, demand, row_order, column_order, tree, flow)
     quadratic_t, linear_t = _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, half, w, keep, kept)
     value = (1.0 - alpha) * linear_t + alpha * (constant + 2.0 * quadratic_t)
     at_vertex = start != PRODUCT
@@ -208,8 +207,8 @@ def _descend(  # type: ignore[no-untyped-def]
             for i in range(n):
                 for j in range(m):
                     cost[i, j] = (1.0 - alpha) * linear[i, j] + 4.0 * alpha * w[i, j]
-        pivots = transport.improve_tree(cost if fused else w, tree, flow, dual, limits[3])
-        if pivots == 0 and at_vertex and transport.wander_tree(cost if fused else w, tree, flow, dual, limits[3]) == 0:
+        pivots = improve_tree(cost if fused else w, tree, flow, dual, limits[3])
+        if pivots == 0 and at_vertex and wander_tree(cost if fused else w, tree, flow, dual, limits[3]) == 0:
             return max(value, 0.0), iteration, True
         linear_v = _on_vertex(linear, tree, flow, scale) if fused else 0.0
         cross = _on_vertex(w, tree, flow, scale)

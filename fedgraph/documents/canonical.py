@@ -20,7 +20,7 @@ def text(value: object) -> str:
 
     Args:
         value: None, a truth value, number, text, path, member of an enumeration, array, sparse array, or sequences, sets,
-            mappings with texts as keys, records and settings of such. A record has its class's name in it; settings
+            mappings, records and settings of such. A record has its class's name in it; settings
             have not, but hold the constants of their class.
 
     Raises:
@@ -55,9 +55,9 @@ def _plain(value: object) -> object:
         fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return ["record", type(value).__name__, fields]
     if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise TypeError(f"keys of a mapping are texts here, found {value!r}")
-        return ["mapping", {key: _plain(inner) for key, inner in value.items()}]
+        if all(isinstance(key, str) for key in value):
+            return ["mapping", {key: _plain(inner) for key, inner in value.items()}]
+        return ["pairs", sorted(([text(key), _plain(inner)] for key, inner in value.items()), key=lambda pair: str(pair[0]))]
     if isinstance(value, (set, frozenset)):
         return ["set", sorted(text(inner) for inner in value)]
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):

@@ -50,13 +50,13 @@ def test_vanishing_noise_is_no_noise() -> None:
 def test_a_nudge_leaves_a_saddle_point_and_not_a_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """A descent that stops at p qᵀ of two segments is at a saddle point; the real one is at the minimum already."""
     given = [np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]])]
-    real, flat = starts.solve_gromov_by_pot, np.full((2, 2), 0.25)
+    real, flat = gromov.solve_by_pot, np.full((2, 2), 0.25)
 
     def stuck(first, second, options, start=None):  # type: ignore[no-untyped-def]
         return (0.5, True, 1, flat) if start is None else real(first, second, options, start)
 
     assert explored(given, [0.1]).nudged == pytest.approx(explored(given, [0.1]).product, abs=1e-9)
-    monkeypatch.setattr(starts, "solve_by_pot", stuck)
+    monkeypatch.setattr(gromov, "solve_by_pot", stuck)
     ends = explored(given, [0.1])
     assert ends.product[0] == 0.5
     assert ends.nudged[0] == pytest.approx(0.0, abs=1e-9)

@@ -157,7 +157,7 @@ def test_blocks_give_what_single_messages_give(
     plan, partition = planned(name, trusted, library, np.inf)
     found = trained(plan, partition, SerialRuntime())
     with monkeypatch.context() as patch:
-        patch.setattr(client, "are_summed", lambda plan: False)
+        patch.setattr(messages, "are_summed", lambda plan: False)
         single = trained(plan, partition, SerialRuntime())
     assert found.releases == single.releases
     for key, value in single.state.model.items():
@@ -336,7 +336,7 @@ def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(librar
             door = Desk("cell", block[0], round_, plan.schedule.releases, np.random.default_rng(0), together=block)
             door.release("model", np.zeros(1))
             doors += door.entries
-        lines += messages.merge_ledger_lines(doors)
+        lines += ledger.merged(doors)
     settled = privacy.settle.of_releases(plan.guarantee, plan.schedule.releases)
     ledger = Ledger([settled.account("cell", plan.guarantee)], lines)
     assert len(ledger) == 1_000_000, "every release is accounted for"

@@ -113,11 +113,11 @@ def test_one_person_moves_what_is_counted_by_no_more_than_is_priced_and_a_masked
 
 def test_the_noise_that_leaves_is_the_noise_that_is_priced() -> None:
     graph = people()
-    wide = replace(graph, features=sp.csr_array(np.random.default_rng(0).lognormal(5, 1, (400, 60)).astype(np.float32)))
-    wide = replace(wide, columns=own_column_scales(wide.features, [f"c{k}" for k in range(60)]))
+    wide = replace(graph, features=sp.csr_array(np.random.default_rng(0).lognormal(5, 1, (400, 240)).astype(np.float32)))
+    wide = replace(wide, columns=own_column_scales(wide.features, [f"c{k}" for k in range(240)]))
     made = planned("features", replace(facts_of(wide, 1, Viewer.CURATOR_TRUSTED), columns=wide.columns), 1.0)
     noisy, exact = released(made, wide)
-    std = math.sqrt(60) * made.schedule.releases[-1].event.noise_multiplier  # type: ignore[attr-defined]
+    std = math.sqrt(240) * made.schedule.releases[-1].event.noise_multiplier  # type: ignore[attr-defined]
     drawn = (noisy - exact).ravel()
     assert kstest(drawn / std, "norm").pvalue > 1e-3
     assert kstest(drawn / (std * 2 / 3), "norm").pvalue < 1e-9, "two thirds of the noise would be seen"

@@ -562,7 +562,7 @@ def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> Non
             "fedgraph.learning.clipping.aggregated_rows.clipped_sum",
             "fedgraph.learning.clipping.neighbour_rows.clipped_sum",
             "fedgraph.learning.clipping.per_sample.clipped_sum",
-            "fedgraph.learning.clipping.staged.clip_staged_gradients",
+            "fedgraph_zoo.staged.clip_staged_gradients",
             "fedgraph.learning.clipping.subgraphs.clipped_sum",
             "fedgraph.learning.pair_scorer.clipped_sum",
         }
@@ -577,14 +577,13 @@ def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(
 ) -> None:
     """The learner clips to 1.5 times the clip that is priced: the check above must see it."""
     from fedgraph.learning.clipping import per_sample
-    from fedgraph.methods import features
 
     honest = per_sample.clipped_sum
 
     def louder(layout: object, vector: object, x: object, labels: object, clip: float) -> np.ndarray:
         return honest(layout, vector, x, labels, clip * larger)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(features, "clipped_sum", louder)
+    monkeypatch.setattr(per_sample, "clipped_sum", louder)
     plan, partition, _ = planned("features", 0, Trust.CURATOR, library, 2.0)
     assert moved(plan, partition)["model"] > priced(plan.schedule.releases[0]) * 1.2
     assert math.isfinite(plan.provable().epsilon)

@@ -57,7 +57,7 @@ def _planned_once() -> list[tuple[object, str, object]]:
     def dropped(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
         return honest([r if r.client is None else replace(r, rounds=tuple(r.rounds)[:1]) for r in releases], client, path)
 
-    return [(settle, "declared", dropped)]
+    return [(desk, "declared", dropped)]
 
 
 def _spent_once() -> list[tuple[object, str, object]]:
@@ -70,7 +70,7 @@ def _spent_once() -> list[tuple[object, str, object]]:
 
         return honest([once(line) for line in lines], path)
 
-    return [(settle, "spent_by_client", dropped)]
+    return [(ledger, "spent_by_client", dropped)]
 
 
 MUTANTS = [

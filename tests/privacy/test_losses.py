@@ -16,7 +16,7 @@ from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian
 @pytest.mark.parametrize("gap", [1e-3, 0.05, 1.0])
 def test_dots_equal_the_librarys(gap):
     low, high = math.floor(-4 / gap), math.ceil(6 / gap)
-    deltas = pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0)
+    deltas = gaussian.deltas(gap * np.arange(low, high + 1), 1.0)
     ours = losses._connect_loss_dots(deltas, low, gap)
     theirs = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(gap, low, high, deltas).to_dense_pmf()
     assert theirs._lower_loss == low
@@ -28,12 +28,12 @@ def test_dots_equal_the_librarys(gap):
 def test_grid_is_never_more_private(gap):
     """The grid's δ is at least the mechanism's, on and between dots."""
     low, high = math.floor(-8 / gap), math.ceil(10 / gap)
-    grid = losses._connect_loss_dots(pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
+    grid = losses._connect_loss_dots(gaussian.deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
     at = np.linspace(-3.0, 6.0, 200)
     losses_at = gap * np.arange(low, high + 1)
     for epsilon in at:
         delta = grid.infinity + np.sum(grid.masses * np.maximum(0.0, -np.expm1(epsilon - losses_at)))
-        assert delta >= pld.gaussian_deltas(np.array([epsilon]), 1.0)[0] - 1e-12
+        assert delta >= gaussian.deltas(np.array([epsilon]), 1.0)[0] - 1e-12
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.02, 1000), (0.3, 40), (2.0, 3), (1e-3, 100_000)])
@@ -138,7 +138,7 @@ def test_fixed_size_is_a_hypergeometric_average():
     curve = pld.from_fixed_size(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12, revealed=True)
     weights = np.array([15 * 14, 2 * 5 * 15, 5 * 4]) / (20 * 19)
     at = np.array([0.3])
-    expected = weights[1] * pld.gaussian_deltas(at, 2 / 3)[0] + weights[2] * pld.gaussian_deltas(at, 4 / 3)[0]
+    expected = weights[1] * gaussian.deltas(at, 2 / 3)[0] + weights[2] * gaussian.deltas(at, 4 / 3)[0]
     assert curve.deltas(at)[0] == pytest.approx(expected, rel=1e-12)
 
 

@@ -262,7 +262,7 @@ def test_several_questions_are_told_apart() -> None:
 
 
 def test_rows_without_a_metric_to_compare_have_no_answer() -> None:
-    answered = answer.find_answer(report_rows.group_report_rows([cell("claim", 0.5, metrics={"of_epsilon": 2.0})]))
+    answered = answer.find_answer(report_rows.group_report_rows([cell("claim", 0.5, metrics={"epsilon_lower_bound": 2.0})]))
     assert answered.scores == ()
     assert answered.sentences == ()
 

@@ -21,7 +21,7 @@ from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.graph_clustering import compared_clients
+from fedgraph.tasks.base.graphs import graph_pairs
 from fedgraph.types import Graph, GraphMasks
 
 
@@ -115,10 +115,8 @@ def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph,
     """The distances kept for the report are those of a reference solver on what the server received."""
     where, given = context(library), params(epsilons=[np.inf])
     seen: list[Any] = []
-    real = compared_clients.solve_all_graph_pairs
-    monkeypatch.setattr(
-        compared_clients, "solve_all", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c)
-    )
+    real = graph_pairs.solve_all
+    monkeypatch.setattr(graph_pairs, "solve_all", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
     cell = task.cells(given, where)[-1]
     out = task.run(given, cell, where)
     which = gromov.all_pairs(10)

@@ -132,7 +132,7 @@ def test_the_noise_is_the_planned_one(noise: str, library: Graph, monkeypatch: p
 
     exact = released(clear, 0)
     assert np.array_equal(released(clear, 1), exact), "without noise only the batch and the mentions decide"
-    monkeypatch.setattr(heter_poisson, "clipped_sum", lambda *_: exact)
+    monkeypatch.setattr(per_sample, "clipped_sum", lambda *_: exact)
     std = plan.schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
     draws = np.array([(released(plan, draw) - exact)[7] for draw in range(900)]) / std
     law = "norm" if noise == "gaussian" else "laplace"

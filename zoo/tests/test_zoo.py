@@ -15,6 +15,9 @@ import pytest
 
 from fedgraph import plugins
 from fedgraph.models import model_file
+from fedgraph.privacy.accounting import calibrate
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import MentionedGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.report import references
 from fedgraph.scenario import read
@@ -128,7 +131,12 @@ def test_progaps_messages_are_read(library: Graph, trust: str, monkeypatch: pyte
 
 
 def test_heter_poissons_published_price_is_far_below_what_can_be_proven() -> None:
-    released, gaussian = heter_poisson_claim.rows()
-    assert released.epsilon_published == 8.0
-    assert released.epsilon_provable == np.inf
-    assert 0 < gaussian.epsilon_provable < 8.0
+    """PubMed as released (batch 4,096 of 15,774, nine epochs, one neighbour) at ε = 8, and Gaussian noise of that size."""
+    units, rate, mentions, steps, delta = 15774, 4096 / 15774, 1, 34, 1e-5
+    sigma = calibrate.published(lambda m: heter_poisson_claim.epsilon(m, rate, mentions, units, steps, delta), 8.0)
+    released, gaussian = (
+        price(Repeated(MentionedGaussian(sigma, rate, mentions / units, units, heavy), steps), delta).epsilon
+        for heavy in (True, False)
+    )
+    assert released == np.inf
+    assert 0 < gaussian < 8.0
