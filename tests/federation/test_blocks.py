@@ -21,7 +21,7 @@ from fedgraph.partition import base, uniform
 from fedgraph.privacy import ledger
 from fedgraph.privacy.desk import Desk, DeskSum, PlannedRelease
 from fedgraph.privacy.events import Gaussian, PureDP
-from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.ledger import Ledger, merged
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
 from fedgraph.privacy.trust import Trust
@@ -336,7 +336,7 @@ def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(librar
             door = Desk("cell", block[0], round_, plan.schedule.releases, np.random.default_rng(0), together=block)
             door.release("model", np.zeros(1))
             doors += door.entries
-        lines += ledger.merged(doors)
+        lines += merged(doors)
     settled = privacy.settle.of_releases(plan.guarantee, plan.schedule.releases)
     ledger = Ledger([settled.account("cell", plan.guarantee)], lines)
     assert len(ledger) == 1_000_000, "every release is accounted for"

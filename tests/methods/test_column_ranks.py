@@ -80,12 +80,12 @@ def test_without_noise_nothing_is_hidden_and_it_is_said() -> None:
     assert made.provable(column_ranks._PATH).epsilon == math.inf
 
 
-def released(made: Plan, graph: Graph, epsilon_noise: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """(noisy counts of the first round, exact ones)."""
+def released(made: Plan, graph: Graph, cell: str = "cell") -> tuple[np.ndarray, np.ndarray]:
+    """(noisy counts of the first round, exact ones). cell: names the streams."""
     first = column_ranks.plan_before(made)
     assert first is not None
     work = column_ranks.prepare(first, Subgraph(0, graph, np.arange(graph.num_nodes)))
-    streams = PlanStreams(0, ("cell", "client", 0, "round", 0), first.fingerprint)
+    streams = PlanStreams(0, (cell, "client", 0, "round", 0), first.fingerprint)
     model = column_ranks.start(first, np.random.default_rng(0)).model
     desk = Desk("cell", 0, 0, first.schedule.of_client(0), streams.generator("noise"))
     noisy = column_ranks.client(first, work, model, 0, streams, desk)["counts"].value
@@ -113,12 +113,12 @@ def test_one_person_moves_what_is_counted_by_no_more_than_is_priced_and_a_masked
 
 def test_the_noise_that_leaves_is_the_noise_that_is_priced() -> None:
     graph = people()
-    wide = replace(graph, features=sp.csr_array(np.random.default_rng(0).lognormal(5, 1, (400, 240)).astype(np.float32)))
-    wide = replace(wide, columns=own_column_scales(wide.features, [f"c{k}" for k in range(240)]))
+    wide = replace(graph, features=sp.csr_array(np.random.default_rng(0).lognormal(5, 1, (400, 60)).astype(np.float32)))
+    wide = replace(wide, columns=own_column_scales(wide.features, [f"c{k}" for k in range(60)]))
     made = planned("features", replace(facts_of(wide, 1, Viewer.CURATOR_TRUSTED), columns=wide.columns), 1.0)
-    noisy, exact = released(made, wide)
-    std = math.sqrt(240) * made.schedule.releases[-1].event.noise_multiplier  # type: ignore[attr-defined]
-    drawn = (noisy - exact).ravel()
+    several = [released(made, wide, f"cell {k}") for k in range(4)]
+    std = math.sqrt(60) * made.schedule.releases[-1].event.noise_multiplier  # type: ignore[attr-defined]
+    drawn = np.concatenate([(noisy - exact).ravel() for noisy, exact in several])
     assert kstest(drawn / std, "norm").pvalue > 1e-3
     assert kstest(drawn / (std * 2 / 3), "norm").pvalue < 1e-9, "two thirds of the noise would be seen"
 
@@ -126,7 +126,7 @@ def test_the_noise_that_leaves_is_the_noise_that_is_priced() -> None:
 def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
     rng = np.random.default_rng(0)
     matrix = sp.csr_array(rng.standard_normal((50, 100)).astype(np.float32))
-    graph = replace(people(50), features=matrix, columns=own_column_scales(matrix, [f"c{k}" for k in range(100)]))
+    graph = replace(people(50), features=matrix, columns=own_column_scales(matrix, [f"c{k}" for k in range(60)]))
     made = planned("features", facts_of(graph, 1, Viewer.CURATOR_TRUSTED), 1.0)
     noisy, exact = released(made, graph)
     assert noisy.shape == (1, 18)
