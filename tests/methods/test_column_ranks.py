@@ -126,7 +126,7 @@ def test_the_noise_that_leaves_is_the_noise_that_is_priced() -> None:
 def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
     rng = np.random.default_rng(0)
     matrix = sp.csr_array(rng.standard_normal((50, 100)).astype(np.float32))
-    graph = replace(people(50), features=matrix, columns=own_column_scales(matrix, [f"c{k}" for k in range(60)]))
+    graph = replace(people(50), features=matrix, columns=own_column_scales(matrix, [f"c{k}" for k in range(100)]))
     made = planned("features", facts_of(graph, 1, Viewer.CURATOR_TRUSTED), 1.0)
     noisy, exact = released(made, graph)
     assert noisy.shape == (1, 18)
