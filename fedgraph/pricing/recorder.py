@@ -29,7 +29,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class _Walk:
     split: bool = False  # whether several batches are parts of one draw
     draws: int = 0  # draws since the last noised sum
     kinds: set[tuple[Foreign, ...]] = field(default_factory=set)  # kinds of noised sums that used it
+    gradients: int = 0  # backward passes since the last noised sum or step
 
 
 @dataclass
@@ -100,8 +101,9 @@ class Recording:
     _weights: dict[str, None] = field(default_factory=dict)
     _claims: dict[tuple[float, float, str], None] = field(default_factory=dict)
     _owned: dict[int, int] = field(default_factory=dict)  # id of an optimizer → the data that its engine was given
-    # Optimizers whose next step follows a noised sum.
-    _granted: weakref.WeakSet[Foreign] = field(default_factory=weakref.WeakSet)
+    # Optimizers whose next step follows a noised sum → its parameters, with the gradients that were noised.
+    _granted: weakref.WeakKeyDictionary[Foreign, Foreign] = field(default_factory=weakref.WeakKeyDictionary)
+    _gradients: int = 0  # backward passes since the last noised sum or step, while no data were walked
     _undo: list[Callable[[], None]] = field(default_factory=list)
     _lock: Foreign = field(default_factory=threading.RLock, repr=False)
     _written: float = 0.0
@@ -151,10 +153,7 @@ class Recording:
         with self._lock:
             walked = [walk.data for walk in self._walks.values()]
             used: Sequence[int | None] = [self._index(data)] if data is not None else walked or [None]
-            for index in dict.fromkeys(used):
-                key = index, _where()
-                self._clear[key] = self._clear.get(key, 0) + 1
-            self._flush()
+            self._in_clear(used)
 
     def message(self, by: str, who: str, viewer: str, noise: float = 0.0, epsilon: float = 0.0, said: str = "") -> None:
         """A filter noised one message of a client, or a server one mean over clients.
@@ -181,6 +180,8 @@ class Recording:
     def record(self, complete: bool = True) -> dict[str, Foreign]:
         """What was recorded, as JSON holds it (``fedgraph.pricing.readers.record`` reads it)."""
         with self._lock:
+            if complete and (left := [w.data for w in self._walks.values() if w.gradients] or [None] * bool(self._gradients)):
+                self._in_clear(left)
             used = sorted({key[0] for key in self._sums})
             return {
                 "fedgraph_record": VERSION,
@@ -230,7 +231,7 @@ class Recording:
             parts = [index for index in used if self._data[index].base == base]
             listed = {index: rows for index in parts if (rows := self._data[index].indices) is not None}
             whole = [index for index in parts if index not in listed]
-            if not listed or sum(map(len, listed.values())) > _MOST_ROWS:
+            if not any(listed.values()) or sum(map(len, listed.values())) > _MOST_ROWS:
                 cells.append(parts)
                 continue
             held: dict[int, list[int]] = {}
@@ -277,29 +278,68 @@ class Recording:
     def _noised(self, noise: float, clip: float, by: str, owned: int | None) -> None:
         with self._lock:
             walks = list(self._walks.values())
-            if not walks:
-                index = owned if owned is not None else self._index(_UNSEEN, 0)
-                walks = [_Walk(index, "none", 1.0, draws=1)]
-            where = _where()
+            if not walks and owned is None:
+                owned = self._index(_UNSEEN, 0)
+            if owned is not None and owned not in {walk.data for walk in walks}:  # rows that no loader gave
+                walks.append(_Walk(owned, "none", 1.0, draws=1))
+            self._forget_gradients()
+            fresh: dict[int, list[_Walk]] = {}
             for walk in walks:
-                data = self._data[walk.data]
-                data.standardised = (
-                    _standardised(data.source()) if data.standardised is None and data.source else data.standardised
-                )
-                key = (walk.data, float(noise), float(clip), walk.sampling, walk.rate, max(walk.draws, 1), by, where)
-                sums = self._sums.setdefault(key, _Sums())
-                sums.count += 1
-                sums.passes += key not in walk.kinds
-                if walk.draws == 0:  # a batch of before: all sums of these rows lose what they gain by sampling
+                if walk.draws:
+                    fresh.setdefault(self._data[walk.data].base, []).append(walk)
+            for several in fresh.values():
+                if len(several) > 1:  # one row may be in a batch of each, and moves the sum so many times as far
+                    alike = len({(w.data, w.sampling, w.rate) for w in several}) == 1 and several[0].sampling == "poisson"
+                    one = replace(several[0], draws=sum(w.draws for w in several))
+                    key = self._counted(one, noise, clip, "poisson", by) if alike else self._counted(one, noise / len(several), clip, "none", by)
+                    for walk in several:
+                        walk.kinds.add(key)
+            for walk in walks:
+                if not walk.draws:  # a batch of before: all sums of these rows lose what they gain by sampling
+                    self._counted(walk, noise, clip, walk.sampling, by)
                     for other, each in self._sums.items():
                         each.reused |= other[0] == walk.data
+                elif len(fresh[self._data[walk.data].base]) == 1:
+                    walk.kinds.add(self._counted(walk, noise, clip, walk.sampling, by))
                 walk.draws = 0
-                walk.kinds.add(key)
             self._flush()
+
+    def _counted(self, walk: _Walk, noise: float, clip: float, sampling: str, by: str) -> tuple[Foreign, ...]:
+        """One more sum of a kind. Gives the kind."""
+        data = self._data[walk.data]
+        if data.standardised is None and data.source:
+            data.standardised = _standardised(data.source())
+        key = (walk.data, float(noise), float(clip), sampling, walk.rate, max(walk.draws, 1), by, _where())
+        sums = self._sums.setdefault(key, _Sums())
+        sums.count += 1
+        sums.passes += key not in walk.kinds
+        return key
+
+    def _in_clear(self, used: Sequence[int | None]) -> None:
+        """A step without noise on these data; None for data that no loader gave."""
+        self._forget_gradients()
+        for index in dict.fromkeys(used):
+            key = index, _where()
+            self._clear[key] = self._clear.get(key, 0) + 1
+        self._flush()
+
+    def _forget_gradients(self) -> None:
+        """A noised sum or a step used the gradients; what is found of them later is of passes after it."""
+        self._gradients = 0
+        for walk in self._walks.values():
+            walk.gradients = 0
+
+    def _backward(self) -> None:
+        with self._lock:
+            self._gradients += not self._walks
+            for walk in self._walks.values():
+                walk.gradients += 1
 
     def _finished(self, key: int) -> None:
         with self._lock:
             walk = self._walks.pop(key, None)
+            if walk is not None and walk.gradients:  # gradients that neither a noised sum nor a step used: somebody did
+                self._in_clear([walk.data])
             for kind in walk.kinds if walk is not None and walk.draws and walk.sampling == "shuffled" else ():
                 # A batch that no sum used yet may be in the first sum of the next pass, beside another one: four for two.
                 self._sums[kind].passes += 2
@@ -459,7 +499,7 @@ class _Pass:
     def __init__(self, recording: Recording, loader: Foreign, inner: Iterator[Foreign]) -> None:
         self._recording, self._inner, self._key = recording, inner, id(self)
         self._walk = _walk(recording, loader)
-        weakref.finalize(self, recording._walks.pop, self._key, None).atexit = False
+        weakref.finalize(self, recording._finished, self._key).atexit = False
 
     def __iter__(self) -> _Pass:
         return self
@@ -530,16 +570,23 @@ def _watch_torch(recording: Recording, torch: Foreign) -> Callable[[], None]:
 
         return load_state_dict
 
+    def backward(original: Foreign) -> Foreign:
+        def told(*args: Foreign, **options: Foreign) -> Foreign:
+            recording._backward()
+            return original(*args, **options)
+
+        return told
+
     def stepped(optimizer: Foreign, args: Foreign, options: Foreign) -> None:
-        if optimizer in recording._granted:
-            recording._granted.discard(optimizer)
-        else:
+        if (noised := recording._granted.pop(optimizer, None)) is None or any(p.grad is not g for p, g in noised):
             recording.clear()
 
     handle = sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(stepped)
     return _together([
         handle.remove,
         _wrapped(torch.utils.data.DataLoader, "__iter__", iterate),
+        _wrapped(torch.autograd, "backward", backward),
+        _wrapped(torch.autograd, "grad", backward),
         _wrapped(torch, "load", load),
         _wrapped(torch.nn.Module, "load_state_dict", take),
     ])  # fmt: skip
@@ -572,6 +619,7 @@ def _watch_opacus(recording: Recording, opacus: Foreign) -> Callable[[], None]:
     from_library = opacus.optimizers
     engine, inside = opacus.PrivacyEngine, threading.local()
     generator = sys.modules["opacus.optimizers.optimizer"]
+    torch = sys.modules["torch"]
     version = f"Opacus {getattr(opacus, '__version__', '?')}"
 
     def make(original: Foreign) -> Foreign:
@@ -584,12 +632,14 @@ def _watch_opacus(recording: Recording, opacus: Foreign) -> Callable[[], None]:
             finally:
                 inside.noise = not outer
             theirs = type(optimizer).clip_and_accumulate.__module__, generator._generate_noise.__module__
-            if outer and all(module.startswith("opacus.") for module in theirs):
+            held = [p for p in getattr(optimizer, "params", ()) if getattr(p, "summed_grad", None) is not None]
+            added = noise == 0 or any(not torch.equal(p.grad.view_as(p.summed_grad), p.summed_grad) for p in held)
+            if outer and added and all(module.startswith("opacus.") for module in theirs):
                 if spread:  # a noised count of unclipped rows is released beside the sum
                     noise /= (1 + 0.75 * (noise / float(spread)) ** 2) ** 0.5
                 if getattr(optimizer, "rank", 0) == 0:
                     recording._noised(noise, float(optimizer.max_grad_norm), version, recording._owned.get(id(optimizer)))
-                recording._granted.add(optimizer.original_optimizer)
+                recording._granted[optimizer.original_optimizer] = [(p, p.grad) for p in held]
             return made
 
         return add_noise
