@@ -41,9 +41,8 @@ def _worth(quote: Quote) -> str:
 
 
 def _prices(priced: PricedRow) -> str:
-    mark = "≥ " if priced.row.kind == "lower bound" else ""
-    total = "open" if priced.total is None else mark + quoted_epsilon(priced.total.epsilon)
-    return f"{mark}{quoted_epsilon(priced.per_round.epsilon)} → {total}"
+    total = "open" if priced.total is None else quoted_epsilon(priced.total.epsilon)
+    return f"{quoted_epsilon(priced.per_round.epsilon)} → {total}"
 
 
 def _name(quote: Quote) -> str:

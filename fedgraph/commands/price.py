@@ -82,7 +82,7 @@ def _verdict(quote: Quote, limit: float) -> int:
     total = quote.headline.total
     if total is None:
         return 2
-    return int(total.epsilon > limit or quote.headline.row.kind == "lower bound")
+    return int(total.epsilon > limit)
 
 
 def _write(path: Path, text: str, inputs: Sequence[Path]) -> None:

@@ -3,7 +3,6 @@
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
-    .conf         HOCON, or JSON
     .sh .txt …    a command line, ``Namespace(…)`` as argparse prints it, or ``key: value`` / ``key=value`` lines
 
 Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, nesting of 60, 100,000 values with aliases
@@ -21,23 +20,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import yaml
+from pydantic import ValidationError
 
 from fedgraph import plugins
 from fedgraph.documents import SourceLocation, YamlSource, sources
 from fedgraph.errors import PricingError, ScenarioError
-from fedgraph.pricing.facts import QUESTIONS, Facts, Options, Table, Tree, scalar, table
+from fedgraph.pricing.facts import QUESTIONS, Facts, Keys, Table, Tree, fault, scalar, table
 
 DEEPEST = 60
-_FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "json", ".toml": "toml"}
+K = TypeVar("K", bound=Keys)
+_FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
 KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
 _PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml", r"setup\.(py|cfg)")
-_TOKEN = re.compile(
-    r'(?P<gap>[ \t\r]+|(?:\#|//)[^\n]*)|(?P<line>\n)|"""(?P<long>.*?)"""|"(?P<text>(?:[^"\\\n]|\\.)*)"'
-    r"|(?P<mark>[{}\[\],:=]|\+=)|(?P<bare>(?:(?!//)[^\s{}\[\],:=\"#+])+|\+)|(?P<odd>.)", re.S,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,14 +94,17 @@ class Document:
         """What all noise of the file is multiplied by."""
         return self.facts.louder
 
-    @property
-    def options(self) -> Options:
-        """Its keys; those that change no price are known."""
-        return self.options_of(self.data, ignored=catalogue()[self.system].ignored)
-
-    def options_of(self, data: Table, *at: str, ignored: str = "") -> Options:
-        """The keys of a mapping of it, which stands at ``at``."""
-        return Options(self.error, data, ignored.split(), at)
+    def checked(self, model: type[K], data: object = None, *at: str) -> K:
+        """The mapping ``data``, which stands at the keys ``at``, or all of it, as a model; without what changes no price."""
+        held = self.data if data is None else data
+        ignored = catalogue()[self.system].ignored.split()
+        if isinstance(held, dict):
+            held = {key: value for key, value in held.items() if key not in ignored}
+        try:
+            return model.model_validate(held)
+        except ValidationError as error:
+            keys, words = fault(model, error)
+            raise self.error(words, *at, *keys) from None
 
     def ask(self, name: str, known: float | None = None, **about: object) -> float:
         """``known`` where the file says it; else what the user says, or a question of ``questions.yaml``."""
@@ -236,7 +236,7 @@ def _job(folder: Path) -> Document | None:
     """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
     found: list[Path] = []
     for above in ("*/", ""):
-        ends = ("json", "conf", "yml", "yaml")
+        ends = ("json", "yml", "yaml")
         found = found or [p for end in ends for p in sorted(folder.glob(f"{above}config/config_fed_*.{end}"))]
     if not found:
         return None
@@ -246,15 +246,13 @@ def _job(folder: Path) -> Document | None:
     for path in found:
         app = path.parents[1]
         apps.setdefault(app.name if app != folder else "app", {})[path.stem] = read(path).data
-    metas = [folder / name for name in ("meta.json", "meta.conf") if (folder / name).is_file()]
-    return Document(folder, "json", {"meta": read(metas[0]).data if metas else {}, "apps": {**apps}})
+    meta = folder / "meta.json"
+    return Document(folder, "json", {"meta": read(meta).data if meta.is_file() else {}, "apps": {**apps}})
 
 
 def _parsed(path: Path, suffix: str, body: str) -> Document:
     if suffix == ".json":
         return Document(path, "json", _json(path, body))
-    if suffix == ".conf":
-        return Document(path, "json", hocon(path, body))
     if suffix in (".yaml", ".yml"):
         try:
             source = YamlSource(str(path), body, foreign=True)
@@ -301,107 +299,6 @@ def _mapping(path: Path, found: object) -> Table:
     if not isinstance(found, dict):
         raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
     return {str(key): value for key, value in found.items()}
-
-
-def hocon(path: Path, body: str) -> Table:
-    """The mapping of a HOCON file, as NVIDIA FLARE writes it: JSON with comments, ``=`` or ``:`` or nothing before ``{``, bare
-    words, no commas.
-
-    Includes and substitutions are not followed: ``${name}`` is refused, because its value may stand in another file.
-
-    Raises:
-        PricingError: In one line, for anything that is none.
-    """
-    reader = _Hocon(path, body)
-    if reader.peek() != ("mark", "{"):
-        return reader.table(("end", "the end"), 1)
-    reader.at += 1
-    found = reader.table(("mark", "}"), 1)
-    if reader.peek()[0] != "end":
-        raise reader.error("something stands after the end")
-    return found
-
-
-class _Hocon:
-    """Reads tokens (kind, word, line) one after the other."""
-
-    def __init__(self, path: Path, body: str) -> None:
-        self.path, self.at, line = path, 0, 1
-        self.tokens: list[tuple[str, str, int]] = []
-        for found in _TOKEN.finditer(body):
-            kind = found.lastgroup or "odd"
-            if kind == "odd":
-                raise PricingError(f"{path}:{line}: not HOCON: {body[found.start() :][:20]!r}")
-            self.tokens += [(kind, found[kind], line)] if kind != "gap" else []
-            line += found[0].count("\n")
-        self.tokens.append(("end", "the end", line))
-
-    def error(self, message: str) -> PricingError:
-        return PricingError(f"{self.path}:{self.tokens[self.at][2]}: not HOCON: {message}")
-
-    def peek(self, skip: bool = True) -> tuple[str, str]:
-        while skip and self.tokens[self.at][0] == "line":
-            self.at += 1
-        return self.tokens[self.at][:2]
-
-    def take(self) -> tuple[str, str]:
-        token = self.peek()
-        self.at += token[0] != "end"
-        return token
-
-    def table(self, closing: tuple[str, str], depth: int) -> Table:
-        out: Table = {}
-        while (token := self.take()) != closing:
-            if token == ("mark", ",") and out:
-                continue
-            if token[0] not in ("bare", "text"):
-                raise self.error(f"a key is expected, found {token[1]!r}")
-            if token == ("bare", "include"):
-                raise self.error("include is not followed; write the values out")
-            names = token[1].split(".") if token[0] == "bare" else [token[1]]
-            if self.peek()[1] not in ("=", ":", "{"):
-                raise self.error(f"= or : is expected after {token[1]!r}")
-            self.at += self.peek()[1] != "{"
-            self.put(out, names, self.value(depth + 1))
-        return out
-
-    def put(self, out: Table, names: list[str], value: Tree) -> None:
-        for name in names[:-1]:
-            inner = out.setdefault(name, {})
-            if not isinstance(inner, dict):
-                raise self.error(f"{name!r} is a value and a table")
-            out = inner
-        before = out.get(names[-1])
-        if isinstance(before, dict) and isinstance(value, dict):
-            value = {**before, **value}
-        elif names[-1] in out:
-            raise self.error(f"key {names[-1]!r} appears twice")
-        out[names[-1]] = value
-
-    def value(self, depth: int) -> Tree:
-        kind, word = self.take()
-        if depth > DEEPEST and word in ("{", "["):
-            raise self.error(f"nested deeper than {DEEPEST}")
-        if (kind, word) == ("mark", "{"):
-            return self.table(("mark", "}"), depth)
-        if (kind, word) == ("mark", "["):
-            out: list[Tree] = []
-            while self.peek() != ("mark", "]"):
-                if self.peek() == ("mark", ","):
-                    self.at += 1
-                else:
-                    out.append(self.value(depth + 1))
-            self.at += 1
-            return out
-        if kind in ("text", "long"):
-            return word
-        if kind != "bare":
-            raise self.error(f"a value is expected, found {word!r}")
-        while self.peek(skip=False)[0] == "bare":
-            word += f" {self.take()[1]}"
-        if "$" in word:
-            raise self.error(f"{word!r} stands for a value of elsewhere; write it out")
-        return scalar(word)
 
 
 def _namespace(path: Path, body: str) -> Table:

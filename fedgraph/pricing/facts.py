@@ -1,20 +1,22 @@
-"""Facts that a file leaves open, and options that it holds.
+"""Facts that a file leaves open, and keys that it holds.
 
 A reader asks ``Facts`` for each number that it needs. Where the file leaves it open, an answer of the user (``--given``) takes
 its place; otherwise it becomes a question (``OpenFact``) whose values are tried one after the other: the reader reads again.
-``Options`` reads a mapping key by key: what has no meaning for the price is named, and what nobody read is refused.
+``Keys`` is the base of the models of foreign mappings; a key that is not known is refused, and a fault is one line.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import Annotated, get_args
 
 import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest_plugin_name
@@ -142,112 +144,93 @@ def answers(pairs: Iterable[tuple[str, str, Tree]]) -> dict[str, float]:
     return out
 
 
-class Options:
-    """The options of a file, or of a mapping inside it.
+# The keys of a foreign mapping, as pydantic models. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
 
-    Args:
-        error: Makes an error of a message and the keys that it is about.
-        data: The mapping.
-        ignored: Options that are known and change no price.
-        at: The keys under which the mapping stands, for messages.
-    """
 
-    def __init__(
-        self, error: Callable[..., PricingError], data: Table, ignored: Iterable[str] = (), at: tuple[str, ...] = ()
-    ) -> None:
-        self._error, self._data, self._read, self._at = error, dict(data), set(ignored), at
+def _number(
+    least: float = 0.0, *, above: bool = False, most: float = math.inf, whole: bool = False, words: str = ""
+) -> BeforeValidator:
+    """Reads a number, also one that is quoted. None passes: where a key may be left out, its type says so."""
+    allowed = f"allowed: {'>' if above else '≥'} {least:g}"
 
-    def error(self, name: str, message: str) -> PricingError:
-        return self._error(message, *self._at, name)
+    def read(value: object) -> object:
+        found = scalar(value) if isinstance(value, str) else value
+        if found is None:
+            return None
+        if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
+            raise ValueError(f"found {found!r}; a number is allowed")
+        if math.isfinite(found) and found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
+            raise ValueError(f"found {found:g}; numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced")
+        if found < least or (above and found == least) or found > most:
+            raise ValueError(f"found {found:g}; {words or allowed}")
+        if whole and not (math.isfinite(found) and found <= _MOST_WHOLE and found == int(found)):
+            raise ValueError(f"found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
+        return int(found) if whole else float(found)
 
-    def has(self, *names: str) -> bool:
-        return any(self._data.get(name) is not None for name in names)
+    return BeforeValidator(read)
 
-    def raw(self, name: str) -> Tree:
-        self._read.add(name)
-        return self._data.get(name)
 
-    def number(self, name: str, default: float | None = None, least: float = 0.0, above: bool = False) -> float | None:
-        """A finite or infinite number ≥ ``least`` (> with ``above``); ``default`` where it is not given."""
-        value = self.raw(name)
-        if isinstance(value, str):
-            value = scalar(value)
-        if value is None:
-            return default
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
-            raise self.error(name, f"{name}: found {value!r}; a number is allowed")
-        if math.isfinite(value) and value != 0 and not 1 / _LARGEST <= abs(value) <= _LARGEST:
-            raise self.error(
-                name, f"{name}: found {value:g}; numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced"
-            )
-        if value < least or (above and value == least):
-            raise self.error(name, f"{name}: found {value}; allowed: {'>' if above else '≥'} {least:g}")
-        return float(value)
+_SHARE = _number(most=1.0, words="a rate or a probability lies in [0, 1]")
+_DELTA = _number(most=math.nextafter(1, 0), words="a δ lies in [0, 1)")
+Amount = Annotated[float, _number()]
+AmountOrNone = Annotated[float | None, _number()]
+Positive = Annotated[float, _number(above=True)]
+PositiveOrNone = Annotated[float | None, _number(above=True)]
+Share = Annotated[float, _SHARE]
+ShareOrNone = Annotated[float | None, _SHARE]
+Delta = Annotated[float, _DELTA]
+DeltaOrNone = Annotated[float | None, _DELTA]
+Times = Annotated[int, _number(whole=True)]
+TimesOrNone = Annotated[int | None, _number(whole=True)]
+Count = Annotated[int, _number(1, whole=True)]
+CountOrNone = Annotated[int | None, _number(1, whole=True)]
 
-    def need(self, name: str, least: float = 0.0, above: bool = False) -> float:
-        """As ``number``; a missing key is an error."""
-        if (found := self.number(name, None, least, above)) is None:
-            raise self.error(name, f"missing option {name!r}; it is needed to price this file")
-        return found
 
-    def positive(self, name: str, default: float) -> float:
-        """A number > 0; ``default`` where it is not given."""
-        return self.number(name, default, above=True) or default
+class Keys(BaseModel):
+    """The keys of a mapping. Others are refused."""
 
-    def count(self, name: str, default: int, least: int = 1) -> int:
-        """As ``whole``, with a default."""
-        found = self.whole(name, default, least)
-        return default if found is None else found
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
 
-    def whole(self, name: str, default: int | None = None, least: int = 0) -> int | None:
-        if (found := self.number(name, None, least)) is None:
-            return default
-        if not math.isfinite(found) or found > _MOST_WHOLE or found != int(found):
-            raise self.error(name, f"{name}: found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
-        return int(found)
 
-    def delta(self, name: str = "delta", default: float | None = None) -> float | None:
-        found = self.number(name, default)
-        if found is not None and not found < 1:
-            raise self.error(name, f"{name}: found {found:g}; a δ lies in [0, 1)")
-        return found
+class SomeKeys(Keys):
+    """The keys of a mapping that a price needs. Others are told as not priced (``rest``)."""
 
-    def choice(self, name: str, allowed: Iterable[str], default: str | None = None) -> str:
-        value, allowed = self.raw(name), list(allowed)
-        if value is None and default is not None:
-            return default
-        if value is None:
-            raise self.error(name, f"missing option {name!r}; allowed: {', '.join(allowed)}")
-        if str(value) not in allowed:
-            hint = suggest_plugin_name(str(value), allowed)
-            raise self.error(name, f"{name}: found {value!r}{hint}; allowed: {', '.join(allowed)}")
-        return str(value)
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        if (value := self.raw(name)) is None:
-            return default
-        if not isinstance(value, bool):
-            raise self.error(name, f"{name}: found {value!r}; true or false is allowed")
-        return value
-
-    def table(self, name: str) -> Options:
-        value = self.raw(name)
-        if value is not None and not isinstance(value, dict):
-            raise self.error(name, f"{name}: found {value!r}; a mapping of keys is expected")
-        return Options(self._error, value or {}, (), (*self._at, name))
-
-    def without_price(self, *names: str) -> None:
-        """Options that are known and change no price (model, data, device, logging …)."""
-        self._read |= set(names)
+    model_config = ConfigDict(extra="allow")
 
     @property
     def rest(self) -> tuple[str, ...]:
-        """Options that nobody read."""
-        return tuple(name for name in self._data if name not in self._read)
+        return tuple(self.__pydantic_extra__ or ())
 
-    def finish(self, *also: str) -> None:
-        """``PricingError`` naming the first option that is not known. also: others that a file of another kind has."""
-        for name in self.rest:
-            allowed = sorted(self._read | set(also))
-            hint = suggest_plugin_name(name, allowed)
-            raise self.error(name, f"unknown option {name!r}{hint}; allowed: {', '.join(allowed)}")
+
+def fault(model: type[BaseModel], error: ValidationError) -> tuple[tuple[str, ...], str]:
+    """(keys, words) of the first fault of a mapping."""
+    found = error.errors(include_url=False)[0]
+    at = tuple(str(key) for key in found["loc"])
+    name, value = at[-1] if at else "", found["input"]
+    kind, context = found["type"], found.get("ctx", {})
+    if kind == "value_error":
+        return at, f"{f'{name}: ' if name and not str(context['error']).startswith('missing') else ''}{context['error']}"
+    if kind == "missing":
+        return at, f"missing option {name!r}; it is needed to price this file"
+    if kind == "extra_forbidden":
+        allowed = sorted(_allowed(model, at[:-1]))
+        return at, f"unknown option {name!r}{suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
+    if kind == "literal_error":
+        allowed = re.findall(r"'([^']*)'", str(context["expected"]))
+        return at, f"{name}: found {value!r}{suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
+    wanted = {"bool_type": "true or false is allowed", "list_type": "a list is expected", "string_type": "a word is expected"}
+    return at, f"{name}: found {value!r}; {wanted.get(kind, 'a mapping of keys is expected')}"
+
+
+def _allowed(model: type[BaseModel], at: tuple[str, ...]) -> Iterable[str]:
+    for key in at:
+        field = model.model_fields.get(key)
+        inner = [t for t in _types(field.annotation) if isinstance(t, type) and issubclass(t, BaseModel)] if field else []
+        model = inner[0] if inner else model
+    return model.model_fields
+
+
+def _types(annotation: object) -> Iterable[object]:
+    yield annotation
+    for inner in get_args(annotation):
+        yield from _types(inner)

@@ -6,13 +6,13 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from fedgraph import plugins
+from fedgraph import plugins, privacy
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
 from fedgraph.pricing.documents import Document, catalogue
@@ -20,6 +20,7 @@ from fedgraph.pricing.facts import Facts, OpenFact, answers, fact_name
 from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
 from fedgraph.pricing.readings import Reading, Row
 from fedgraph.pricing.recorder import Recording as Recording
+from fedgraph.privacy import Epsilon, Repeated
 
 _MOST_ROUNDS = 10**12
 _LOUDEST = 4.0**59  # times the noise of the file
@@ -210,29 +211,32 @@ def _quoted(document: Document, target: float | None) -> Quote:
     said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
     more = (f"{said}it allows giving one of them away.",) if above else ()
     reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *newer, *facts.notes))
-    rows = tuple(_priced(row, all(fact.worst is not None for fact in facts.open.values())) for row in reading.rows)
+    closed = reading.closed and all(fact.worst is not None for fact in facts.open.values())
+    rows = tuple(_priced(row, closed) for row in reading.rows)
     tables = tuple(_asked(document, fact) for fact in facts.open.values())
     fix = None if target is None else _fix(document, reading, target)
     return Quote(str(document.path), system, reading, rows, tables, fix, facts.place)
 
 
-def _priced(row: Row, bounded: bool) -> PricedRow:
+def _priced(row: Row, closed: bool) -> PricedRow:
     if row.rounds > _MOST_ROUNDS:
         raise PricingError(f"{row.rounds:,} rounds; at most {_MOST_ROUNDS:,} are priced")
-    once = row.cost(1, row.delta)
-    return PricedRow(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
+    once = privacy.price(row.event, row.delta)
+    return PricedRow(row, once, _total(row) if closed or math.isinf(once.epsilon) else None)
 
 
-def _again(document: Document, louder: float = 1.0, **tried: float) -> tuple[Reading, Callable[[], float]]:
-    """The file read with another factor or answer, and what its headline costs then."""
-    reading = _read(replace(document, facts=document.facts.again(louder, tried)))
-    row = reading.rows[0]
-    return reading, lambda: row.cost(row.rounds, row.delta).epsilon
+def _total(row: Row) -> Epsilon:
+    return replace(privacy.price(Repeated(row.event, row.rounds), row.delta), delta=row.delta)
+
+
+def _again(document: Document, louder: float = 1.0, **tried: float) -> Reading:
+    """The file read with another factor or answer."""
+    return _read(replace(document, facts=document.facts.again(louder, tried)))
 
 
 def _asked(document: Document, fact: OpenFact) -> Question:
     """The headline for each plausible answer."""
-    return Question(fact, tuple((v, _again(document, **{fact.name: v})[1]()) for v in fact.values))
+    return Question(fact, tuple((v, _total(_again(document, **{fact.name: v}).rows[0]).epsilon) for v in fact.values))
 
 
 def _fix(document: Document, reading: Reading, target: float) -> Fix:
@@ -241,7 +245,7 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
         return Fix(target, None, None, reading.no_fix or "no setting of this system changes this price")
 
     def cost(factor: float) -> float:
-        return _again(document, factor)[1]()
+        return _total(_again(document, factor).rows[0]).epsilon
 
     low, high = 1.0, 1.0
     while cost(high) > target:
@@ -255,14 +259,12 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
         low, high = (low, middle) if cost(middle) <= target else (middle, high)
     assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.facts.open.values()]
     why = "the same system with these settings" + (f", if {', '.join(assumed)}" if assumed else "")
-    settings, noisier = (_again(document, factor)[0].settings or {} for factor in (high, high * 2))
-    # Six digits, towards more noise: up where more noise is a larger number, down where it is a smaller one.
-    out: dict[str, float | int | str] = {}
-    for name, setting in settings.items():
-        value, other = (v() if callable(v) else v for v in (setting, noisier[name]))
-        if isinstance(value, float) and isinstance(other, (int, float)) and value > 0 and math.isfinite(value):
+    settings, noisier = (_again(document, factor).settings or {} for factor in (high, high * 2))
+    out: dict[str, float] = {}
+    for name, value in settings.items():  # six digits, towards more noise: up where more noise is a larger number
+        if value > 0 and math.isfinite(value):
             scale = 10.0 ** (5 - math.floor(math.log10(value)))
-            step = math.ceil(value * scale) if other >= value else math.floor(value * scale)
+            step = math.ceil(value * scale) if noisier[name] >= value else math.floor(value * scale)
             out[name] = float(f"{step / scale:.6g}")
         else:
             out[name] = value

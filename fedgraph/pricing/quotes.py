@@ -82,7 +82,7 @@ class Fix:
     """
 
     target: float
-    settings: Mapping[str, float | int | str] | None
+    settings: Mapping[str, float] | None
     epsilon: float | None
     why: str
 
@@ -147,7 +147,7 @@ class Quote:
                 "file": self.path, "system": system.name, "version": system.version, "source": system.source,
                 "authors_say": system.said, "published": published, "assumed": list(reading.assumed),
                 "order": list(reading.order), "guarantees": [
-                    {"unit": row.unit, "relation": row.relation, "viewer": row.viewer, "kind": row.kind, "rounds": row.rounds,
+                    {"unit": row.unit, "relation": row.relation, "viewer": row.viewer, "rounds": row.rounds,
                      "delta": row.delta, "per_round": _number(priced.per_round.epsilon),
                      "total": None if priced.total is None else _number(priced.total.epsilon), "why": row.why}
                     for priced in self.rows for row in (priced.row,)

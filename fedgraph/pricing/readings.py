@@ -1,18 +1,30 @@
 """The contract of a reader: what it finds in a foreign configuration, or in the record of a run.
 
 A reader is a function ``(document) -> Reading`` in a file of ``readers``; its entry of ``catalogue.yaml`` names it. It prices
-nothing: it says what the file says, and raises ``PricingError`` in one line for what the file cannot mean. What the file leaves
-out it asks by ``document.ask``, and it multiplies all noise by ``document.louder``. So the same lines answer three questions,
-because the file is only read again: what is it worth, what if 1 % take part, and how much noise would buy a given ε.
+nothing: it says what the file says, as events of ``fedgraph.privacy``, and raises ``PricingError`` in one line for what the file
+cannot mean. What the file leaves out it asks by ``document.ask``, and it multiplies all noise by ``document.louder``. So the same
+lines answer three questions, because the file is only read again: what is it worth, what if 1 % take part, and how much noise
+would buy a given ε.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from fedgraph.pricing import costs
-from fedgraph.pricing.costs import CostOfRounds
+from fedgraph.privacy import (
+    Composed,
+    Event,
+    FixedSizeGaussian,
+    Gaussian,
+    PoissonGaussian,
+    PureDP,
+    Repeated,
+    Unprotected,
+    amplified_epsilon,
+    events,
+    price,
+)
 
-Setting = float | int | str | Callable[[], float]
 TO_SERVER = "the server, which sees each client's message"
 TO_SUMS = "the server and the other clients, who see sums over clients"
 WITH_MODELS = "whoever receives the models; the server is trusted"
@@ -21,6 +33,7 @@ SEVERAL = (2, 10)  # records of one person, shown beside the price of one
 SELECTED = "early stopping, tuning and metrics on private data are not counted"
 SECRET = "Amplification holds for viewers who do not learn who was sampled."
 COMPOSED = "Clip, sum, noise; steps compose adaptively; everything after a noised sum is post-processing."
+_UNITS = 10**9  # units of a fixed-size sample whose number is not known; its share is rounded up to so many parts
 
 
 @dataclass(frozen=True)
@@ -30,11 +43,10 @@ class Row:
     unit: str  # whose data are protected, such as ``example``, ``client``, ``edge``
     relation: str  # ``zero-out`` (the unit vanishes), ``replace`` (it becomes another one), or a relation of graphs
     viewer: str  # from whom the unit is hidden, in words
-    cost: CostOfRounds  # what a number of rounds costs at a δ
+    event: Event  # what one round releases
     rounds: int  # how many rounds there are; 0 or more
     delta: float  # the δ in [0, 1) of the total
     why: str  # one sentence with the sensitivity and the composition
-    kind: str = "provable"  # ``provable`` for an upper bound, or ``lower bound`` for what no analysis can improve
 
 
 @dataclass(frozen=True)
@@ -56,15 +68,16 @@ class Reading:
     unprotected: tuple[str, ...] = ()  # what no row covers, each in a few words
     not_priced: tuple[str, ...] = ()  # options that are known to matter and are not counted
     order: tuple[str, ...] = ()  # sentences that say what happens in which order, and how it composes
-    settings: Mapping[str, Setting] | None = None  # options that hold the noise, times ``louder``; None where none does
+    settings: Mapping[str, float] | None = None  # options that hold the noise, times ``louder``; None where none does
     no_fix: str = ""  # what to do in that case
     assumed: tuple[str, ...] = ()  # what the price takes for granted and somebody may change from outside
     people: float | None = None  # how many units there are in all; a δ above one over them is told
+    closed: bool = True  # whether answers close it; False: nothing makes a total of it
 
 
-def row_in_clear(unit: str, relation: str, viewer: str, reason: str, rounds: int = 1, delta: float = 0.0) -> Row:
+def in_clear(unit: str, viewer: str, reason: str, relation: str = "zero-out", delta: float = 0.0, rounds: int = 1) -> Row:
     """The row of a unit that nothing protects: ∞, because."""
-    return Row(unit, relation, viewer, costs.cost_of_unprotected(reason), rounds, delta, reason)
+    return Row(unit, relation, viewer, Unprotected(reason), max(rounds, 1), delta, reason)
 
 
 def without_claim(words: str) -> tuple[Claim, ...]:
@@ -72,40 +85,47 @@ def without_claim(words: str) -> tuple[Claim, ...]:
     return (Claim(None, None, "none", words),)
 
 
-def in_clear(unit: str, viewer: str, reason: str, no_fix: str, rounds: int = 1, relation: str = "zero-out") -> Reading:
-    """Nothing protects the unit: ∞, because."""
-    row = row_in_clear(unit, relation, viewer, reason, max(rounds, 1))
-    return Reading((row,), without_claim("no ε is stated"), ("everything",), no_fix=no_fix)
-
-
-def replace_why(row: Row, why: str) -> Row:
-    """The same guarantee, in other words."""
-    return replace(row, why=why)
-
-
 @dataclass(frozen=True)
 class Sums:
-    """Noised sums of clipped rows, all of one kind."""
+    """Noised sums of clipped contributions, all of one kind."""
 
-    multiplier: float  # standard deviation of the noise over the clip; 0 or more
+    multiplier: float  # standard deviation of the noise (of Laplace noise: its scale) over the clip; 0 or more
     count: int  # how many there are; of shuffled batches the passes, in each of which a row is in one sum
-    sampling: str = "poisson"  # ``poisson``, ``fixed`` (drawn afresh without replacement), or ``none``: no amplification
-    rate: float = 1.0  # the share of the rows in a sum
+    sampling: str = "none"  # ``poisson``, ``fixed`` (drawn afresh without replacement), or ``none``: no amplification
+    rate: float = 1.0  # the share of the units in a sum
     draws: int = 1  # independent draws that go into one sum
+    units: int | None = None  # units to draw from, where they are known
+    laplace: bool = False  # Laplace noise, and a clip in L1
 
     @property
     def words(self) -> str:
         how = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
         said = how.get(self.sampling, "a row in one sum of each, no amplification").format(self.rate)
-        return f"{self.count:,} sum{'' if self.count == 1 else 's'} with noise std = {self.multiplier:g}·clip, {said}"
+        noise = f"Laplace noise of scale {self.multiplier:.6g}" if self.laplace else f"noise std = {self.multiplier:.6g}"
+        return f"{self.count:,} sum{'' if self.count == 1 else 's'} with {noise}·clip, {said}"
 
-    def cost(self, replaced: bool, records: int) -> CostOfRounds:
-        """The cost of one sum, for a unit of ``records`` rows."""
-        if self.sampling == "none" or (self.sampling == "fixed" and records > 1):
-            return costs.cost_of_gaussian(self.multiplier, replaced, records)
-        if self.sampling == "fixed":
-            return costs.cost_of_fixed_size(self.multiplier, self.rate, replaced)
-        return costs.cost_of_poisson(self.multiplier, self.rate, replaced, records * self.draws)
+    def event(self, replaced: bool, records: int = 1) -> Event:
+        """One sum, for a unit of ``records`` rows: its own vanishes, or is replaced, and the others change."""
+        reach = 2 * records * self.draws - (0 if replaced else 1)
+        if self.laplace:
+            whole, hidden = (
+                _over(reach, self.multiplier),
+                _over(2 if replaced or self.sampling == "fixed" else 1, self.multiplier),
+            )
+            amplified = amplified_epsilon(hidden, self.rate) if records == 1 and 0 < hidden < math.inf else whole
+            return events.Laplace(self.multiplier / reach) if whole <= amplified else PureDP(amplified)
+        if self.sampling == "poisson":
+            return PoissonGaussian(self.multiplier, self.rate, records * self.draws, replaced)
+        if self.sampling == "fixed" and records == 1:
+            units = self.units or _UNITS
+            return FixedSizeGaussian(
+                self.multiplier, min(units, math.ceil(self.rate * units * (1 - 1e-12))), units, 1, replaced
+            )
+        return Gaussian(self.multiplier / (2 * records - (0 if replaced else 1)))
+
+
+def _over(reach: float, multiplier: float) -> float:
+    return reach / multiplier if multiplier else math.inf
 
 
 def rows_of_sums(
@@ -115,32 +135,36 @@ def rows_of_sums(
     delta: float,
     twice: bool = False,
     people: tuple[int, ...] = SEVERAL,
+    relations: tuple[str, ...] = ("zero-out", "replace"),
 ) -> tuple[Row, ...]:
     """Rows for zero-out and replace, and for a person with several records.
 
     Args:
-        cells: For each way in which a row can take part, the sums that it may be in; the dearest is the price.
+        cells: For each way in which a unit can take part, the sums that it may be in; the dearest is the price.
         unit: Whose data a row is.
         viewer: From whom it is hidden.
         delta: The δ of the total.
         twice: Whether a row that vanishes may turn its contribution round (2·clip), as inside a clipped mean of several rows.
         people: Numbers of records of one person that get rows of their own.
+        relations: What becomes of the unit.
     """
 
-    def cost(replaced: bool, records: int) -> CostOfRounds:
-        each = [costs.cost_of_several([(s.cost(replaced, records), s.count) for s in cell]) for cell in cells]
-        return costs.cost_of_dearest(each)
+    def row(unit: str, relation: str, records: int, why: str) -> Row:
+        replaced = twice or relation == "replace"
+        if len(cells) == len(cells[0]) == 1:
+            [[alone]] = cells
+            return Row(unit, relation, viewer, alone.event(replaced, records), alone.count, delta, why)
+        each = [Composed(tuple(Repeated(s.event(replaced, records), s.count) for s in cell)) for cell in cells]
+        return Row(unit, relation, viewer, dearest(each, delta), 1, delta, why)
 
-    single = cells[0][0] if len(cells) == 1 and len(cells[0]) == 1 else None
-    whole, rounds = (single.cost, single.count) if single else (cost, 1)
     widest = max(cells, key=len)
     said = "; ".join(s.words for s in widest[:3]) + (f"; and {len(widest) - 3} more kinds" if len(widest) > 3 else "")
-    out = []
-    for relation, replaced in (("zero-out", twice), ("replace", True)):
-        why = f"{said}; sensitivity {'2·' if replaced else ''}clip"
-        out.append(Row(unit, relation, viewer, whole(replaced, 1), rounds, delta, why))
-    for k in people if unit == "example" else ():
-        out.append(
-            Row("user", "zero-out", viewer, whole(twice, k), rounds, delta, f"a person with {k} records, which may all vanish")
-        )
+    out = [row(unit, r, 1, f"{said}; sensitivity {'2·' if twice or r == 'replace' else ''}clip") for r in relations]
+    for k in people if unit in ("example", "record") else ():
+        out.append(row("user", relations[0], k, f"a person with {k} records: one vanishes, and the others change"))
     return tuple(out)
+
+
+def dearest(each: Sequence[Event], delta: float) -> Event:
+    """The one that costs most: what a unit pays that takes part in one of them only."""
+    return each[0] if len(each) == 1 else max(each, key=lambda event: price(event, delta).epsilon)

@@ -291,7 +291,11 @@ class Recording:
                 if len(several) > 1:  # one row may be in a batch of each, and moves the sum so many times as far
                     alike = len({(w.data, w.sampling, w.rate) for w in several}) == 1 and several[0].sampling == "poisson"
                     one = replace(several[0], draws=sum(w.draws for w in several))
-                    key = self._counted(one, noise, clip, "poisson", by) if alike else self._counted(one, noise / len(several), clip, "none", by)
+                    key = (
+                        self._counted(one, noise, clip, "poisson", by)
+                        if alike
+                        else self._counted(one, noise / len(several), clip, "none", by)
+                    )
                     for walk in several:
                         walk.kinds.add(key)
             for walk in walks:
@@ -708,11 +712,22 @@ def _watch_local(recording: Recording, module: Foreign) -> Callable[[], None]:
 
         return add_gaussian_noise_inplace
 
+    def answer(original: Foreign) -> Foreign:
+        def reply(self: Foreign, message: Foreign, context: Foreign) -> Foreign:
+            used.noised = False
+            made = original(self, message, context)
+            if not used.noised and str(message.metadata.message_type).startswith(("train", "query")):
+                recording.message("ClientApp", f"client {getattr(context, 'node_id', '?')}", "server")
+            return made
+
+        return reply
+
     def call(original: Foreign) -> Foreign:
         def reply(self: Foreign, message: Foreign, context: Foreign, call_next: Foreign) -> Foreign:
             used.clip = used.std = None
             made = original(self, message, context, call_next)
             if used.clip and used.std is not None:
+                used.noised = True
                 who, said = f"client {getattr(context, 'node_id', '?')}", f"epsilon {self.epsilon:g}, delta {self.delta:g}"
                 recording.message("LocalDpMod", who, "server", noise=used.std / used.clip, said=said)
             return made
@@ -723,6 +738,7 @@ def _watch_local(recording: Recording, module: Foreign) -> Callable[[], None]:
         _wrapped(module, "compute_clip_model_update", clip),
         _wrapped(module, "add_gaussian_noise_inplace", noise),
         _wrapped(module.LocalDpMod, "__call__", call),
+        _wrapped(sys.modules["flwr.clientapp.client_app"].ClientApp, "__call__", answer),
     ])  # fmt: skip
 
 

@@ -212,9 +212,3 @@ def test_a_job_has_the_price_of_its_filter(tmp_path: Path) -> None:
     path = tmp_path / "config_fed_client.json"
     path.write_text(json.dumps({"executors": [EXECUTOR], "task_result_filters": [GROUP]}), encoding="utf-8")
     assert total(path, SAID) == pytest.approx(truths.svt(1000, 5))
-    conf = tmp_path / "config_fed_client.conf"
-    conf.write_text(
-        'executors = [{tasks = ["train"], executor {path = "x"}}]\ntask_result_filters = [{tasks = ["train"]\n filters = [{name = "SVTPrivacy"}]}]\n',
-        encoding="utf-8",
-    )
-    assert total(conf, SAID) == pytest.approx(truths.svt(1000, 5))

@@ -16,15 +16,12 @@ import yaml
 from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.commands import price as command
-from fedgraph.errors import PricingError
-from fedgraph.pricing import documents
 from tests.pricing import truths
 
 ROOT = Path(__file__).parents[2]
 FILES = Path(__file__).parent / "files"
 NEUTRAL = "mechanism: gaussian\nunit: client\nnoise_multiplier: 2.0\nrounds: 9\ndelta: 1e-5\nsampling: {kind: none}\n"
 OPEN = "import opacus\nm = e.make_private(noise_multiplier=1.0, max_grad_norm=1.0)\ne.get_epsilon(delta=1e-5)\n"
-OTHERS = {"noise multiplier": 1, "delta": 1e-5, "examples of one person": 1, "other steps or files": 0}
 
 
 def written(tmp_path: Path, name: str, text: str) -> Path:
@@ -47,11 +44,10 @@ def test_the_exit_status_is_the_verdict(tmp_path: Path, text: str, name: str, li
 
 
 def test_two_facts_are_answered_by_options_and_by_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, "t.py", OPEN)
-    others = written(tmp_path, "others.yaml", yaml.safe_dump(OTHERS))
-    facts = written(tmp_path, "facts.yaml", "sampling-rate: 0.01\nsteps: 200\n")
-    for given in (["--given", "sampling rate=0.01", "--given", "steps=200"], ["--given", str(facts)]):
-        assert cli.main(["price", str(path), *given, "--given", str(others), "--json"]) == 0
+    path = written(tmp_path, "n.yaml", "mechanism: gaussian\nunit: client\nnoise_multiplier: 1.0\ndelta: 1e-5\n")
+    facts = written(tmp_path, "facts.yaml", "sampling-rate: 0.01\nrounds: 200\n")
+    for given in (["--given", "sampling rate=0.01", "--given", "rounds=200"], ["--given", str(facts)]):
+        assert cli.main(["price", str(path), *given, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found["questions"] == []
         assert found["total"]["epsilon"] == pytest.approx(truths.poisson(1.0, 0.01, 200, 1e-5), rel=6e-3)
@@ -142,23 +138,6 @@ def test_a_delta_above_one_over_the_people_is_said(tmp_path: Path) -> None:
 def test_randomised_answers_are_replaced_not_zeroed(tmp_path: Path) -> None:
     text = "mechanism: randomised-response\nunit: user\nflip_probability: 0.2\nrounds: 1\n"
     assert pricing.price(written(tmp_path, "n.yaml", text)).headline.row.relation == "replace"
-
-
-@pytest.mark.parametrize("text", ["a = [1", "a {", "a = ${b}", "include x", "a = 1\na = 2", "a" * 70 + " = {" * 70, "= 1"])
-def test_bad_hocon_is_one_line(text: str) -> None:
-    with pytest.raises(PricingError) as error:
-        documents.hocon(Path("x.conf"), text)
-    assert "\n" not in str(error.value)
-    assert str(error.value).startswith("x.conf:")
-
-
-def test_hocon_is_read_as_flare_writes_it() -> None:
-    text = 'a { b = 1, c : "x" } // said\na.d = [1 2.5, true] # list\n e = two words\nf = null\n'
-    assert documents.hocon(Path("x.conf"), text) == {
-        "a": {"b": 1, "c": "x", "d": ["1 2.5", True]},
-        "e": "two words",
-        "f": None,
-    }
 
 
 def test_the_hook_and_the_action_use_options_that_exist() -> None:

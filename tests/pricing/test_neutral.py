@@ -18,7 +18,8 @@ from scipy.stats import binom, norm
 import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, readings
+from fedgraph.pricing.readings import SEVERAL, Sums, rows_of_sums
+from fedgraph.privacy import Repeated, price
 from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 
@@ -165,14 +166,14 @@ def test_laplace_noise_on_fixed_batches_covers_the_worst_answer(batch: int, othe
     rest = (1 - rate) * density(-batch)
     there, gone = (rate * density(own - (batch - 1)) + rest for own in (1.0, 0.0))
     worst = float(np.abs(np.log(there / gone)).max())
-    assert costs.cost_of_sampled_laplace(scale, rate, replaced=False, fixed=True)(1, 0.0).epsilon >= worst * (1 - 1e-9)
+    assert price(Sums(scale, 1, "fixed", rate, laplace=True).event(replaced=False), 0.0).epsilon >= worst * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("sampling", ["poisson", "fixed", "none"])
 def test_whoever_has_more_records_pays_more(sampling: str) -> None:
-    rows = readings.rows_of_sums([[readings.Sums(4.0, 20, sampling, 0.1)]], "example", "anybody", 1e-5)
-    paid = [row.cost(row.rounds, row.delta).epsilon for row in rows if row.relation == "zero-out"]
-    assert len(paid) == 1 + len(readings.SEVERAL)
+    rows = rows_of_sums([[Sums(4.0, 20, sampling, 0.1)]], "example", "anybody", 1e-5)
+    paid = [price(Repeated(row.event, row.rounds), row.delta).epsilon for row in rows if row.relation == "zero-out"]
+    assert len(paid) == 1 + len(SEVERAL)
     assert paid == sorted(set(paid))
 
 
@@ -201,10 +202,14 @@ def test_parts_on_the_same_data_compose(tmp_path: Path) -> None:
 @pytest.mark.parametrize("records", [2, 5])
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_the_coins_of_all_records_of_a_person_are_counted(records: int, rate: float) -> None:
-    """One round by quadrature: each record is in the sum by a coin of its own."""
+    """One round by quadrature, each record in the sum by a coin of its own: one vanishes, and the others are turned round."""
     sigma, delta = 2.0, 1e-5
-    epsilon = costs.cost_of_poisson(sigma, rate, records=records)(1, delta).epsilon
+    epsilon = price(Sums(sigma, 1, "poisson", rate).event(False, records), delta).epsilon
     y = np.linspace(-40, 40, 400_001)
-    there = sum(binom.pmf(j, records, rate) * norm.pdf(y, j, sigma) for j in range(records + 1))
-    missed = float(np.trapezoid(np.maximum(there - math.exp(epsilon) * norm.pdf(y, 0, sigma), 0), y))
-    assert 0.7 * delta < missed <= delta * (1 + 1e-6)
+    there = sum(
+        binom.pmf(j, records - 1, rate) * (rate * norm.pdf(y, j + 1, sigma) + (1 - rate) * norm.pdf(y, j, sigma))
+        for j in range(records)
+    )
+    gone = sum(binom.pmf(j, records - 1, rate) * norm.pdf(y, -j, sigma) for j in range(records))
+    missed = float(np.trapezoid(np.maximum(there - math.exp(epsilon) * gone, 0), y))
+    assert 0.4 * delta < missed <= delta * (1 + 1e-6)

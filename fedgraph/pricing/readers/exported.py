@@ -21,15 +21,15 @@ import math
 import re
 from importlib import resources
 from pathlib import Path
+from typing import Any, Literal
 
 from fedgraph.errors import PricingError, PrivacyError
-from fedgraph.pricing import documents
+from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import Options, Table, Tree, table
+from fedgraph.pricing.facts import AmountOrNone, Delta, Positive, PositiveOrNone, SomeKeys, Table, Times, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
 from fedgraph.privacy import (
     Composed,
-    Epsilon,
     Event,
     Gaussian,
     Protection,
@@ -38,7 +38,6 @@ from fedgraph.privacy import (
     Repeated,
     Viewer,
     neighbour_sums,
-    price,
     private_counts,
 )
 
@@ -48,42 +47,73 @@ _MANIFEST = "fedgraph_export.json"
 _FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
 
 
+class _Release(SomeKeys):
+    """One release, as the manifest says it."""
+
+    sensitivity: Positive
+    bound: Literal["ClippedSum", "Rows", "L2Ball", "MeetingCounts", "NeighbourSums"] | None = None
+    clip: PositiveOrNone = None
+
+    def least(self, relation: Relation, dimension: int) -> float:
+        """Δ₂ of its bound."""
+        if self.bound == "NeighbourSums":
+            return neighbour_sums.sensitivity(relation)
+        if self.bound == "MeetingCounts":
+            return private_counts.least_change(dimension, relation)
+        if self.bound is None or self.clip is None:
+            raise PricingError(f"{_MANIFEST}: bound {self.bound}, clip {self.clip}: a bound that is known here is needed")
+        return self.clip * (2 if relation.replaces else 1)
+
+
+class _Manifest(SomeKeys):
+    """What the export says of itself; what its code says must be the same."""
+
+    framework: str
+    protection: dict[str, Any]
+    epsilon: AmountOrNone = None
+    delta: Delta
+    clients: Times
+    least_survivors: Times
+    colluders: Times
+    rounds: Times
+    cohorts: list[list[int]]
+    releases: dict[str, _Release]
+    ledger_sha256: str = ""
+
+
 def read(document: Document) -> Reading:
     """One row: the unit, relation and viewer of the manifest, priced from the numbers of the code."""
-    options, data = document.options, document.data
-    planned = _planned(document.path.parent, exported_layouts()[options.choice("framework", exported_layouts())])
+    said, layouts = document.checked(_Manifest), exported_layouts()
+    if said.framework not in layouts:
+        raise document.error(f"framework: found {said.framework!r}; allowed: {', '.join(layouts)}", "framework")
+    planned = _planned(document.path.parent, layouts[said.framework])
     try:
-        protection = Protection.from_dict({**table(data.get("protection"))})
+        protection = Protection.from_dict(said.protection)
     except (PrivacyError, ValueError, KeyError) as error:
-        raise options.error("protection", f"protection: {error}") from None
-    delta, claimed, masked = options.delta("delta"), options.number("epsilon"), planned["MASKED"] is True
+        raise document.error(f"protection: {error}", "protection") from None
+    delta, masked = said.delta, planned["MASKED"] is True
     if not delta or (protection.viewer is Viewer.SERVER_SECURE_AGGREGATION) is not masked:
-        raise options.error("protection", f"viewer {protection.viewer.value}, δ {delta}; in planned.py MASKED is {masked}")
+        words = f"viewer {protection.viewer.value}, δ {delta}; in planned.py MASKED is {masked}"
+        raise document.error(words, "protection")
     for name, key in _NUMBERS.items():
-        if options.whole(key) != planned[name]:
-            raise options.error(key, f"{key}: {data.get(key)} here, {name} = {planned[name]} in planned.py")
-    honest = _whole(planned, "LEAST") - _whole(planned, "COLLUDERS") if masked else 1
-    releases, said = table(planned["RELEASES"]), table(data.get("releases"))
-    if honest < 1 or releases.keys() != said.keys() or not releases:
-        raise options.error("releases", "planned.py and this file differ in who is honest or what is released")
-    cohorts, rounds = _cohorts(planned, data.get("cohorts"), options), _whole(planned, "ROUNDS")
-    spent = []
+        if getattr(said, key) != planned[name]:
+            raise document.error(f"{key}: {getattr(said, key)} here, {name} = {planned[name]} in planned.py", key)
+    honest, releases = said.least_survivors - said.colluders if masked else 1, table(planned["RELEASES"])
+    if honest < 1 or releases.keys() != said.releases.keys() or not releases:
+        raise document.error("planned.py and this file differ in who is honest or what is released", "releases")
+    cohorts, spent = _cohorts(document, planned, said), []
     for path, held in releases.items():
-        code, given = table(held), document.options_of(table(said[path]), "releases", path)
-        event = _event(path, code, given, protection.relation, honest, document.louder)
+        code = table(held)
+        event = _event(path, code, said.releases[path], protection.relation, honest, document.louder)
         spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
-
-    def cost(rounds: int, at: float) -> Epsilon:
-        """Of the client that answers most: nothing is amplified."""
-        often = {tuple(sum(a <= r < min(a + n, rounds) for r in own) for _, a, n in spent) for own in cohorts}
-        every = (price(Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))), at) for one in often)
-        return max(every, key=lambda found: found.epsilon)
-
+    often = {tuple(sum(a <= r < min(a + n, said.rounds) for r in own) for _, a, n in spent) for own in cohorts}
+    every = [Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))) for one in sorted(often)]
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
-    why = f"{honest} honest shares of noise hide one {unit}; constants of planned.py"
+    why = f"{honest} honest shares of noise hide one {unit}; {said.rounds:,} rounds of the client that answers most; constants of "
+    why += "planned.py"
     return Reading(
-        (Row(unit, relation, TO_SUMS if masked else TO_SERVER, cost, rounds, delta, why),),
-        (Claim(claimed, delta, "total", f"ε of the ledger {str(data.get('ledger_sha256'))[:12]}"),),
+        (Row(unit, relation, TO_SUMS if masked else TO_SERVER, readings.dearest(every, delta), 1, delta, why),),
+        (Claim(said.epsilon, delta, "total", f"ε of the ledger {said.ledger_sha256[:12]}"),),
         ("who takes part, and which client is which",),
         order=(
             "Each client bounds, rounds, adds its share of the noise and its masks; the server adds; rounds compose.",
@@ -93,16 +123,18 @@ def read(document: Document) -> Reading:
     )
 
 
-def _cohorts(planned: Table, said: object, options: Options) -> list[list[int]]:
+def _cohorts(document: Document, planned: Table, said: _Manifest) -> list[list[int]]:
     """Per client, the rounds that ask it. ``PricingError`` where a round asks too few, or the manifest says others."""
-    held, clients, rounds = planned["COHORTS"], _whole(planned, "CLIENTS"), _whole(planned, "ROUNDS")
-    if held != said or not isinstance(held, list) or len(held) not in (0, rounds):
-        raise options.error("cohorts", f"cohorts: {str(said)[:60]} here, COHORTS = {str(held)[:60]} in planned.py")
-    given: list[list[Tree]] = [one if isinstance(one, list) else [None] for one in held]
-    asked = [{k for k in range(clients) if one.count(k) == 1} for one in given]
-    if any(len(own) != len(one) or len(own) < _whole(planned, "LEAST") for own, one in zip(asked, given, strict=True)):
-        raise options.error("cohorts", f"cohorts: each round asks LEAST or more of clients 0 … {clients - 1}, each once")
-    return [[r for r in range(rounds) if not held or k in asked[r]] for k in range(clients)]
+    held = said.cohorts
+    if planned["COHORTS"] != held or len(held) not in (0, said.rounds):
+        words = f"cohorts: {str(held)[:60]} here, COHORTS = {str(planned['COHORTS'])[:60]} in planned.py"
+        raise document.error(words, "cohorts")
+    for one in held:
+        if len(set(one)) != len(one) or len(one) < said.least_survivors or not set(one) <= set(range(said.clients)):
+            raise document.error(
+                f"cohorts: each round asks LEAST or more of clients 0 … {said.clients - 1}, each once", "cohorts"
+            )
+    return [[r for r in range(said.rounds) if not held or k in held[r]] for k in range(said.clients)]
 
 
 def exported_layouts() -> dict[str, dict[str, str]]:
@@ -131,8 +163,10 @@ def _planned(home: Path, layout: dict[str, str]) -> Table:
     path = home / layout["shared/planned.py.j2"]
     found: Table = {}
     try:
-        for statement in ast.parse(documents.text(path)).body[1:]:
-            if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+        for number, statement in enumerate(ast.parse(documents.text(path)).body):
+            if number == 0 and isinstance(statement, ast.Expr) and isinstance(ast.literal_eval(statement.value), str):
+                continue
+            if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)) or statement.targets[1:]:
                 raise ValueError(f"line {statement.lineno} is no number")
             found[statement.targets[0].id] = ast.literal_eval(statement.value)
     except (SyntaxError, ValueError) as error:
@@ -157,12 +191,9 @@ def _require_complete(home: Path, expected: set[str]) -> None:
 
 
 def _of_template(said: str, template: str) -> bool:
-    """Whether every line of a file is one of its template with the names filled in, and no line of that is missing."""
-    lines, written = template.splitlines(), said.splitlines()
-    shapes = [re.compile(".*".join(map(re.escape, re.split(r"{{.*?}}", line)))) for line in lines if "{{" in line]
-    plain = {line for line in lines if "{{" not in line}
-    known = all(line in plain or any(shape.fullmatch(line) for shape in shapes) for line in written)
-    return known and plain <= {*written} and len(written) == len(lines)
+    """Whether a file is its template, line by line, with words that hold no quotation mark in the places of names."""
+    shapes = ('[^"\\\\\n]*'.join(map(re.escape, re.split(r"{{.*?}}", line))) for line in template.splitlines())
+    return re.fullmatch("\n".join(shapes), said.rstrip("\n")) is not None
 
 
 def _whole(held: Table, name: str) -> int:
@@ -172,24 +203,13 @@ def _whole(held: Table, name: str) -> int:
     return value
 
 
-def _event(path: str, code: Table, given: Options, relation: Relation, honest: int, louder: float) -> Event:
+def _event(path: str, code: Table, said: _Release, relation: Relation, honest: int, louder: float) -> Event:
     """What one round of one release costs, with all its noise times ``louder``."""
-    sensitivity = given.need("sensitivity", above=True)
     if code.get("kind") == "answers":
-        return PureDP(sensitivity)
+        return PureDP(said.sensitivity)
     share, steps, dimension = code.get("share"), _whole(code, "steps"), _whole(code, "dimension")
     if not isinstance(share, float) or not 0 < share < math.inf or steps < _LEAST_STEPS or code.get("kind") != "gaussian":
         raise PricingError(f"planned.py: {path}: share = {share!r}, steps = {steps}; allowed: > 0, at least {_LEAST_STEPS}")
-    if sensitivity < (least := _least(given, relation, dimension)) * (1 - 1e-9):
-        raise given.error("sensitivity", f"sensitivity of {path}: {sensitivity:g}; its bound has {least:g}")
-    return Gaussian(share * louder * math.sqrt(honest) / (sensitivity + share / steps * math.sqrt(dimension)))
-
-
-def _least(given: Options, relation: Relation, dimension: int) -> float:
-    """Δ₂ of the bound that the manifest names. ``PricingError`` for a bound that is not known here."""
-    bound = given.choice("bound", ("ClippedSum", "Rows", "L2Ball", "MeetingCounts", "NeighbourSums"))
-    if bound == "NeighbourSums":
-        return neighbour_sums.sensitivity(relation)
-    if bound == "MeetingCounts":
-        return private_counts.least_change(dimension, relation)
-    return given.need("clip", above=True) * (2 if relation.replaces else 1)
+    if said.sensitivity < (least := said.least(relation, dimension)) * (1 - 1e-9):
+        raise PricingError(f"{_MANIFEST}: sensitivity of {path}: {said.sensitivity:g}; its bound has {least:g}")
+    return Gaussian(share * louder * math.sqrt(honest) / (said.sensitivity + share / steps * math.sqrt(dimension)))

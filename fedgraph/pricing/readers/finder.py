@@ -1,14 +1,15 @@
 """A Python file or a notebook alone: the calls of differential privacy that stand in it, and what would have to be known.
 
 What a program does is not read from its text: how often a loop runs, which loader it walks, what a row was made of. So every
-number of the price is asked, with what the file writes as the first plausible answer. Without answers there is no total.
+number of the price is asked, with what the file writes as the first plausible answer: a table of what each would mean, and never
+a total. Whoever knows all of them writes them as a neutral YAML, which has one.
 """
 
 import ast
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedgraph.errors import PricingError
@@ -88,7 +89,7 @@ def read(document: Document) -> Reading:
     records = ask("examples of one person", (1, 1), mixed)
     beside = document.facts.ask("other steps or files", _BESIDE, (0.0, 1.0))
     if shuffled:
-        sums = Sums(noise * document.louder, math.ceil(ask("epochs", (1e-9, 1e12))), "none")
+        sums = Sums(noise * document.louder, math.ceil(ask("epochs", (1e-9, 1e12))))
     else:
         sums = Sums(noise * document.louder, int(ask("steps", (1, 1e12))), "poisson", ask("sampling rate", (1e-12, 1.0)))
     delta = ask("delta", (1e-300, 0.5))
@@ -96,18 +97,19 @@ def read(document: Document) -> Reading:
     why = f"if the answers say what runs: {sums.words}" + (f"; {graph[0]} mixes the rows of several people" if graph else "")
     rows = readings.rows_of_sums([[sums]], "example", TO_RECIPIENT, delta, people=(int(max(records, 1)),))
     rows = tuple(
-        readings.replace_why(row, f"{why}; {row.why.rpartition('; ')[2]}")
-        for row in ((rows[2], *rows[:2]) if records > 1 else rows[:2])
+        replace(row, why=f"{why}; {row.why.rpartition('; ')[2]}") for row in ((rows[2], *rows[:2]) if records > 1 else rows[:2])
     )
     if beside:
-        rows = (readings.row_in_clear("example", "zero-out", TO_RECIPIENT, "other steps use the same rows", 1, delta), *rows)
+        rows = (readings.in_clear("example", TO_RECIPIENT, "other steps use the same rows", delta=delta), *rows)
     claimed = [(v, d) for v in said.get("epsilon", ()) for d in said.get("delta", (0.0,))[:1]]
     claim = tuple(Claim(e, d or None, "total", "target_epsilon") for e, d in claimed) or readings.without_claim(
         "no ε is read from a program"
     )
     first = f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(document.path.name)}"
     open_ = ("everything that its text does not show", readings.SELECTED)
-    return Reading(rows, claim, open_, left_out, (first, *listed), {"noise_multiplier": noise * document.louder})
+    return Reading(
+        rows, claim, open_, left_out, (first, *listed), no_fix="what a program does is not read from its text", closed=False
+    )
 
 
 _BESIDE = (

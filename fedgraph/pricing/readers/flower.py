@@ -10,15 +10,16 @@ import ast
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, documents, readings
+from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Table, Tree, table
 from fedgraph.pricing.readers import finder
-from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row
+from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
+from fedgraph.privacy import Gaussian
 
 _LOCAL = {"LocalDpMod": ("clipping_norm", "sensitivity", "epsilon", "delta")}
 _FIXED = ("strategy", "noise_multiplier", "clipping_norm", "num_sampled_clients")
@@ -201,13 +202,13 @@ def _local(app: _App, path: Path, call: ast.Call) -> Reading:
             return _in_clear(app, f"{here} is made, and no list of mods of training shows it alone")
     clip, delta = app.need(path, call, "clipping_norm", places, 0.0), app.need(path, call, "delta", places, 0.0, 1.0)
     sensitivity, epsilon = (app.need(path, call, each, places, -1e-300) for each in ("sensitivity", "epsilon"))
-    std = costs.classic_gaussian_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
+    std = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon if epsilon > 0 else math.inf
     rounds, made, rows = _rounds(app), std * app.document.louder, []
     for relation, move in (("zero-out", 1), ("replace", 2)):
         mu = move * clip / made if made else math.inf
         size = f"{'2·' if move == 2 else ''}clip = {move * clip:g} (μ = {mu:.6g} a round)"
         why = f"noise std = {made:.6g}, an update may move by {size}"
-        rows.append(Row("client", relation, TO_SERVER, costs.cost_of_gaussian(made / clip, move == 2), rounds, delta, why))
+        rows.append(Row("client", relation, TO_SERVER, Gaussian(made / clip / move), rounds, delta, why))
     typed = "is a number the user types; the clip bounds what a client can change"
     typed = f"The option sensitivity = {sensitivity:g} {typed}, {clip:g}."
     order = "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
@@ -305,10 +306,10 @@ def _central(app: _App, path: Path, call: ast.Call) -> Reading:
             moved = ratio * times / (scaled**-2 - (2 * spread) ** -2) ** -0.5 if scaled else math.inf
             effective = times / math.hypot(moved, 1 / spread)
             why += f", and the count of clipped updates with std {spread:g}"
-        cost = costs.cost_of_fixed_size(effective, rate, replaced)
-        rows.append(Row("client", relation, WITH_MODELS, cost, rounds, delta, why))
+        event = Sums(effective, rounds, "fixed", rate, units=app.clients).event(replaced)
+        rows.append(Row("client", relation, WITH_MODELS, event, rounds, delta, why))
     told = "clips are noised at the server only" if "ClientSide" in name else "clipping and noise happen at the server"
-    rows.append(readings.row_in_clear("client", "zero-out", TO_SERVER, f"{told}: it receives updates in clear", rounds, delta))
+    rows.append(readings.in_clear("client", TO_SERVER, f"{told}: it receives updates in clear", delta=delta, rounds=rounds))
     settings = {"noise_multiplier": scaled} | ({"clipped_count_stddev": spread} if adaptive else {})
     claim = readings.without_claim(f"{name} with noise multiplier {multiplier:g}; Flower computes no ε from its settings")
     unprotected = ("metrics and numbers of examples, which weigh the mean", *_hidden(app))
@@ -355,10 +356,8 @@ def _rounds(app: _App) -> int:
 
 
 def _in_clear(app: _App, reason: str) -> Reading:
-    found = readings.in_clear(
-        "client", TO_SERVER, reason, "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
-    )
-    return replace(found, published=(), unprotected=("everything", *_hidden(app)))
+    no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
+    return Reading((readings.in_clear("client", TO_SERVER, reason),), unprotected=("everything", *_hidden(app)), no_fix=no_fix)
 
 
 def _hidden(app: _App) -> tuple[str, ...]:

@@ -5,165 +5,173 @@ The neutral YAML describes one sum of bounded contributions, noised, round after
 """
 
 import math
+from typing import Literal
+
+from pydantic import model_validator
 
 from fedgraph.errors import PricingError, PrivacyError
-from fedgraph.pricing import costs, readings
-from fedgraph.pricing.costs import CostOfRounds
+from fedgraph.pricing import readings
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import Options, scalar
-from fedgraph.pricing.readings import SEVERAL, TO_SERVER, TO_SUMS, WITH_MODELS, Claim, Reading, Row
-from fedgraph.privacy import Epsilon, LedgerAccount, Trust, Unit, explain, settle
+from fedgraph.pricing.facts import (
+    AmountOrNone, CountOrNone, DeltaOrNone, Keys, PositiveOrNone, ShareOrNone, Times, TimesOrNone, scalar, table,
+)  # fmt: skip
+from fedgraph.pricing.readings import SEVERAL, TO_SERVER, TO_SUMS, WITH_MODELS, Claim, Reading, Row, Sums
+from fedgraph.privacy import Composed, Event, PureDP, Repeated, Trust, Unit, Unprotected, events, explain, settle
 
-_VIEWERS = {
-    "curator": WITH_MODELS,
-    "sums": TO_SUMS,
-    "own-client": TO_SERVER,
-    "active-server": TO_SERVER,
-}
-NEUTRAL_UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
-HOW = {"poisson": ", Poisson-sampled", "fixed": ", a fixed-size sample without replacement"}
+_VIEWERS = {"curator": WITH_MODELS, "sums": TO_SUMS, "own-client": TO_SERVER, "active-server": TO_SERVER}
+
+
+class _Sampling(Keys):
+    kind: Literal["none", "poisson", "fixed"]
+    rate: ShareOrNone = None
+
+    @model_validator(mode="after")
+    def _agree(self) -> "_Sampling":
+        if self.kind == "none" and self.rate not in (None, 1.0):
+            raise ValueError(f"rate: found {self.rate:g} with kind: none; name the kind of sampling")
+        return self
+
+
+class _Mechanism(Keys):
+    """One mechanism on the data of a unit."""
+
+    mechanism: Literal["gaussian", "laplace", "randomised-response", "randomized-response"]
+    clip: PositiveOrNone = None
+    noise_std: AmountOrNone = None
+    noise_multiplier: AmountOrNone = None
+    flip_probability: ShareOrNone = None
+    num_values: CountOrNone = None
+    truth_probability: ShareOrNone = None
+    epsilon: PositiveOrNone = None
+    sampling: _Sampling | None = None
+
+    @property
+    def multiplier(self) -> float | None:
+        """Noise over clip; None for randomised answers, which ``kept`` describes."""
+        if self.noise_std is not None and self.clip is not None:
+            return self.noise_std / self.clip / (math.sqrt(2) if self.mechanism == "laplace" else 1.0)
+        return self.noise_multiplier
+
+    @property
+    def answers(self) -> bool:
+        return self.mechanism.startswith("random")
+
+    @model_validator(mode="after")
+    def _complete(self) -> "_Mechanism":
+        given, values = (self.flip_probability, self.truth_probability), self.num_values
+        if self.answers:
+            if any(v is not None for v in (self.clip, self.noise_std, self.noise_multiplier)):
+                raise ValueError("clip and noise say nothing of randomised-response; write flip_probability")
+            if (
+                (given == (None, None) and self.epsilon is None)
+                or None not in given
+                or (given[0] is not None and (values or 2) != 2)
+            ):
+                raise ValueError(
+                    "randomised-response needs flip_probability: p, or num_values: k and truth_probability: t, or epsilon"
+                )
+            if values == 1:
+                raise ValueError("num_values: found 1; an answer has two values or more")
+            if self.sampling is not None and self.sampling.kind != "none":
+                raise ValueError("sampling of randomised answers is not priced; allowed: kind: none")
+            return self
+        if given != (None, None) or values is not None:
+            raise ValueError(f"probabilities say nothing of {self.mechanism}; write noise_std and clip, or noise_multiplier")
+        if self.noise_std is not None and self.clip is None:
+            raise ValueError("noise_std needs 'clip', the bound on one contribution; or give noise_multiplier")
+        if self.multiplier is None:
+            raise ValueError("missing option 'noise_std' or 'noise_multiplier'; without noise there is no ε")
+        if self.noise_multiplier is not None and not math.isclose(self.multiplier, self.noise_multiplier, rel_tol=1e-9):
+            raise ValueError("noise_std and noise_multiplier contradict each other; give one of them")
+        return self
+
+    def answer(self, believed: float | None) -> Event:
+        """One randomised answer: ln(t(k − 1)/(1 − t)), the larger of both directions; or what is claimed."""
+        kept = 1 - self.flip_probability if self.flip_probability is not None else self.truth_probability
+        if kept is None:
+            return PureDP(believed or math.inf)
+        if kept in (0.0, 1.0):
+            return Unprotected("an answer that is never (or always) flipped is the answer")
+        return PureDP(abs(math.log(kept * ((self.num_values or 2) - 1) / (1 - kept))))
+
+    def sums(self, rounds: int, rate: float, louder: float, units: int | None) -> Sums:
+        kind = self.sampling.kind if self.sampling else "poisson"
+        return Sums((self.multiplier or 0.0) * louder, rounds, kind, rate, units=units, laplace=self.mechanism == "laplace")
+
+
+class _Described(Keys):
+    """What every description says of the unit."""
+
+    unit: Literal["example", "client", "user", "edge", "node", "graph", "record"]
+    relation: Literal["zero-out", "replace"] = "zero-out"
+    clients: CountOrNone = None
+    delta: DeltaOrNone = None
+
+
+class _Neutral(_Described, _Mechanism):
+    rounds: TimesOrNone = None
+
+
+class _Part(_Mechanism):
+    rounds: Times = 1
+
+
+class _Parts(_Described):
+    parts: list[_Part]
+    epsilon: PositiveOrNone = None
+
+    @model_validator(mode="after")
+    def _some(self) -> "_Parts":
+        if not self.parts:
+            raise ValueError("parts: a list of mechanisms is expected, each with its noise and its rounds")
+        return self
 
 
 def neutral(document: Document) -> Reading:
     """The one row, with what the file leaves out as questions; of ``parts``, all of them on the same data."""
-    options = document.options
-    if options.has("parts"):
-        return _parts(document, options)
-    mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
-    unit, relation = options.choice("unit", NEUTRAL_UNITS), options.choice("relation", ("zero-out", "replace"), "zero-out")
-    clients, rounds, delta = options.whole("clients", None, 1), options.whole("rounds", None, 0), options.delta("delta")
-    claimed, replaced = options.number("epsilon", None, above=True), relation == "replace"
-    kind, rate = _sampling(options, clients)
-    response = mechanism.startswith("random")
-    multiplier, name = (0.0, "") if response else _noise(options, mechanism)
-    cost = _response(options, claimed) if response else None
-    options.finish("flip_probability", "num_values", "truth_probability", "clip", "noise_std", "noise_multiplier")
-    if cost and kind not in ("none", None):
-        raise options.error("sampling", "sampling of randomised answers is not priced; allowed: kind: none")
-
-    times = int(document.ask("rounds", rounds))
-    at = document.ask("delta", delta) if mechanism == "gaussian" else delta or 0.0
-    rate = rate if cost else document.ask("sampling rate", rate)
-    scaled, rows = multiplier * document.louder, []
-    if cost:
-        believed = not options.has("flip_probability", "truth_probability")
-        words = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
-        rows.append(Row(unit, "replace", "whoever sees the answers", cost, times, at, words))
-    else:
-        move = "2·clip: one contribution is replaced" if replaced else "clip: one contribution vanishes"
-        scale = "scale b" if mechanism == "laplace" else "standard deviation"
-        words = f"sum with {scale} = {multiplier:.6g}·clip and sensitivity {move}{HOW.get(kind or '', '')}"
-        viewer = "whoever sees the noised sums of all rounds"
-        share = 1.0 if kind == "none" or rate is None else rate
-        rows.append(Row(unit, relation, viewer, _cost(mechanism, scaled, kind, share, replaced), times, at, words))
-        for k in SEVERAL if unit in ("example", "record") and mechanism == "gaussian" and kind != "fixed" else ():
-            why = f"all of a user's {k} records together; {words}"
-            rows.append(Row("user", relation, viewer, costs.cost_of_poisson(scaled, share, replaced, k), times, at, why))
-    sampled = "Amplification by sampling holds for viewers who do not learn who took part in a round."
-    amplified = "No amplification is used." if kind in ("none", None) else sampled
+    if "parts" in document.data:
+        return _parts(document, document.checked(_Parts))
+    said = document.checked(_Neutral)
+    kind = said.sampling.kind if said.sampling else None
+    rounds = int(document.ask("rounds", said.rounds))
+    delta = document.ask("delta", said.delta) if said.mechanism == "gaussian" else said.delta or 0.0
     first = "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total."
-    held = options.number(name) if name else None
-    hidden = ("the sample, against anyone who knows who took part in a round",) if kind in ("poisson", "fixed") else ()
-    several = ("a person with several examples: k of them cost more than one",) if unit == "example" else ()
-    open_ = ("whatever is released besides the noised sums: sizes, metrics, which model was chosen", *hidden, *several)
-    claim = () if claimed is None else (Claim(claimed, at, "per round", "epsilon, as the file says"),)
-    settings = {name: held * document.louder} if held is not None else None
-    no_fix = "the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)"
-    return Reading(tuple(rows), claim, open_, (), (first, amplified), settings, no_fix, people=clients)
+    open_ = ["whatever is released besides the noised sums: sizes, metrics, which model was chosen"]
+    claim = () if said.epsilon is None else (Claim(said.epsilon, delta, "per round", "epsilon, as the file says"),)
+    if said.answers:
+        believed = said.flip_probability is None and said.truth_probability is None
+        words = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
+        row = Row(said.unit, "replace", "whoever sees the answers", said.answer(said.epsilon), rounds, delta, words)
+        no_fix = "the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)"
+        return Reading((row,), claim, tuple(open_), (), (first,), no_fix=no_fix, people=said.clients)
+    known = 1.0 if kind == "none" else said.sampling.rate if said.sampling else None
+    sums = said.sums(rounds, document.ask("sampling rate", known), document.louder, said.clients)
+    people = SEVERAL if not sums.laplace and kind != "fixed" else ()
+    viewer = "whoever sees the noised sums of all rounds"
+    rows = readings.rows_of_sums([[sums]], said.unit, viewer, delta, people=people, relations=(said.relation,))
+    if kind in ("poisson", "fixed"):
+        open_.append("the sample, against anyone who knows who took part in a round")
+    if said.unit == "example":
+        open_.append("a person with several examples: k of them cost more than one")
+    name = "noise_std" if said.noise_multiplier is None else "noise_multiplier"
+    settings = {name: float(getattr(said, name)) * document.louder}
+    return Reading(rows, claim, tuple(open_), (), (first, readings.SECRET), settings, people=said.clients)
 
 
-def _parts(document: Document, options: Options) -> Reading:
-    """Several mechanisms on the same data: the sum of what each does in its own rounds, composed."""
-    held = options.raw("parts")
-    unit, relation = options.choice("unit", NEUTRAL_UNITS), options.choice("relation", ("zero-out", "replace"), "zero-out")
-    delta, claimed, replaced = options.delta("delta"), options.number("epsilon", None, above=True), relation == "replace"
-    people = options.whole("clients", None, 1)
-    options.finish("mechanism")
-    if not isinstance(held, list) or not held or not all(isinstance(each, dict) for each in held):
-        raise options.error("parts", "parts: a list of mechanisms is expected, each with its noise and its rounds")
-    costs_, words = [], []
-    for number, part in enumerate(held):
-        own = document.options_of({**part} if isinstance(part, dict) else {}, "parts", str(number))
-        mechanism = own.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
-        rounds, answer = own.count("rounds", 1, 0), own.number("epsilon", None, above=True)
-        kind, rate = _sampling(own, people)
-        response = mechanism.startswith("random")
-        multiplier = 0.0 if response else _noise(own, mechanism)[0] * document.louder
-        cost = (
-            _response(own, answer) if response else _cost(mechanism, multiplier, kind, 1.0 if rate is None else rate, replaced)
-        )
-        own.finish("flip_probability", "num_values", "truth_probability", "clip", "noise_std", "noise_multiplier")
-        costs_.append((cost, rounds))
-        words.append(
-            f"{rounds:,} × {mechanism}{HOW.get(kind or '', '')}"
-            + (f" with noise {multiplier:.6g}·clip" if not response else "")
-        )
-    at = document.ask("delta", delta)
-    row = Row(unit, relation, "whoever sees all that is released", costs.cost_of_several(costs_), 1, at, "; ".join(words))
-    claim = () if claimed is None else (Claim(claimed, at, "total", "epsilon, as the file says"),)
+def _parts(document: Document, said: _Parts) -> Reading:
+    delta, replaced, words, inside = document.ask("delta", said.delta), said.relation == "replace", [], []
+    for part in said.parts:
+        rate = 1.0 if part.sampling is None or part.sampling.rate is None else part.sampling.rate
+        sums = part.sums(part.rounds, rate, document.louder, said.clients)
+        inside.append(Repeated(part.answer(part.epsilon) if part.answers else sums.event(replaced), part.rounds))
+        words.append(f"{part.rounds:,} × {part.mechanism}" if part.answers else sums.words)
+    row = Row(
+        said.unit, said.relation, "whoever sees all that is released", Composed(tuple(inside)), 1, delta, "; ".join(words)
+    )
+    claim = () if said.epsilon is None else (Claim(said.epsilon, delta, "total", "epsilon, as the file says"),)
     open_, order = ("whatever is released besides the parts",), ("Parts on the same data compose adaptively.",)
     no_fix = "the parts have noises of their own; raise one of them"
-    return Reading((row,), claim, open_, (), order, no_fix=no_fix, people=people)
-
-
-def _sampling(options: Options, clients: int | None) -> tuple[str | None, float | None]:
-    """(kind, rate): (None, None) where the file says nothing; rate None where it is missing."""
-    if not options.has("sampling"):
-        options.raw("sampling")
-        return None, None
-    held = options.table("sampling")
-    kind, rate = held.choice("kind", ("none", "poisson", "fixed")), held.number("rate")
-    held.finish()
-    if rate is not None and rate > 1:
-        raise held.error("rate", f"rate: found {rate:g}; a sampling rate lies in [0, 1]")
-    if kind == "none" and rate not in (None, 1.0):
-        raise held.error("rate", f"rate: found {rate:g} with kind: none; name the kind of sampling")
-    if kind == "fixed" and rate is not None and clients:
-        rate = min(1.0, math.ceil(rate * clients * (1 - 1e-12)) / clients)
-    return kind, 1.0 if kind == "none" else rate
-
-
-def _noise(options: Options, mechanism: str) -> tuple[float, str]:
-    """(noise multiplier in units of clip, the option that holds it)."""
-    std, multiplier = options.number("noise_std"), options.number("noise_multiplier")
-    clip, root = options.number("clip", None, above=True), math.sqrt(2) if mechanism == "laplace" else 1.0
-    if std is not None and multiplier is not None and not (clip and math.isclose(std / clip / root, multiplier, rel_tol=1e-9)):
-        raise options.error("noise_std", "noise_std and noise_multiplier contradict each other; give one of them")
-    if multiplier is not None:
-        return multiplier, "noise_multiplier"
-    if std is None:
-        raise options.error("mechanism", "missing option 'noise_std' or 'noise_multiplier'; without noise there is no ε")
-    if clip is None:
-        raise options.error("noise_std", "noise_std needs 'clip', the bound on one contribution; or give noise_multiplier")
-    return std / clip / root, "noise_std"
-
-
-def _response(options: Options, claimed: float | None) -> CostOfRounds:
-    """ε of one answer: ln((1 − p)/p), or ln(t(k − 1)/(1 − t)); the larger of both directions; or what is claimed."""
-    for name in ("clip", "noise_std", "noise_multiplier"):
-        if options.has(name):
-            raise options.error(name, f"{name} says nothing of randomised-response; write flip_probability")
-    flip, values = options.number("flip_probability"), options.whole("num_values", 2, 2)
-    truth = options.number("truth_probability")
-    if claimed is not None and flip is None and truth is None:
-        return costs.cost_of_pure(claimed)
-    if (flip is None) == (truth is None) or (flip is not None and values != 2):
-        message = "needs flip_probability: p, or num_values: k and truth_probability: t, or the epsilon of one answer"
-        raise options.error("mechanism", message)
-    kept = 1 - flip if flip is not None else truth
-    if kept is None or values is None or not 0 <= kept <= 1:
-        raise options.error("flip_probability" if flip is not None else "truth_probability", "a probability lies in [0, 1]")
-    if kept in (0.0, 1.0):
-        return costs.cost_of_unprotected("an answer that is never (or always) flipped is the answer")
-    return costs.cost_of_pure(abs(math.log(kept * (values - 1) / (1 - kept))))
-
-
-def _cost(mechanism: str, multiplier: float, kind: str | None, rate: float, replaced: bool) -> CostOfRounds:
-    if mechanism == "laplace":
-        return costs.cost_of_sampled_laplace(multiplier, rate, replaced, fixed=kind == "fixed")
-    if kind == "fixed":
-        return costs.cost_of_fixed_size(multiplier, rate, replaced)
-    return costs.cost_of_poisson(multiplier, rate, replaced)
+    return Reading((row,), claim, open_, (), order, no_fix=no_fix, people=said.clients)
 
 
 def scenario(document: Document) -> Reading:
@@ -173,21 +181,16 @@ def scenario(document: Document) -> Reading:
     ``python -m fedgraph.run SCENARIO --dry-run`` prints every planned release with its ε.
     """
     listed, found = document.data.get("tasks"), []
-    for task in (t for t in listed if isinstance(t, dict)) if isinstance(listed, list) else ():
-        delta, named = task.get("delta"), task.get("trust")
+    for task in map(table, listed if isinstance(listed, list) else ()):
+        delta, named, wanted = task.get("delta"), task.get("trust"), task.get("epsilons")
         at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
-        wanted = task.get("epsilons")
         values = [scalar(v) if isinstance(v, str) else v for v in wanted] if isinstance(wanted, list) else []
         for budget in (float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)):
-            for level in named if isinstance(named, list) else [Trust.CURATOR.value]:
-                trust = str(level)
-                cost = costs.cost_of_pure(budget)
-                if math.isinf(budget):
-                    cost = costs.cost_of_unprotected("epsilons: inf asks for no noise")
-                why = f"task {task.get('label', task.get('task'))}, {trust}: noise is calibrated to cost at most this; see the "
+            for level in map(str, named if isinstance(named, list) else [Trust.CURATOR.value]):
+                event = Unprotected("epsilons: inf asks for no noise") if math.isinf(budget) else PureDP(budget)
+                why = f"task {task.get('label', task.get('task'))}, {level}: noise is calibrated to cost at most this; see the "
                 why += "method for unit and relation"
-                row = Row("as the method", "as the method", _VIEWERS.get(trust, trust), cost, 1, at, why)
-                found.append((budget, row))
+                found.append((budget, Row("as the method", "as the method", _VIEWERS.get(level, level), event, 1, at, why)))
     if not found:
         raise PricingError(f"{document.path}:1: no task of this scenario has epsilons")
     rows = tuple(row for _, row in sorted(found, key=lambda each: -each[0]))
@@ -203,16 +206,15 @@ def ledger(document: Document) -> Reading:
         raise PricingError(str(error)) from None
     if not ledger.accounts:
         raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
-    priced = sorted(((settle.of_account(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
+    rows = []
+    for account in ledger.accounts:
+        paid, said = settle.of_account(account, ledger.of(account.cell)), account.protection
+        event = Unprotected(paid.theorem) if math.isinf(paid.epsilon) else events.ApproxDP(paid.epsilon, paid.delta)
+        relation = said.relation.value if said.unit is Unit.EDGE else said.relation.value.removeprefix(f"{said.unit.value}-")
+        why = f"cell {account.cell}: {paid.theorem}"
+        rows.append((paid.epsilon, Row(said.unit.value, relation, said.viewer.words, event, 1, account.delta, why)))
     assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
-    claim = readings.without_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit")
+    claim = readings.without_claim(f"{len(rows)} cells; each row is one, counted for its worst unit")
     order = tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items()))
     no_fix = "a ledger is history; change the scenario's epsilons and run again"
-    return Reading(tuple(_of_a_cell(paid, account) for paid, account in priced), claim, order=order, no_fix=no_fix)
-
-
-def _of_a_cell(paid: Epsilon, account: LedgerAccount) -> Row:
-    said = account.protection
-    relation = said.relation.value if said.unit is Unit.EDGE else said.relation.value.removeprefix(f"{said.unit.value}-")
-    words = f"cell {account.cell}"
-    return Row(said.unit.value, relation, said.viewer.words, lambda rounds, delta: paid, 1, account.delta, words)
+    return Reading(tuple(r for _, r in sorted(rows, key=lambda each: -each[0])), claim, order=order, no_fix=no_fix)

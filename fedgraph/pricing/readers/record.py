@@ -5,228 +5,273 @@ are told apart by their indices. Whether two data sets hold the same people no r
 """
 
 import itertools
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, readings
+from fedgraph.pricing import readings
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import Table, Tree
+from fedgraph.pricing.facts import Amount, Count, Delta, Keys, Share, Times, TimesOrNone
 from fedgraph.pricing.readings import TO_RECIPIENT, TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
+from fedgraph.privacy import PureDP
 
 _MOST_CELLS = 64  # combinations of parts of several data sets that are priced one by one
+_MOST_NOISES = 20  # noises of one cell that are composed one by one; of more, each counts as the least of its group
 _PERSON = "examples of one person"
-_SIGHT = (
-    "outside its sight: rows that were made of other people's rows (neighbours, means, class weights, statistics)",
-    "outside its sight: files of weights and numbers that torch.load did not read",
-)
+_NOTHING = "nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step"
+
+
+class _Data(Keys):
+    name: str
+    rows: TimesOrNone
+    base: int
+    graph: str
+    standardised: bool
+
+
+class _Sum(Keys):
+    data: int
+    noise: Amount
+    clip: Amount
+    sampling: str
+    rate: Share
+    draws: Count
+    by: str
+    where: str
+    count: Count
+    passes: Count
+
+
+class _Clear(Keys):
+    data: int | None
+    where: str
+    count: Count
+
+
+class _Message(Keys):
+    by: str
+    who: str
+    viewer: Literal["server", "models"]
+    noise: Amount
+    epsilon: Amount
+    said: str
+    count: Count
+
+
+class _Claim(Keys):
+    epsilon: Amount
+    delta: Delta
+    words: str
+
+
+class _Run(Keys):
+    """The record of one process."""
+
+    fedgraph_record: Literal[1]
+    complete: bool
+    program: list[str]
+    data: list[_Data]
+    cells: list[list[int]]
+    sums: list[_Sum]
+    clear: list[_Clear]
+    messages: list[_Message]
+    weights: list[str]
+    claims: list[_Claim]
+
+
+class _Record(Keys):
+    runs: list[_Run]
+
+
+@dataclass
+class _Seen:
+    """What all processes did together; data sets are numbered through."""
+
+    data: list[_Data] = field(default_factory=list)
+    base: list[tuple[int, int]] = field(default_factory=list)  # of each data set: process, and base in it
+    sums: list[_Sum] = field(default_factory=list)
+    clear: list[_Clear] = field(default_factory=list)
+    cells: dict[tuple[int, int], list[list[int]]] = field(default_factory=dict)  # base → parts that one row may be in
+    messages: list[_Message] = field(default_factory=list)
+    weights: list[str] = field(default_factory=list)
 
 
 def read(document: Document) -> Reading:
     """The rows of a run; in clear, with the reason, where a record or an answer does not rule that out."""
-    runs = [run for run in _listed(document.data, "runs") if isinstance(run, dict)]
-    if any(run.get("fedgraph_record") != 1 for run in runs) or not runs:
-        raise PricingError(f"{document.path}:1: fedgraph_record is another version than 1; record the run again")
-    data, sums, clear, cells, messages = _merged(runs)
-    claims = tuple(
-        Claim(_number(c, "epsilon"), _number(c, "delta"), "total", str(c["words"]))
-        for run in runs for c in _each(run, "claims")
-    ) or readings.without_claim("the run stated no ε")  # fmt: skip
-    if not sums and not clear and not messages:
-        raise PricingError(
-            f"{document.path}: nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step"
-        )
-    steps = sum(int(_number(c, "count")) for c in clear)
-    seen = f"steps in clear on the same data: {steps:,} optimizer steps outside a mechanism were seen"
-    files = sorted({str(path) for run in runs for path in _listed(run, "weights")})
-    loaded = f"weights that came from files: {', '.join(files) if files else 'none were seen'}"
-    unprotected = (_SIGHT[0], seen, loaded, _SIGHT[1], readings.SELECTED)
-    file, _, line = str((clear or sums or [{"where": ""}])[0]["where"]).rpartition(":")
+    runs, seen = document.checked(_Record).runs, _Seen()
+    for number, run in enumerate(runs):
+        first = len(seen.data)
+        seen.data += run.data
+        seen.base += [(number, held.base) for held in run.data]
+        seen.sums += [s.model_copy(update={"data": first + s.data}) for s in run.sums]
+        seen.clear += [c if c.data is None else c.model_copy(update={"data": first + c.data}) for c in run.clear]
+        for cell in run.cells:
+            seen.cells.setdefault(seen.base[first + cell[0]], []).append([first + part for part in cell])
+        seen.messages += run.messages
+        seen.weights += run.weights
+    if not seen.sums and not seen.clear and not seen.messages:
+        raise PricingError(f"{document.path}: {_NOTHING}")
+    file, _, line = (seen.clear or seen.sums or [_Clear(data=None, where="", count=1)])[0].where.rpartition(":")
     document.facts.place = (Path(file), int(line)) if file and line.isdigit() else None
     document.facts.known("delta")  # given to every record, needed by none that is in pure ε alone
-    delta = document.ask("delta") if sums or any(_number(m, "noise") for m in messages) else 0.0
-    viewer = TO_RECIPIENT if sums or clear else TO_SERVER
-    unit = "example" if sums or clear else "client"
-    reasons = list(_reasons(document, runs, data, sums, clear, files))
-    if reasons or not (sums or messages):
-        rows = tuple(
-            readings.row_in_clear(unit, "zero-out", viewer, why, 1, delta) for why in reasons or ("no sum was noised",)
-        )
-        return Reading(
-            rows, claims, unprotected, order=("What happens in clear is priced first.",), no_fix="mend what is in clear first"
-        )
-    rows, settings, people = _of_clients(document, messages, delta), None, None
-    if sums:
-        rows = (*_of_examples(document, data, sums, cells, delta), *rows)
-        noises = {_number(s, "noise") for s in sums}
+    delta = document.ask("delta") if seen.sums or any(m.noise for m in seen.messages) else 0.0
+    claims = tuple(Claim(c.epsilon, c.delta, "total", c.words) for run in runs for c in run.claims)
+    files = sorted(set(seen.weights))
+    unprotected = (
+        "outside its sight: rows that were made of other people's rows (neighbours, means, class weights, statistics)",
+        f"steps in clear on the same data: {sum(c.count for c in seen.clear):,} optimizer steps outside a mechanism were seen; "
+        "what learns without torch is outside its sight",
+        f"weights that came from files: {', '.join(files) if files else 'none were seen'}",
+        "outside its sight: files of weights and numbers that torch.load did not read",
+        readings.SELECTED,
+    )
+    reasons = list(_reasons(document, runs, seen, files))
+    unit, viewer = ("example", TO_RECIPIENT) if seen.sums or seen.clear else ("client", TO_SERVER)
+    if reasons or not (seen.sums or seen.messages):
+        rows = tuple(readings.in_clear(unit, viewer, why, delta=delta) for why in reasons or ("no sum was noised",))
+        order = ("What happens in clear is priced first.",)
+        return Reading(rows, claims, unprotected, order=order, no_fix="mend what is in clear first")
+    rows, settings = _of_clients(document, seen.messages, delta), None
+    if seen.sums:
+        rows = (*_of_examples(document, seen, delta), *rows)
+        noises = {s.noise for s in seen.sums}
         settings = {"noise_multiplier": noises.pop() * document.louder} if len(noises) == 1 else None
-        people = min((n for s in sums if (n := _number(data[int(_number(s, "data"))], "rows"))), default=None)
-    order = (readings.COMPOSED, readings.SECRET) if sums else ("Messages compose adaptively; pure ε adds up.",)
-    if any(str(s["by"]).startswith("Opacus") for s in sums):
+    order = (readings.COMPOSED, readings.SECRET) if seen.sums else ("Messages compose adaptively; pure ε adds up.",)
+    if any(s.by.startswith("Opacus") for s in seen.sums):
         order = (*order, document.words["divides"])
-    by = ", ".join(sorted({str(each["by"]) for each in (*sums, *messages)}))
+    by = ", ".join(sorted({each.by for each in (*seen.sums, *seen.messages)}))
+    people = min((n for s in seen.sums if (n := seen.data[s.data].rows)), default=None)
     no_fix = "there are several noises; set each and record the run again"
+    claims = claims or readings.without_claim("the run stated no ε")
     return Reading(rows, claims, unprotected, (), (f"Noise as it was added, by {by}.", *order), settings, no_fix, people=people)
 
 
-def _merged(runs: Sequence[Table]) -> tuple[list[Table], list[Table], list[Table], list[list[list[int]]], list[Table]]:
-    """(data sets, sums, steps in clear, per base the parts that one row may be in, messages) of all processes."""
-    data: list[Table] = []
-    sums: list[Table] = []
-    clear: list[Table] = []
-    bases: dict[tuple[int, int], list[list[int]]] = {}
-    messages = []
-    for number, run in enumerate(runs):
-        first = len(data)
-        data += [{**held, "base": f"{number}.{held['base']}"} for held in _each(run, "data")]
-        moved = [{**s, "data": first + int(_number(s, "data"))} for s in _each(run, "sums")]
-        sums += moved
-        for step in _each(run, "clear"):
-            clear.append({**step, "data": None if step["data"] is None else first + int(_number(step, "data"))})
-        for cell in _listed(run, "cells"):
-            parts = [first + int(i) for i in cell if isinstance(i, int)] if isinstance(cell, list) else []
-            bases.setdefault((number, int(str(data[parts[0]]["base"]).split(".")[1])), []).append(parts)
-        messages += _each(run, "messages")
-    return data, sums, clear, list(bases.values()), messages
-
-
-def _reasons(
-    document: Document, runs: Sequence[Table], data: list[Table], sums: list[Table], clear: list[Table], files: list[str]
-) -> Iterator[str]:
+def _reasons(document: Document, runs: Sequence[_Run], seen: _Seen, files: list[str]) -> Iterator[str]:
     """Why the data may have been used in clear: what was seen, unless an answer takes it back."""
     whether = document.facts.whether
-    if not all(run.get("complete") for run in runs):
+    if not all(run.complete for run in runs):
         yield "a process was killed before it wrote all that it did: let the run end, and record it again"
-    private = {str(data[int(_number(s, "data"))]["base"]) for s in sums}
-    for step in clear:
-        count, where, index = int(_number(step, "count")), str(step["where"]), step["data"]
-        held = data[int(index)] if isinstance(index, int) else None
-        if held is None:
-            asked = f"{count:,} optimizer steps at {where} follow no batch that was seen: do they use no private rows?"
-            if not whether(f"steps at {where} use no private rows", asked):
-                yield f"{count:,} optimizer steps in clear at {where}, on data that no loader gave"
-        elif str(held["base"]) in private or not sums:
-            asked = (
-                f"{count:,} optimizer steps at {where} go without noise while {held['name']} are walked: do they use no row?"
+    private = {seen.base[s.data] for s in seen.sums}
+    for step in seen.clear:
+        steps = f"{step.count:,} optimizer steps at {step.where}"
+        if seen.messages and not seen.sums:
+            name, asked = (
+                f"steps at {step.where} leave by messages alone",
+                "does what they learn leave a client by noised messages alone?",
             )
-            if not whether(f"steps at {where} use no private rows", asked):
-                yield f"{count:,} optimizer steps in clear at {where}, on the same data ({held['name']})"
-        elif not whether(f"data of {where} are public", f"{held['name']} are trained on in clear at {where}: are they public?"):
-            yield f"{count:,} optimizer steps in clear at {where}, on {held['name']}"
+            where = "and nobody says that what they learn is noised before it leaves"
+        elif step.data is None:
+            name, asked = (
+                f"steps at {step.where} use no private rows",
+                "follow no batch that was seen: do they use no private rows?",
+            )
+            where = "on data that no loader gave"
+        elif seen.base[step.data] in private or not seen.sums:
+            held = seen.data[step.data].name
+            name, asked = (
+                f"steps at {step.where} use no private rows",
+                f"go without noise while {held} are walked: do they use no row?",
+            )
+            where = f"on the same data ({held})"
+        else:
+            name, asked = f"data of {step.where} are public", f"are in clear on {seen.data[step.data].name}: are these public?"
+            where = f"on {seen.data[step.data].name}"
+        if not whether(name, f"{steps}: {asked}" if asked.startswith("does") else f"{steps} {asked}"):
+            yield f"{steps} in clear, {where}"
     if files and not whether("weights are public", f"Weights were loaded from {', '.join(files)}: from public data alone?"):
         yield f"weights were loaded from {', '.join(files)}, and what they learned from is not known"
-    for index in dict.fromkeys(int(_number(s, "data")) for s in sums):
-        if data[index].get("standardised"):
-            asked = f"The columns of {data[index]['name']} have mean 0 and deviation 1 over these very rows: were both public?"
-            if not whether("means and deviations are public", asked):
-                yield f"the rows of {data[index]['name']} are standardised by their own mean and deviation, without noise"
-                break
-    for how in sorted({str(s["sampling"]) for s in sums} - {"poisson", "fixed", "shuffled", "none"}):
+    made = next((seen.data[s.data].name for s in seen.sums if seen.data[s.data].standardised), None)
+    asked = f"The columns of {made} have mean 0 and deviation 1 over these very rows: were both public?"
+    if made and not whether("means and deviations are public", asked):
+        yield f"the rows of {made} are standardised by their own mean and deviation, without noise"
+    for how in sorted({s.sampling for s in seen.sums} - {"poisson", "fixed", "shuffled", "none"}):
         if not whether(
             "examples once an epoch", f"Batches are drawn by {how}: is every example in one batch of a pass at most?"
         ):
             yield f"batches are drawn by {how}"
 
 
-def _of_examples(
-    document: Document, data: list[Table], sums: list[Table], cells: list[list[list[int]]], delta: float
-) -> tuple[Row, ...]:
+def _of_examples(document: Document, seen: _Seen, delta: float) -> tuple[Row, ...]:
     held: dict[int, list[Sums]] = {}
-    for s in sums:
-        kind, noise = str(s["sampling"]), _number(s, "noise") * document.louder
-        count = int(_number(s, "count" if kind in ("poisson", "fixed", "none") else "passes"))
-        kind = kind if kind in ("poisson", "fixed") else "none"
-        held.setdefault(int(_number(s, "data")), []).append(
-            Sums(noise, count, kind, _number(s, "rate"), int(_number(s, "draws")))
+    for s in seen.sums:
+        kind = s.sampling if s.sampling in ("poisson", "fixed") else "none"
+        count, draws = (s.count, s.draws) if s.sampling in ("poisson", "fixed", "none") else (s.passes, 1)
+        held.setdefault(s.data, []).append(
+            Sums(s.noise * document.louder, count, kind, s.rate, draws, int(seen.data[s.data].rows or 0) or None)
         )
+    cells = list(seen.cells.values())
     apart = len(cells) > 1 and document.facts.whether(
         "data sets hold different people",
         f"{len(cells)} data sets or processes were trained on: does nobody stand in two of them?",
     )
     used = [cell for base in cells for cell in base]
     if not apart and len(cells) > 1:
-        few = 1
-        for base in cells:
-            few *= len(base)
-        together = itertools.product(*cells) if few <= _MOST_CELLS else [tuple(used)]
+        few = math.prod(map(len, cells)) <= _MOST_CELLS
+        together = itertools.product(*cells) if few else [tuple(used)]
         used = [sorted({index for cell in each for index in cell}) for each in together]
-    kinds = [tuple(part for index in cell for part in held.get(index, ())) for cell in used]
+    kinds = [[part for index in cell for part in held.get(index, ())] for cell in used]
     priced = list(dict.fromkeys(_folded(kind) for kind in kinds if kind))
-    why = next((str(d["graph"]) for i, d in enumerate(data) if d.get("graph") and i in held), "")
+    graph = next((d.graph for i, d in enumerate(seen.data) if d.graph and i in held), "")
     records = document.facts.known(_PERSON)
-    if why and records is None:
-        question = f"In how many examples is one person? {why}: a person is in the examples of its neighbours, too."
+    if graph and records is None:
+        question = f"In how many examples is one person? {graph}: a person is in the examples of its neighbours, too."
         records = document.facts.ask(_PERSON, question, (1000.0, 100.0, 10.0, 1.0))
-    rows = readings.rows_of_sums(
-        priced, "example", TO_RECIPIENT, delta, people=(int(records),) if records else readings.SEVERAL
-    )
-    if records is not None:  # a person is the unit; one example alone stands below
-        rows = (rows[2], *rows[:2])
-    return rows
+    people = (max(int(records), 1),) if records is not None else readings.SEVERAL
+    rows = readings.rows_of_sums(priced, "example", TO_RECIPIENT, delta, people=people)
+    return rows if records is None else (rows[2], *rows[:2])  # a person is the unit; one example alone stands below
 
 
 def _folded(kind: Sequence[Sums]) -> tuple[Sums, ...]:
-    """Sums of the same kind, counted together."""
-    counts: dict[tuple[float, str, float, int], int] = {}
+    """Sums of the same kind, counted together; of a long schedule of noises, those of a group as its least."""
+    noises = sorted({s.multiplier for s in kind if s.sampling != "none" and 0 < s.multiplier < math.inf})
+    if len(noises) > _MOST_NOISES:
+        width = math.log(noises[-1] / noises[0]) / _MOST_NOISES
+        least: dict[int, float] = {}
+        group = {noise: int(math.log(noise / noises[0]) / width) for noise in noises}
+        for noise in noises:
+            least.setdefault(group[noise], noise)
+        kind = [replace(s, multiplier=least[group[s.multiplier]]) if s.multiplier in group else s for s in kind]
+    counts = Counter[Sums]()
     for s in kind:
-        key = s.multiplier, s.sampling, s.rate, s.draws
-        counts[key] = counts.get(key, 0) + s.count
-    return tuple(Sums(m, n, sampling, rate, draws) for (m, sampling, rate, draws), n in sorted(counts.items()))
+        counts[replace(s, count=1)] += s.count
+    return tuple(replace(s, count=n) for s, n in sorted(counts.items(), key=repr))
 
 
-def _of_clients(document: Document, messages: list[Table], delta: float) -> tuple[Row, ...]:
-    """Per filter, the client that sent most."""
-    rows = []
-    for by, viewer in sorted({(str(m["by"]), str(m["viewer"])) for m in messages}):
-        mine = [m for m in messages if (m["by"], m["viewer"]) == (by, viewer)]
-        inner = by.partition("(")[2].rstrip(")")
-        if inner and inner not in ("FedAvg", "FedProx"):
-            asked = (
-                f"{by.partition('(')[0]} noises what {inner} returns: is everything that {inner} keeps between rounds noised?"
-            )
-            if not document.facts.whether(f"state of {inner} is noised", asked):
-                rows.append(readings.row_in_clear("client", "zero-out", WITH_MODELS, f"{inner} keeps what is not noised"))
-                continue
-        asked = "Does every client clip its update (fixedclipping_mod or adaptiveclipping_mod)?"
-        if "ClientSide" in by and not document.facts.whether("clients clip", asked):
-            rows.append(
-                readings.row_in_clear("client", "zero-out", WITH_MODELS, "no record of the server shows that clients clip")
-            )
+def _of_clients(document: Document, messages: list[_Message], delta: float) -> tuple[Row, ...]:
+    """Per filter, the client that sent most; what left without one comes first."""
+    rows: list[Row] = []
+    whether = document.facts.whether
+    plain = sum(m.count for m in messages if not m.noise and not m.epsilon)
+    asked = f"{plain:,} replies of training or queries left clients without noise: were they thrown away?"
+    if plain and not whether("replies without noise are unused", asked):
+        rows.append(readings.in_clear("client", TO_SERVER, f"{plain:,} replies left clients without noise", delta=delta))
+    messages = [m for m in messages if m.noise or m.epsilon]
+    for by, viewer in sorted({(m.by, m.viewer) for m in messages}):
+        mine = [m for m in messages if (m.by, m.viewer) == (by, viewer)]
+        outer, _, inner = by.rstrip(")").partition("(")
+        asked = f"{outer} noises what {inner} returns: is everything that {inner} keeps between rounds noised?"
+        if inner not in ("", "FedAvg", "FedProx") and not whether(f"state of {inner} is noised", asked):
+            rows.append(readings.in_clear("client", WITH_MODELS, f"{inner} keeps what is not noised", delta=delta))
             continue
-        cells: dict[str, list[Table]] = {}
+        asked = "Does every client clip its update (fixedclipping_mod or adaptiveclipping_mod)?"
+        if "ClientSide" in by and not whether("clients clip", asked):
+            reason = "no record of the server shows that clients clip"
+            rows.append(readings.in_clear("client", WITH_MODELS, reason, delta=delta))
+            continue
+        cells: dict[str, list[_Message]] = {}
         for m in mine:
-            cells.setdefault(str(m["who"]), []).append(m)
-        total = max(int(sum(_number(m, "count") for m in cell)) for cell in cells.values())
+            cells.setdefault(m.who, []).append(m)
         to = WITH_MODELS if viewer == "models" else TO_SERVER
-        why = f"{by}: {len(cells)} senders, at most {total:,} messages of one"
-        if any(_number(m, "noise") for m in mine):
-            parts = [
-                [Sums(_number(m, "noise") * document.louder, int(_number(m, "count")), "none") for m in cell]
-                for cell in cells.values()
-            ]
-            folded = list(dict.fromkeys(_folded(part) for part in parts))
-            made = readings.rows_of_sums(folded, "client", to, delta)
-            rows += [Row(r.unit, r.relation, r.viewer, r.cost, r.rounds, r.delta, f"{why}; {r.why}") for r in made]
+        why = f"{by}: {len(cells)} senders, at most {max(sum(m.count for m in cell) for cell in cells.values()):,} messages of one"
+        if any(m.noise for m in mine):
+            kinds = [_folded([Sums(m.noise * document.louder, m.count) for m in cell]) for cell in cells.values()]
+            made = readings.rows_of_sums(list(dict.fromkeys(kinds)), "client", to, delta)
+            rows += [replace(row, why=f"{why}; {row.why}") for row in made]
         else:
-            spent = max(sum(_number(m, "epsilon") * _number(m, "count") for m in cell) for cell in cells.values())
-            cost = costs.cost_of_pure(spent / document.louder)
-            rows.append(Row("client", "replace", to, cost, 1, 0.0, why))
+            spent = max(sum(m.epsilon * m.count for m in cell) for cell in cells.values())
+            rows.append(Row("client", "replace", to, PureDP(spent / document.louder), 1, 0.0, why))
     return tuple(rows)
-
-
-def _number(held: Table, key: str) -> float:
-    value = held.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        if value is None and key == "rows":
-            return 0.0
-        raise PricingError(f"the record holds {key} = {value!r}; record the run again")
-    return float(value)
-
-
-def _listed(held: Table, key: str) -> list[Tree]:
-    value = held.get(key)
-    return value if isinstance(value, list) else []
-
-
-def _each(held: Table, key: str) -> list[Table]:
-    return [each for each in _listed(held, key) if isinstance(each, dict)]

@@ -1,138 +1,150 @@
-"""Settings of single systems: FederatedScope's YAML, the flags of pfl-research and those of TensorFlow Privacy.
+"""Settings of single systems: FLARE's filters, FederatedScope's YAML, the flags of pfl-research and of TensorFlow Privacy.
 
-What is proven of each: ``docs/how_deployed_noise_is_priced.md``.
+For each, a model of its keys, and a function that says what they release. What is proven of each:
+``docs/how_deployed_noise_is_priced.md``.
 """
 
-import itertools
 import math
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-import numpy as np
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, documents, readings
+from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import Options, Table, table
-from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Setting, Sums
-from fedgraph.privacy import ArrayField, Gaussian, calibrate
+from fedgraph.pricing.facts import (
+    Amount, Count, CountOrNone, Delta, DeltaOrNone, Keys, Positive, PositiveOrNone, Share, SomeKeys, Table, TimesOrNone, table,
+)  # fmt: skip
+from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
+from fedgraph.pricing.recorder import svt_epsilon
+from fedgraph.privacy import Gaussian, PoissonGaussian, PureDP, Repeated, calibrate, price
 
-_WIDEST, _TREES = 2000, ("xgb", "gbdt", "rf")
-_VERTICAL = ("labels and gradients, which this option does not touch", "who is in the data set",
-            "sizes of buckets, and split values, which come from the raw data")  # fmt: skip
-_CUT = "Batches are taken as shuffled, as the statement's first number; Poisson sampling would amplify."
-_PFL = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
-_PFL_OPEN = ("local metrics, unless they are privatised too", "the server, where the mechanism is applied centrally",
-             "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment")  # fmt: skip
+# TensorFlow Privacy
+
+
+class _Flags(Keys):
+    """The flags of ``compute_dp_sgd_privacy``, of its statement, or of a training script."""
+
+    examples: PositiveOrNone = Field(None, validation_alias=AliasChoices("N", "number_of_examples"))
+    batch_size: Positive
+    noise_multiplier: Amount
+    epochs: Positive = Field(validation_alias=AliasChoices("epochs", "num_epochs"))
+    delta: DeltaOrNone = None
+    microbatches: PositiveOrNone = Field(None, validation_alias=AliasChoices("microbatches", "num_microbatches"))
+    used_microbatching: bool = True
+
+    @model_validator(mode="after")
+    def _fits(self) -> "_Flags":
+        if self.examples is not None and self.batch_size > self.examples:
+            raise ValueError(f"batch_size {self.batch_size:g} is larger than N = {self.examples:g}")
+        return self
 
 
 def tensorflow_privacy(document: Document) -> Reading:
-    """The command line of ``compute_dp_sgd_privacy``, of its statement, or of a training script with the same flags.
+    """noise std = noise_multiplier·l2_norm_clip on the sum of microbatches.
 
-    noise std = noise_multiplier·l2_norm_clip on the sum of microbatches; where one clip bounds the mean of several examples,
-    vanishing may turn it round: 2·clip.
+    Where one clip bounds the mean of several examples, one that vanishes may turn it round: 2·clip.
     """
-    options = document.options
-    count = "number_of_examples" if options.has("number_of_examples") else "N"  # the statement's own names are taken too
-    passes = "num_epochs" if options.has("num_epochs") else "epochs"
-    examples, batch = options.number(count, None, above=True), options.need("batch_size", above=True)
-    multiplier, epochs = options.need("noise_multiplier"), options.need(passes, above=True)
-    delta = options.delta("delta", None if options.has("microbatches") else 1e-6)  # its own default
-    micro = options.number("microbatches", options.number("num_microbatches"), above=True)
-    several = options.flag("used_microbatching", micro is None) if micro is None else micro != batch
-    options.finish(count)
-    if examples is not None and batch > examples:
-        raise options.error("batch_size", f"batch_size {batch:g} is larger than N = {examples:g}")
-    at = document.ask("delta", delta)
-    sums = Sums(multiplier * document.louder, math.ceil(epochs), "none")
-    rows = readings.rows_of_sums([[sums]], "example", readings.TO_RECIPIENT, at, twice=several)
-    claim = Claim(None, delta, "total", "TFP prints its own statement for these flags")
-    settings = {"noise_multiplier": multiplier * document.louder} if multiplier else None
-    no_fix = "the noise is zero: set it first"
-    order = (readings.COMPOSED, _CUT)
-    return Reading(rows, (claim,), (readings.SELECTED,), (), order, settings, no_fix, people=examples)
+    flags = document.checked(_Flags)
+    stated = 1e-6 if flags.delta is None and flags.microbatches is None else flags.delta  # the command's own default
+    twice = flags.used_microbatching if flags.microbatches is None else flags.microbatches != flags.batch_size
+    noise = flags.noise_multiplier * document.louder
+    sums = Sums(noise, math.ceil(flags.epochs))
+    rows = readings.rows_of_sums([[sums]], "example", readings.TO_RECIPIENT, document.ask("delta", stated), twice=twice)
+    claim = Claim(None, stated, "total", "TFP prints its own statement for these flags")
+    order = (
+        readings.COMPOSED,
+        "Batches are taken as shuffled, as the statement's first number; Poisson sampling would amplify.",
+    )
+    settings = {"noise_multiplier": noise} if noise else None
+    return Reading(
+        rows, (claim,), (readings.SELECTED,), (), order, settings, "the noise is zero: set it first", people=flags.examples
+    )
+
+
+# pfl-research
+
+
+class _Pfl(SomeKeys):
+    """The flags of its benchmarks, with their defaults."""
+
+    central_privacy_mechanism: Literal["none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only"] = (
+        "none"
+    )
+    local_privacy_mechanism: Literal["none", "gaussian", "laplace", "norm_clipping_only"] = "none"
+    central_epsilon: Positive = 1.0
+    central_delta: Delta = 1e-5
+    local_epsilon: Positive = 1.0
+    local_delta: Delta = 1e-5
+    central_num_iterations: Count = 200
+    cohort_size: Positive = 1000.0
+    noise_cohort_size: Positive = 1000.0
+    population: Positive = 1e7
+
+    @property
+    def accounted(self) -> bool:
+        return self.central_privacy_mechanism == "gaussian_moments_accountant"
+
+    @model_validator(mode="after")
+    def _fits(self) -> "_Pfl":
+        cohort, noised = self.cohort_size, self.noise_cohort_size if self.accounted else 0.0
+        if max(cohort, noised) > self.population:
+            raise ValueError(f"a cohort of {max(cohort, noised):g} out of a population of {self.population:g}")
+        if self.accounted and cohort > noised:
+            raise ValueError(f"cohort_size {cohort:g} above noise_cohort_size {noised:g}: pfl refuses it")
+        if 0 in (self.central_delta, self.local_delta):
+            raise ValueError("central_delta and local_delta: a number in (0, 1) is needed")
+        return self
 
 
 def pfl(document: Document) -> Reading:
-    """The flags of pfl-research's benchmarks: YAML, or a command line with ``--args_config``, whose YAML is read.
+    """The flags of a YAML file, or of a command line with ``--args_config``, whose YAML is read.
 
     The accountant prices its noise; a simulation with a small cohort adds cohort/noise_cohort of it, so that a real run of that
-    size is worth less: both are priced. Correlated noise (``banded_matrix_factorization``) is not priced.
+    size is worth less: both are priced.
     """
-    options = document.options_of(_configured(document), ignored=documents.catalogue()[document.system].ignored)
-    central = (
-        "none",
-        "gaussian",
-        "gaussian_moments_accountant",
-        "laplace",
-        "norm_clipping_only",
-        "banded_matrix_factorization",
-    )
-    mechanism = options.choice("central_privacy_mechanism", central, "none")
-    each = options.choice("local_privacy_mechanism", ("none", "gaussian", "laplace", "norm_clipping_only"), "none")
-    own = options.positive("local_epsilon", 1.0), options.delta("local_delta", 1e-5) or 1e-5
-    rounds, cohort = options.count("central_num_iterations", 200), options.positive("cohort_size", 1000.0)
-    wanted, population = options.positive("noise_cohort_size", 1000.0), options.positive("population", 1e7)
-    epsilon, delta = options.positive("central_epsilon", 1.0), options.delta("central_delta", 1e-5) or 1e-5
-    accounted = mechanism == "gaussian_moments_accountant"
-    if mechanism == "banded_matrix_factorization":
-        raise options.error(
-            "central_privacy_mechanism", "not priced: banded_matrix_factorization; describe its noise in a neutral YAML"
-        )
-    if max(cohort, wanted if accounted else 0) > population:
-        raise options.error("population", f"a cohort of {max(cohort, wanted):g} out of a population of {population:g}")
-    if accounted and cohort > wanted:
-        raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
-    rate, louder = (wanted if accounted else cohort) / population, document.louder
-    rows: list[Row] = []
-    settings: dict[str, Setting] | None = None
+    flags, louder = document.checked(_Pfl, _configured(document)), document.louder
+    mechanism, rounds, epsilon, delta = (
+        flags.central_privacy_mechanism, flags.central_num_iterations, flags.central_epsilon, flags.central_delta,
+    )  # fmt: skip
+    small = flags.cohort_size / flags.noise_cohort_size
+    rate = (flags.noise_cohort_size if flags.accounted else flags.cohort_size) / flags.population
+    rows, settings, claims = [], None, []
+    sums = partial(Sums, count=rounds, sampling="poisson")
     if mechanism in ("gaussian", "gaussian_moments_accountant"):
-        once = partial(calibrate.noise_multiplier_of, Gaussian, epsilon, delta)
-        std = (costs.noise_at_cost(epsilon, delta, rate, rounds) if accounted else once()) * louder
-        rows += readings.rows_of_sums([[Sums(std, rounds, "poisson", rate)]], "user", WITH_MODELS, delta)
-        if accounted and cohort < wanted:
-            [real, _] = readings.rows_of_sums(
-                [[Sums(std * cohort / wanted, rounds, "poisson", cohort / population)]], "user", WITH_MODELS, delta
-            )
-            rows.append(replace(real, why=f"a real run with noise_scale = {cohort / wanted:g}: {real.why}"))
-        settings = {
-            "central_epsilon": lambda: (
-                (
-                    costs.cost_of_poisson(std, rate)(rounds, delta) if accounted else costs.cost_of_gaussian(std)(1, delta)
-                ).epsilon
-            )
-        }
+        noise = _noise(epsilon, delta, *((rate, rounds) if flags.accounted else (1.0, 1))) * louder
+        rows += readings.rows_of_sums([[sums(noise, rate=rate)]], "user", WITH_MODELS, delta)
+        if flags.accounted and small < 1:
+            real = sums(noise * small, rate=flags.cohort_size / flags.population)
+            why = f"a real run with noise_scale = {small:g}: {real.words}"
+            rows.append(Row("user", "zero-out", WITH_MODELS, real.event(replaced=False), rounds, delta, why))
+        spent = Repeated(PoissonGaussian(noise, rate, 1, False), rounds) if flags.accounted else Gaussian(noise)
+        settings = {"central_epsilon": price(spent, delta).epsilon}
     elif mechanism == "laplace":
-        cost = partial(costs.cost_of_sampled_laplace, louder / epsilon, rate, fixed=False)
-        why = f"noise scale = {louder / epsilon:.4g}·clip per coordinate, clip in L1, Poisson-sampled at rate {rate:g}"
-        rows += [
-            Row("user", relation, WITH_MODELS, cost(relation == "replace"), rounds, delta, why)
-            for relation in ("zero-out", "replace")
-        ]
+        rows += readings.rows_of_sums([[sums(louder / epsilon, rate=rate, laplace=True)]], "user", WITH_MODELS, delta)
         settings = {"central_epsilon": epsilon / louder}
-    local = each in ("gaussian", "laplace")
-    if local:
-        times, (spent, at) = 1.0 if rows else louder, own
-        std = (1 / spent if each == "laplace" else calibrate.noise_multiplier_of(Gaussian, spent, at)) * times
-        for relation, replaced in (("zero-out", False), ("replace", True)):
-            cost_ = (costs.cost_of_laplace if each == "laplace" else costs.cost_of_gaussian)(std, replaced)
-            why = f"local {each} noise of {std:.4g}·clip, in every round"
-            rows.append(Row("user", relation, TO_SERVER, cost_, rounds, 0.0 if each == "laplace" else at, why))
+    if rows:
+        claims.append(Claim(epsilon, delta, "total" if flags.accounted else "per round", "the benchmark's flags"))
+    if flags.local_privacy_mechanism in ("gaussian", "laplace"):
+        laplace = flags.local_privacy_mechanism == "laplace"
+        noise = 1 / flags.local_epsilon if laplace else _noise(flags.local_epsilon, flags.local_delta, 1.0, 1)
+        at, local = 0.0 if laplace else flags.local_delta, Sums(noise * (1.0 if rows else louder), rounds, laplace=laplace)
+        rows += readings.rows_of_sums([[local]], "user", TO_SERVER, at)
+        claims.append(Claim(flags.local_epsilon, at, "per round", f"local {flags.local_privacy_mechanism}"))
     if not rows:
-        found = readings.in_clear(
-            "user", WITH_MODELS, f"central_privacy_mechanism {mechanism!r} adds no noise", "choose a mechanism first", rounds
-        )
-        return replace(found, not_priced=options.rest)
-    claims = (
-        [Claim(epsilon, delta, "total" if accounted else "per round", "the benchmark's flags")]
-        if mechanism in central[1:4]
-        else []
-    )
-    claims += [Claim(own[0], 0.0 if each == "laplace" else own[1], "per round", f"local {each}")] if local else []
-    return Reading(
-        tuple(rows), tuple(claims), _PFL_OPEN, options.rest, (_PFL,), settings, "lower local_epsilon", people=population
-    )
+        rows = [readings.in_clear("user", WITH_MODELS, f"central_privacy_mechanism {mechanism!r} adds no noise", rounds=rounds)]
+    open_ = ("local metrics, unless they are privatised too", "the server, where the mechanism is applied centrally",
+             "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment")  # fmt: skip
+    order = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
+    no_fix = "lower local_epsilon, or choose a mechanism first"
+    return Reading(tuple(rows), tuple(claims), open_, flags.rest, (order,), settings, no_fix, people=flags.population)
+
+
+def _noise(epsilon: float, delta: float, rate: float, rounds: int) -> float:
+    """The noise multiplier at which so many Poisson-sampled sums cost (epsilon, delta), zero-out; never below it."""
+    return calibrate.noise_multiplier_of(lambda m: Repeated(PoissonGaussian(m, rate, 1, False), rounds), epsilon, delta)
 
 
 def _configured(document: Document) -> Table:
@@ -146,123 +158,342 @@ def _configured(document: Document) -> Table:
     return {**documents.read(paths[0]).data, **document.data}
 
 
+# FederatedScope
+
+
+class _Nbafl(SomeKeys):
+    use: bool = False
+    epsilon: Positive = 100.0
+
+
+class _Sgdmf(Keys):
+    use: bool = False
+    epsilon: Positive = 4.0
+    delta: Delta = 0.5
+    constant: Positive = 1.0
+    theta: float | int = -1
+    R: Any = None
+
+
+class _Vertical(SomeKeys):
+    use: bool = False
+    protect_method: str = ""
+    protect_object: str = ""
+    algo: str = ""
+    protect_args: list[dict[str, Any]] = []
+
+
+class _Buckets(SomeKeys):
+    epsilon: Positive
+    bucket_num: Count = 100
+
+
+class _Federate(SomeKeys):
+    total_round_num: TimesOrNone = None
+
+
+class _Loader(SomeKeys):
+    batch_size: PositiveOrNone = None
+
+
+class _Model(SomeKeys):
+    num_user: PositiveOrNone = None
+
+
+class _Train(SomeKeys):
+    local_update_steps: Count = 1
+    batch_or_epoch: str = "batch"
+
+
+class _FederatedScope(SomeKeys):
+    nbafl: _Nbafl = _Nbafl()
+    sgdmf: _Sgdmf = _Sgdmf()
+    vertical: _Vertical = _Vertical()
+    federate: _Federate = _Federate()
+    dataloader: _Loader = _Loader()
+    model: _Model = _Model()
+    train: _Train = _Train()
+
+
+_TREES = ("xgb", "gbdt", "rf")
+
+
 def federatedscope(document: Document) -> Reading:
-    """A YAML configuration with ``nbafl``, ``sgdmf`` or ``vertical.protect_method: dp`` or ``op_boost``."""
-    options = document.options
-    nbafl, sgdmf, vertical = (options.table(name) for name in ("nbafl", "sgdmf", "vertical"))
-    used = [name for name, held in (("nbafl", nbafl), ("sgdmf", sgdmf)) if held.flag("use")]
-    method, parties = vertical.raw("protect_method"), vertical.flag("use")
-    protected, kind = vertical.raw("protect_object"), vertical.raw("algo")
-    if method in ("dp", "op_boost") and parties and protected == "feature_order" and kind in _TREES:
-        used.append(str(method))
-    if not used:
-        more = "; protect_method he encrypts and adds no noise" if method == "he" else ""
-        if method in ("dp", "op_boost"):
-            more = f"; protect_method {method} works with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
-            more += f" (found {parties}, {protected}, {kind})"
-        reason = f"no option of differential privacy is in use: clients send in clear{more}"
-        return _clear(reason, "switch one on first", options.rest)
-    if len(used) != 1:
-        raise PricingError(f"{document.path}:1: {len(used)} of nbafl, sgdmf and vertical dp are in use; one is priced per file")
-    rounds = options.table("federate").whole("total_round_num", None, 0)
-    if used == ["nbafl"]:
-        epsilon = nbafl.positive("epsilon", 100.0)
-        nbafl.without_price("mu", "w_clip", "constant")
-        nbafl.finish()
-        reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
-        words = "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
-        claim = Claim(epsilon, None, "total", words)
-        return _clear(reason, "clip updates on the client first; no option does", options.rest, rounds or 1, claim)
-    if used == ["sgdmf"]:
-        return _sgdmf(document, options, sgdmf)
-    return _vertical(document, vertical, options.rest, used[0])
+    """A YAML configuration with ``nbafl``, ``sgdmf`` or ``vertical.protect_method: dp``."""
+    said = document.checked(_FederatedScope)
+    cut = said.vertical
+    ranked = cut.use and cut.protect_object == "feature_order" and cut.algo in _TREES
+    used = {"nbafl": said.nbafl.use, "sgdmf": said.sgdmf.use, "dp": cut.protect_method == "dp" and ranked}
+    if sum(used.values()) > 1:
+        raise PricingError(f"{document.path}:1: several of nbafl, sgdmf and vertical dp are in use; one is priced per file")
+    if used["sgdmf"]:
+        return _sgdmf(document, said)
+    if used["dp"]:
+        return _buckets(document, cut, said.rest)
+    rounds, reason, claim = (
+        1,
+        "no option of differential privacy is in use: clients send in clear",
+        Claim(None, None, "none", "no ε is claimed"),
+    )
+    if used["nbafl"]:
+        rounds, reason = (
+            said.federate.total_round_num or 1,
+            "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε",
+        )
+        claim = Claim(
+            said.nbafl.epsilon, None, "total", "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
+        )
+    elif cut.protect_method == "he":
+        reason += "; protect_method he encrypts and adds no noise"
+    elif cut.protect_method == "dp":
+        reason += f"; protect_method dp works with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
+    elif cut.protect_method:
+        reason += f"; protect_method {cut.protect_method} is not priced: it maps values by minimum and maximum of the data"
+    row = readings.in_clear("client", TO_SERVER, reason, "replace", rounds=rounds)
+    return Reading(
+        (row,), (claim,), ("every client's weights",), said.rest, no_fix="switch on what bounds and noises what is sent"
+    )
 
 
-def _clear(reason: str, no_fix: str, rest: tuple[str, ...], rounds: int = 1, claim: Claim | None = None) -> Reading:
-    said = claim or Claim(None, None, "none", "no ε is claimed")
-    open_ = "every client's weights" if claim else "everything"
-    found = readings.in_clear("client", TO_SERVER, reason, no_fix, rounds, "replace")
-    return replace(found, published=(said,), not_priced=rest, unprotected=(open_,))
-
-
-def _sgdmf(document: Document, options: Options, held: Options) -> Reading:
-    batch = options.table("dataloader").number("batch_size", None, above=True)
-    users, train = options.table("model").number("num_user", None, above=True), options.table("train")
-    steps, epochs = train.count("local_update_steps", 1), train.raw("batch_or_epoch") == "epoch"
-    epsilon, stated = held.positive("epsilon", 4.0), held.delta("delta", 0.5)
-    constant = held.positive("constant", 1.0)
-    theta = max(held.number("theta", -1.0, least=-1.0) or 0.0, 1.0)
-    held.without_price("R")
-    held.finish()
-    if stated is None or stated <= 0:
-        raise held.error("delta", "delta: a number in (0, 1) is needed")
+def _sgdmf(document: Document, said: _FederatedScope) -> Reading:
+    held, batch, users, steps = said.sgdmf, said.dataloader.batch_size, said.model.num_user, said.train.local_update_steps
+    if held.delta <= 0:
+        raise document.error("delta: a number in (0, 1) is needed", "sgdmf", "delta")
+    theta = max(float(held.theta), 1.0)
     share = document.ask("batch share", min(1.0, batch / users) if batch and users else None)
-    at, visits = min(stated, 1e-5), 1 / share if epochs else max(1.0, math.ceil(steps * share) / steps / share)  # as counted
+    epochs = said.train.batch_or_epoch == "epoch"
+    at, visits = (
+        min(held.delta, 1e-5),
+        1 / share if epochs else max(1.0, math.ceil(steps * share) / steps / share),
+    )  # as counted
     small = max(1.0, 4 * math.sqrt(2) / (batch or 64.0))  # a batch of fewer than six ratings moves by more than R^1.5
-    mu = small * epsilon * math.sqrt(visits / (share * constant * math.log(1 / stated))) / document.louder
-    why = f"a rating may be in a batch of every pass, μ = {mu / theta:.4g} in all, read at δ = {at:g}: δ = {stated:g} would "
+    mu = small * held.epsilon * math.sqrt(visits / (share * held.constant * math.log(1 / held.delta))) / document.louder
+    why = (
+        f"a rating may be in a batch of every pass, μ = {mu / theta:.4g} in all, read at δ = {at:g}: δ = {held.delta:g} would "
+    )
     why += "let that share of runs fail"
-    claim = Claim(epsilon, stated, "total", f"sgdmf.epsilon and sgdmf.delta = {stated:g}")
-    rows = [Row("rating", "replace", TO_SERVER, costs.cost_of_gaussian(theta / mu), 1, at, why)]
+    rows = [Row("rating", "replace", TO_SERVER, Gaussian(theta / mu), 1, at, why)]
     if theta > 1:
         all_of = f"a user with at most theta = {theta:g} ratings, to which the data have to be cut; μ = {mu:.4g} in all"
-        rows.insert(0, Row("user", "replace", TO_SERVER, costs.cost_of_gaussian(1 / mu), 1, at, all_of))
+        rows.insert(0, Row("user", "replace", TO_SERVER, Gaussian(1 / mu), 1, at, all_of))
+    claim = Claim(held.epsilon, held.delta, "total", f"sgdmf.epsilon and sgdmf.delta = {held.delta:g}")
     open_ = "a user with several ratings" if theta == 1 else f"a user with more than {theta:g} ratings"
-    return Reading(tuple(rows), (claim,), (open_,), options.rest, (document.words["sgdmf order"],),
-                   {"sgdmf.epsilon": epsilon / document.louder}, people=users)  # fmt: skip
+    order = (
+        "Noise on gradients of embeddings bounded by R^1.5 as the paper has it; visits compose; no amplification for shuffling."
+    )
+    settings = {"sgdmf.epsilon": held.epsilon / document.louder}
+    return Reading(tuple(rows), (claim,), (open_,), said.rest, (order,), settings, people=users)
 
 
-def _vertical(document: Document, held: Options, rest: tuple[str, ...], method: str) -> Reading:
-    listed = held.raw("protect_args")
-    held_args = table(listed[0]) if isinstance(listed, list) and listed else {}
-    args = document.options_of(held_args, "vertical", "protect_args")
-    features = int(document.ask("features"))
-    if method == "dp":
-        epsilon, buckets = args.number("epsilon", None, above=True), args.count("bucket_num", 100)
-        if epsilon is None:
-            raise held.error("protect_args", "protect_args needs an epsilon > 0 (without it the order is in clear: ∞)")
-        spent, names = buckets * epsilon / document.louder, {"epsilon": epsilon}
-        words = f"ranks are cut into {buckets} buckets: a sample that moves takes one other along at each of their edges,"
-    else:
-        spent, names = _op_boost(document, args)
-        words = "one sample's value among the whole numbers of a public range"
-        if not document.ask("range is public"):
-            claim = Claim(sum(names.values()), 0.0, "per feature", "protect_args")
-            return _clear(document.words["range"], "op_boost has no option for a public range", rest, 1, claim)
-    why = f"{words} in {features} features at ε = {spent:g} each; they add up"
-    settings = {f"vertical.protect_args[0].{name}": value / document.louder for name, value in names.items()}
-    claim = Claim(sum(names.values()), 0.0, "per feature", f"protect_args {', '.join(names)}")
-    row = Row("record", "replace", TO_SERVER, costs.cost_of_pure(spent), features, 0.0, why)
-    return Reading((row,), (claim,), _VERTICAL, rest, settings=settings)
+def _buckets(document: Document, held: _Vertical, rest: tuple[str, ...]) -> Reading:
+    args = document.checked(_Buckets, held.protect_args[0] if held.protect_args else {}, "vertical", "protect_args")
+    features, spent = int(document.ask("features")), args.bucket_num * args.epsilon / document.louder
+    why = f"ranks are cut into {args.bucket_num} buckets: a sample that moves takes one other along at each of their edges, in "
+    why += f"{features} features at ε = {spent:g} each; they add up"
+    row = Row("record", "replace", TO_SERVER, PureDP(spent), features, 0.0, why)
+    open_ = ("labels and gradients, which this option does not touch", "who is in the data set",
+             "sizes of buckets, and split values, which come from the raw data")  # fmt: skip
+    settings = {"vertical.protect_args[0].epsilon": args.epsilon / document.louder}
+    return Reading((row,), (Claim(args.epsilon, 0.0, "per feature", "protect_args epsilon"),), open_, rest, settings=settings)
 
 
-def _op_boost(document: Document, args: Options) -> tuple[float, dict[str, float]]:
-    """(ε of one value: the largest logarithm of a ratio of its answers' probabilities, the options that hold it)."""
-    kind = args.choice("algo", ("global", "adjusting"), "global")
-    low, high = args.count("lower_bound", 1, 0), args.count("upper_bound", 100, 0)
-    if not low < high <= low + _WIDEST:
-        raise args.error("upper_bound", f"upper_bound: found {high}; allowed: above lower_bound {low}, by at most {_WIDEST:,}")
-    values = np.arange(low, high + 1.0)
-    if kind == "global":
-        epsilon = args.positive("epsilon", 2.0)
-        logs, names = _answers(values, values, epsilon / document.louder), {"epsilon": epsilon}
-        return float((logs.max(axis=0) - logs.min(axis=0)).max()), names
-    names = {name: args.positive(name, 2.0) for name in ("epsilon_prt", "epsilon_ner")}
-    first, second = names.values()
-    parts = args.count("partition_num", 10)
-    cuts = np.percentile(np.arange(low - 1, high + 1), np.linspace(0, 100, parts + 1))
-    edges = [int(cut) for cut in np.round(cuts)]
-    if (np.diff(edges) < 1).any():
-        message = f"partition_num: found {parts}; allowed: up to one for each whole number of the range"
-        raise args.error("partition_num", message)
-    own = np.searchsorted(edges, values).astype(np.float64) - 1  # edges[k] < value ≤ edges[k + 1]
-    chosen = _answers(own, np.arange(float(parts)), first / document.louder)
-    inside = [_answers(values, np.arange(a + 1.0, b + 1), second / document.louder) for a, b in itertools.pairwise(edges)]
-    logs = np.concatenate([chosen[:, [k]] + part for k, part in enumerate(inside)], axis=1)
-    return float((logs.max(axis=0) - logs.min(axis=0)).max()), names
+# NVIDIA FLARE
+
+_METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
+_Word = Annotated[str, BeforeValidator(lambda word: str(word).rsplit(".", 1)[-1])]
 
 
-def _answers(held: ArrayField, allowed: ArrayField, epsilon: float) -> ArrayField:
-    """ln P(answer | value) of an answer ∝ e^(−|value − answer|·ε/2); a row for each value."""
-    weights = -np.abs(held[:, None] - allowed[None, :]) * epsilon / 2
-    return np.asarray(weights - np.logaddexp.reduce(weights, axis=1, keepdims=True))
+class _Filter(SomeKeys):
+    name: _Word | None = Field(None, validation_alias=AliasChoices("name", "class_path", "path"))
+    args: dict[str, Any] | None = None
+
+
+class _Group(SomeKeys):
+    tasks: list[str] | str = "*"
+    filters: list[_Filter] = []
+    direction: Annotated[str, AfterValidator(str.lower)] = "out"
+
+    @model_validator(mode="after")
+    def _known(self) -> "_Group":
+        if self.direction not in ("in", "out", "inout"):
+            raise ValueError(f"direction: found {self.direction!r}; allowed: in, out, inout")
+        return self
+
+
+class _Flare(SomeKeys):
+    """The configuration of a client or of a server."""
+
+    task_result_filters: list[_Group] = []
+    task_data_filters: list[_Group] = []
+    executors: list[dict[str, Any]] = []
+    workflows: list[dict[str, Any]] = []
+    num_rounds: TimesOrNone = None
+
+    @property
+    def tasks(self) -> list[str]:
+        named = [each.get("tasks") for each in self.executors]
+        return [str(task) for tasks in named if isinstance(tasks, list) for task in tasks]
+
+    @property
+    def kind(self) -> str | None:
+        """``WEIGHTS`` or ``WEIGHT_DIFF``, what all executors send; None where that is not said."""
+        kinds = set()
+        for made in (table(each, "executor") for each in self.executors):
+            transfer = str(table(made, "args").get("params_transfer_type", "")).rsplit(".", 1)[-1].upper()
+            own = "WEIGHTS" if "ClientAPI" in str(made.get("path") or made.get("class_path") or made.get("name")) else None
+            kinds.add({"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF", "": own}.get(transfer))
+        return kinds.pop() if len(kinds) == 1 else None
+
+    @property
+    def rounds(self) -> int | None:
+        held = [self.num_rounds, *(table(each, "args").get("num_rounds") for each in self.workflows)]
+        found = [r for r in held if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+        return sum(found) if found else None
+
+
+class _Percentile(SomeKeys):
+    percentile: Amount = 10.0
+    gamma: Amount = 0.01
+
+
+class _Svt(Keys):
+    """The options of ``SVTPrivacy``, with their defaults."""
+
+    fraction: Share = 0.1
+    epsilon: Positive = 0.1
+    noise_var: Positive = 0.1
+    epsilon_threshold: PositiveOrNone = None
+    epsilon_query: PositiveOrNone = None
+    epsilon_release: PositiveOrNone = None
+    data_kinds: list[_Word] | None = None
+    gamma: Any = None
+    tau: Any = None
+    replace: Any = None
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> "_Svt":
+        first, second = self.epsilon_threshold, self.epsilon_query
+        given, both = (first or 0.0) + (second or 0.0), first is not None and second is not None
+        if (both and not math.isclose(given, self.epsilon)) or (not both and given >= self.epsilon):
+            raise ValueError(f"epsilon_threshold + epsilon_query = {given:g} for epsilon = {self.epsilon:g}: refused there")
+        if self.fraction == 0 or set(self.data_kinds or ()) - {"WEIGHTS", "WEIGHT_DIFF"}:
+            raise ValueError("fraction: allowed: in (0, 1]; data_kinds: allowed: WEIGHTS, WEIGHT_DIFF")
+        return self
+
+    def spent(self, size: float) -> float:
+        """The pure ε of one result of so many values."""
+        return svt_epsilon(size, self.fraction, self.epsilon, self.noise_var, self.epsilon_threshold, self.epsilon_query,
+                           self.epsilon_release)  # fmt: skip
+
+
+def flare(document: Document) -> Reading:
+    """The dearest site of a client's configuration (JSON, YAML), or of a job's folder (``meta.json`` with its apps).
+
+    FLARE looks a chain up by the exact name of the task and by its direction. Filters on ``task_data_filters``, for another
+    task, or on the server protect nothing that a client sends.
+    """
+    sites, server, aside = _sites(document)
+    names = [f.name for site in sites.values() for group in site.task_result_filters for f in group.filters]
+    if "GaussianPrivacy" in names:
+        raise PricingError(
+            f"{document.path}: GaussianPrivacy is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
+        )
+    others = [_other(str(name)) for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
+    aside = tuple(dict.fromkeys((*others, *aside)))
+    rounds = server.rounds if server and server.rounds is not None else next(iter(sites.values())).rounds
+    found: list[list[_Svt]] = []
+    for name, site in sites.items():
+        chains = _chains(document, site)
+        if isinstance(chains, str):
+            row = readings.in_clear("client", TO_SERVER, f"{name}: {chains}", "replace", rounds=rounds or 1)
+            no_fix = "no noise is added, so no setting changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
+            return Reading((row,), readings.without_claim("no ε is stated"), ("the whole update",), aside, no_fix=no_fix)
+        found.append(chains)
+    used = max(found, key=lambda chains: sum(svt.spent(1e6) for svt in chains))
+    size, total = document.ask("parameters"), int(document.ask("rounds", rounds))
+    why = "; and for other tasks ".join(
+        f"threshold and selection, then {svt.fraction:g} of the values with Laplace noise, "
+        + (f"noise_var {svt.noise_var:g} each" if svt.epsilon_release is None else f"epsilon_release {svt.epsilon_release:g}")
+        for svt in used
+    )
+    row = Row("client", "replace", TO_SERVER, PureDP(sum(svt.spent(size) for svt in used) / document.louder), total, 0.0, why)
+    words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
+    claim = Claim(sum(svt.epsilon for svt in used), 0.0, "per round, option epsilon", words)
+    order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
+    settings = {
+        name if len(used) == 1 else f"group {i}: {name}": float(value) / document.louder
+        for i, svt in enumerate(used, 1)
+        for name in ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
+        if (value := getattr(svt, name)) is not None and (name != "noise_var" or svt.epsilon_release is None)
+    }
+    open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
+    return Reading((row,), (claim,), open_, aside, (order,), settings)
+
+
+def _other(name: str) -> str:
+    encrypts = "Encrypt" in name or name.startswith("HE")
+    return f"{name} encrypts: whoever has the key sees the exact sum; it adds no noise" if encrypts else f"filter {name}"
+
+
+def _sites(document: Document) -> tuple[dict[str, _Flare], _Flare | None, list[str]]:
+    """(who sends results → its configuration, the server's, filters that protect nothing that is sent)."""
+    sites: dict[str, _Flare] = {}
+    server: _Flare | None = None
+    apps = table(document.data, "apps")
+    role = "config_fed_server" if document.path.stem == "config_fed_server" else "config_fed_client"
+    for name, held in apps.items() if apps else [("", {role: document.data})]:
+        configurations = {key: document.checked(_Flare, value) for key, value in table({"held": held}, "held").items()}
+        placed = table(document.data, "meta", "deploy_map").get(name)
+        server = configurations.get("config_fed_server", server)
+        if "config_fed_client" in configurations and (not isinstance(placed, list) or any(s != "server" for s in placed)):
+            sites[f"app {name}" if name else "the clients"] = configurations["config_fed_client"]
+    if not sites and apps:
+        raise PricingError(f"{document.path}: no app of this job has a config_fed_client")
+    aside = [f"{f.name} stands in the server's configuration, which clients do not read"
+             for group in (server.task_result_filters if server else ()) for f in group.filters]  # fmt: skip
+    for site in sites.values():
+        aside += [f"{f.name} in task_data_filters: it filters what arrives" for g in site.task_data_filters for f in g.filters]
+        inward = [g for g in site.task_result_filters if g.direction == "in"]
+        aside += [f"{f.name} has direction in: it filters what arrives" for g in inward for f in g.filters]
+    return sites or {"the clients": _Flare()}, server, aside
+
+
+def _chains(document: Document, site: _Flare) -> list[_Svt] | str:
+    """Of each task whose result is a model, the SVT filter that costs least; or why one of them is in clear."""
+    groups = [g for g in site.task_result_filters if g.direction != "in"]
+    covered = [t for g in groups for t in ([g.tasks] if isinstance(g.tasks, str) else g.tasks)]
+    models = [t for t in site.tasks if t not in _METRICS and t != "*"]
+    found = []
+    for task in dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in _METRICS)]):
+        group = next((g for g in groups if g.tasks == task or (isinstance(g.tasks, list) and task in g.tasks)), None)
+        if group is None:
+            group = next((g for g in groups if "*" in g.tasks), None)
+            if group is None or not document.ask("filters of every task", task=task):
+                said = f"; filters stand on {', '.join(dict.fromkeys(covered))}" if covered else ""
+                return f"no privacy filter stands on the result of the task {task!r}{said}: it is sent in clear"
+        options = {
+            name: [f.args or {} for f in group.filters if f.name == name] for name in ("SVTPrivacy", "PercentilePrivacy")
+        }
+        ours = [document.checked(_Svt, args, "task_result_filters") for args in options["SVTPrivacy"]]
+        noised = [svt for svt in ours if _applies(document, site.kind, svt)]
+        if noised:
+            found.append(min(noised, key=lambda svt: svt.spent(1e6)))
+        elif ours:
+            return f"SVTPrivacy filters {', '.join(ours[0].data_kinds or ())}, and clients send {site.kind or 'another kind'}"
+        elif options["PercentilePrivacy"]:
+            cut = document.checked(_Percentile, options["PercentilePrivacy"][0], "task_result_filters")
+            return (f"values above percentile {cut.percentile:g}, clipped to ±{cut.gamma:g}, are a function of the data: there is no "
+                    "noise")  # fmt: skip
+        else:
+            return f"no privacy filter stands on the result of the task {task!r}: it is sent in clear"
+    return found
+
+
+def _applies(document: Document, sent: str | None, svt: _Svt) -> bool:
+    """Whether a filter handles the kind of data that the site sends; others pass it unfiltered."""
+    kinds = set(svt.data_kinds or ("WEIGHTS", "WEIGHT_DIFF"))
+    if len(kinds) == 2 or sent is not None:
+        return len(kinds) == 2 or sent in kinds
+    [kind] = kinds
+    question = f"Do the clients send {kind} (params_transfer_type)? SVTPrivacy filters only that kind."
+    return document.facts.whether(f"clients send {kind}", question)
