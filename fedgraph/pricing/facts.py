@@ -144,7 +144,7 @@ def answers(pairs: Iterable[tuple[str, str, Tree]]) -> dict[str, float]:
     return out
 
 
-# The keys of a foreign mapping, as pydantic models. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
+# Models of foreign mappings. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
 
 
 def _number(

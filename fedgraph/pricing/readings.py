@@ -1,10 +1,10 @@
 """The contract of a reader: what it finds in a foreign configuration, or in the record of a run.
 
-A reader is a function ``(document) -> Reading`` in a file of ``readers``; its entry of ``catalogue.yaml`` names it. It prices
-nothing: it says what the file says, as events of ``fedgraph.privacy``, and raises ``PricingError`` in one line for what the file
-cannot mean. What the file leaves out it asks by ``document.ask``, and it multiplies all noise by ``document.louder``. So the same
-lines answer three questions, because the file is only read again: what is it worth, what if 1 % take part, and how much noise
-would buy a given ε.
+A reader is a function ``(document) -> Reading`` in a file of ``readers``; its entry of ``catalogue.yaml`` names it. It
+prices nothing: it says what the file says, as events of ``fedgraph.privacy``, and raises ``PricingError`` in one line for what
+the file cannot mean. What the file leaves out it asks by ``document.ask``, and it multiplies all noise by ``document.louder``.
+So the same lines answer three questions, because the file is only read again: what is it worth, what if 1 % take part, and how
+much noise would buy a given ε.
 """
 
 import math

@@ -180,8 +180,9 @@ class Recording:
     def record(self, complete: bool = True) -> dict[str, Foreign]:
         """What was recorded, as JSON holds it (``fedgraph.pricing.readers.record`` reads it)."""
         with self._lock:
-            if complete and (left := [w.data for w in self._walks.values() if w.gradients] or [None] * bool(self._gradients)):
-                self._in_clear(left)
+            left: list[int | None] = [walk.data for walk in self._walks.values() if walk.gradients]
+            if complete and (left or self._gradients):
+                self._in_clear(left or [None])
             used = sorted({key[0] for key in self._sums})
             return {
                 "fedgraph_record": VERSION,

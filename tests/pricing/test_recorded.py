@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def test_nothing_seen_and_wrong_words_are_refused() -> None:
     with pytest.raises(ValueError, match="a rate lies in"):
         r.batch([], rate=0)
     broken = {**r.record(), "fedgraph_record": 2}
-    with pytest.raises(PricingError, match="another version"):
+    with pytest.raises(PricingError, match="fedgraph_record: found 2"):
         pricing.price_records([broken], {"delta": DELTA})
 
 
@@ -194,6 +195,7 @@ def test_a_process_that_was_killed_has_no_price() -> None:
 
 LOOP = """
 import sys
+import time
 recorder = sys.modules["_fedgraph_recorder"]
 r = next(finder.recording for finder in sys.meta_path if hasattr(finder, "recording"))
 for _ in range(20):
@@ -470,3 +472,82 @@ def test_flares_filter_is_counted_for_each_site() -> None:
             data = dxo.DXO(data_kind=dxo.DataKind.WEIGHT_DIFF, data={"w": np.ones(1000)})
             filters.SVTPrivacy().process_dxo(data, shareables.Shareable(), contexts.FLContext())
     assert total(r) == pytest.approx(truths.svt(1000, 3))
+
+
+# Programs that are not private, though Opacus runs in them.
+
+
+def test_gradients_that_no_step_of_an_optimizer_uses_are_in_clear() -> None:
+    torch = package("torch")
+    with fedgraph.recorded() as r:
+        model, optimizer, loader, data, _ = training()
+        train(model, optimizer, loader, 1)
+        other = torch.nn.Linear(4, 2)
+        for x, y in torch.utils.data.DataLoader(data, batch_size=6):
+            torch.nn.functional.cross_entropy(other(x), y).backward()
+            with torch.no_grad():
+                for p in other.parameters():
+                    p -= 0.1 * p.grad
+                    p.grad = None
+    assert total(r) == math.inf
+
+
+def test_rows_that_are_taken_beside_a_loader_of_public_ones_are_counted() -> None:
+    torch = package("torch")
+    with fedgraph.recorded() as r:
+        model, optimizer, _, data, _ = training()
+        for _ in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(40, 4)), batch_size=10):
+            train(model, optimizer, [data.tensors], 1)
+    apart = total(r, {"data sets hold different people": 1})
+    assert apart == pytest.approx(truths.gaussian(math.sqrt(4), DELTA), rel=1e-6), "four sums of all rows"
+
+
+def test_two_batches_of_the_same_rows_in_one_sum_are_two_draws() -> None:
+    torch = package("torch")
+    with fedgraph.recorded() as r:
+        model, optimizer, loader, *_ = training()
+        for (x, y), (u, v) in zip(loader, loader, strict=False):
+            train(model, optimizer, [(torch.cat([x, u]), torch.cat([y, v]))], 1)
+    [sums] = r.record()["sums"]
+    assert (sums["count"], sums["draws"], sums["sampling"]) == (10, 2, "poisson")
+
+
+@pytest.mark.parametrize("how", ["drawn as zero", "put back"])
+def test_noise_that_is_not_in_the_gradients_is_none(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = package("torch")
+    with fedgraph.recorded() as r:
+        model, optimizer, loader, *_ = training()
+        if how == "put back":
+            optimizer.attach_step_hook(lambda o: [setattr(p, "grad", p.summed_grad) for p in o.params] and None)
+        else:
+            monkeypatch.setattr(torch, "normal", lambda *a, **k: torch.zeros(k["size"]))
+        train(model, optimizer, loader, 1)
+    assert total(r) == math.inf
+
+
+def test_a_long_schedule_of_noises_is_priced_soon_and_not_below() -> None:
+    data = table()
+    with fedgraph.recorded() as r:
+        for step in range(400):
+            r.batch(data, rate=0.01)
+            r.noised(2.0 * 0.998**step)
+    started = time.monotonic()
+    found = total(r)
+    assert time.monotonic() - started < 20
+    assert found is not None
+    assert found > truths.poisson(2.0 * 0.998**200, 0.01, 200, DELTA)
+
+
+def test_a_person_whose_neighbours_examples_change_pays_for_both_worlds() -> None:
+    """One row vanishes and the others change: 2k − 1 clips, not k."""
+    with fedgraph.recorded() as r:
+        r.noised(8.0)
+    assert total(r, {PERSON: 4}) == pytest.approx(truths.gaussian(7 / 8, DELTA), rel=1e-6)
+
+
+def test_a_reply_that_passes_no_filter_is_in_clear() -> None:
+    with fedgraph.recorded() as r:
+        r.message("LocalDpMod", "client 1", "server", noise=2.0)
+    assert total(r) == pytest.approx(truths.gaussian(0.5, DELTA), rel=1e-6)
+    r.message("ClientApp", "client 1", "server")
+    assert total(r) == math.inf

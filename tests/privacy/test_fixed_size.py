@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as PLD  # noqa: N812
+from dp_accounting.pld import privacy_loss_distribution as PLD
 
 from fedgraph.methods.sage_node import published as sage
 from fedgraph.privacy.accounting import pld
@@ -90,7 +90,7 @@ def test_a_hidden_batch_amplifies() -> None:
 def test_one_replaced_row_costs_what_sampling_without_replacement_costs_elsewhere(
     multiplier: float, rate: float, rounds: int
 ) -> None:
-    """P = (1 − q)μ₀ + qμ₁ against Q = μ₀ at 2·clip, by dp_accounting; the curve for both orders at once lies above, but little."""
+    """P = (1 − q)μ₀ + qμ₁ against Q = μ₀ at 2·clip, by dp_accounting; the curve of both orders lies above, but little."""
     theirs = PLD.from_gaussian_mechanism(multiplier / 2, sampling_prob=rate, value_discretization_interval=1e-3)
     ours = price(Repeated(FixedSizeGaussian(multiplier, round(rate * 1000), 1000, 1, True), rounds), 1e-5).epsilon
     one_order = theirs.self_compose(rounds).get_epsilon_for_delta(1e-5)

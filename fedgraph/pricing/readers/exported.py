@@ -96,8 +96,8 @@ def read(document: Document) -> Reading:
         words = f"viewer {protection.viewer.value}, δ {delta}; in planned.py MASKED is {masked}"
         raise document.error(words, "protection")
     for name, key in _NUMBERS.items():
-        if getattr(said, key) != planned[name]:
-            raise document.error(f"{key}: {getattr(said, key)} here, {name} = {planned[name]} in planned.py", key)
+        if (here := said.model_dump()[key]) != planned[name]:
+            raise document.error(f"{key}: {here} here, {name} = {planned[name]} in planned.py", key)
     honest, releases = said.least_survivors - said.colluders if masked else 1, table(planned["RELEASES"])
     if honest < 1 or releases.keys() != said.releases.keys() or not releases:
         raise document.error("planned.py and this file differ in who is honest or what is released", "releases")
@@ -109,8 +109,8 @@ def read(document: Document) -> Reading:
     often = {tuple(sum(a <= r < min(a + n, said.rounds) for r in own) for _, a, n in spent) for own in cohorts}
     every = [Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))) for one in sorted(often)]
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
-    why = f"{honest} honest shares of noise hide one {unit}; {said.rounds:,} rounds of the client that answers most; constants of "
-    why += "planned.py"
+    why = f"{honest} honest shares of noise hide one {unit}; {said.rounds:,} rounds of the client that answers most; constants "
+    why += "of planned.py"
     return Reading(
         (Row(unit, relation, TO_SUMS if masked else TO_SERVER, readings.dearest(every, delta), 1, delta, why),),
         (Claim(said.epsilon, delta, "total", f"ε of the ledger {said.ledger_sha256[:12]}"),),

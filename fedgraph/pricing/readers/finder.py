@@ -1,8 +1,8 @@
 """A Python file or a notebook alone: the calls of differential privacy that stand in it, and what would have to be known.
 
 What a program does is not read from its text: how often a loop runs, which loader it walks, what a row was made of. So every
-number of the price is asked, with what the file writes as the first plausible answer: a table of what each would mean, and never
-a total. Whoever knows all of them writes them as a neutral YAML, which has one.
+number is asked, with what the file writes as the first plausible answer: a table of what each would mean, and never a total.
+Whoever knows all of them writes them as a neutral YAML, which has one.
 """
 
 import ast

@@ -13,7 +13,16 @@ from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import (
-    AmountOrNone, CountOrNone, DeltaOrNone, Keys, PositiveOrNone, ShareOrNone, Times, TimesOrNone, scalar, table,
+    AmountOrNone,
+    CountOrNone,
+    DeltaOrNone,
+    Keys,
+    PositiveOrNone,
+    ShareOrNone,
+    Times,
+    TimesOrNone,
+    scalar,
+    table,
 )  # fmt: skip
 from fedgraph.pricing.readings import SEVERAL, TO_SERVER, TO_SUMS, WITH_MODELS, Claim, Reading, Row, Sums
 from fedgraph.privacy import Composed, Event, PureDP, Repeated, Trust, Unit, Unprotected, events, explain, settle
@@ -154,7 +163,7 @@ def neutral(document: Document) -> Reading:
     if said.unit == "example":
         open_.append("a person with several examples: k of them cost more than one")
     name = "noise_std" if said.noise_multiplier is None else "noise_multiplier"
-    settings = {name: float(getattr(said, name)) * document.louder}
+    settings = {name: float(said.model_dump()[name]) * document.louder}
     return Reading(rows, claim, tuple(open_), (), (first, readings.SECRET), settings, people=said.clients)
 
 

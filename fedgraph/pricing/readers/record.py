@@ -15,7 +15,7 @@ from typing import Literal
 from fedgraph.errors import PricingError
 from fedgraph.pricing import readings
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import Amount, Count, Delta, Keys, Share, Times, TimesOrNone
+from fedgraph.pricing.facts import Amount, Count, Delta, Keys, Share, TimesOrNone
 from fedgraph.pricing.readings import TO_RECIPIENT, TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
 from fedgraph.privacy import PureDP
 
@@ -140,14 +140,14 @@ def read(document: Document) -> Reading:
         rows = (*_of_examples(document, seen, delta), *rows)
         noises = {s.noise for s in seen.sums}
         settings = {"noise_multiplier": noises.pop() * document.louder} if len(noises) == 1 else None
-    order = (readings.COMPOSED, readings.SECRET) if seen.sums else ("Messages compose adaptively; pure ε adds up.",)
+    how = [readings.COMPOSED, readings.SECRET] if seen.sums else ["Messages compose adaptively; pure ε adds up."]
     if any(s.by.startswith("Opacus") for s in seen.sums):
-        order = (*order, document.words["divides"])
-    by = ", ".join(sorted({each.by for each in (*seen.sums, *seen.messages)}))
+        how.append(document.words["divides"])
+    by = ", ".join(sorted({*(s.by for s in seen.sums), *(m.by for m in seen.messages)}))
     people = min((n for s in seen.sums if (n := seen.data[s.data].rows)), default=None)
     no_fix = "there are several noises; set each and record the run again"
     claims = claims or readings.without_claim("the run stated no ε")
-    return Reading(rows, claims, unprotected, (), (f"Noise as it was added, by {by}.", *order), settings, no_fix, people=people)
+    return Reading(rows, claims, unprotected, (), (f"Noise as it was added, by {by}.", *how), settings, no_fix, people=people)
 
 
 def _reasons(document: Document, runs: Sequence[_Run], seen: _Seen, files: list[str]) -> Iterator[str]:
@@ -266,7 +266,8 @@ def _of_clients(document: Document, messages: list[_Message], delta: float) -> t
         for m in mine:
             cells.setdefault(m.who, []).append(m)
         to = WITH_MODELS if viewer == "models" else TO_SERVER
-        why = f"{by}: {len(cells)} senders, at most {max(sum(m.count for m in cell) for cell in cells.values()):,} messages of one"
+        most = max(sum(m.count for m in cell) for cell in cells.values())
+        why = f"{by}: {len(cells)} senders, at most {most:,} messages of one"
         if any(m.noise for m in mine):
             kinds = [_folded([Sums(m.noise * document.louder, m.count) for m in cell]) for cell in cells.values()]
             made = readings.rows_of_sums(list(dict.fromkeys(kinds)), "client", to, delta)

@@ -15,7 +15,18 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import (
-    Amount, Count, CountOrNone, Delta, DeltaOrNone, Keys, Positive, PositiveOrNone, Share, SomeKeys, Table, TimesOrNone, table,
+    Amount,
+    Count,
+    Delta,
+    DeltaOrNone,
+    Keys,
+    Positive,
+    PositiveOrNone,
+    Share,
+    SomeKeys,
+    Table,
+    TimesOrNone,
+    table,
 )  # fmt: skip
 from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
 from fedgraph.pricing.recorder import svt_epsilon
@@ -111,7 +122,9 @@ def pfl(document: Document) -> Reading:
     )  # fmt: skip
     small = flags.cohort_size / flags.noise_cohort_size
     rate = (flags.noise_cohort_size if flags.accounted else flags.cohort_size) / flags.population
-    rows, settings, claims = [], None, []
+    rows: list[Row] = []
+    claims: list[Claim] = []
+    settings = None
     sums = partial(Sums, count=rounds, sampling="poisson")
     if mechanism in ("gaussian", "gaussian_moments_accountant"):
         noise = _noise(epsilon, delta, *((rate, rounds) if flags.accounted else (1.0, 1))) * louder
@@ -180,7 +193,7 @@ class _Vertical(SomeKeys):
     protect_method: str = ""
     protect_object: str = ""
     algo: str = ""
-    protect_args: list[dict[str, Any]] = []
+    protect_args: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class _Buckets(SomeKeys):
@@ -310,7 +323,7 @@ class _Filter(SomeKeys):
 
 class _Group(SomeKeys):
     tasks: list[str] | str = "*"
-    filters: list[_Filter] = []
+    filters: list[_Filter] = Field(default_factory=list)
     direction: Annotated[str, AfterValidator(str.lower)] = "out"
 
     @model_validator(mode="after")
@@ -323,10 +336,10 @@ class _Group(SomeKeys):
 class _Flare(SomeKeys):
     """The configuration of a client or of a server."""
 
-    task_result_filters: list[_Group] = []
-    task_data_filters: list[_Group] = []
-    executors: list[dict[str, Any]] = []
-    workflows: list[dict[str, Any]] = []
+    task_result_filters: list[_Group] = Field(default_factory=list)
+    task_data_filters: list[_Group] = Field(default_factory=list)
+    executors: list[dict[str, Any]] = Field(default_factory=list)
+    workflows: list[dict[str, Any]] = Field(default_factory=list)
     num_rounds: TimesOrNone = None
 
     @property
@@ -392,14 +405,14 @@ def flare(document: Document) -> Reading:
     FLARE looks a chain up by the exact name of the task and by its direction. Filters on ``task_data_filters``, for another
     task, or on the server protect nothing that a client sends.
     """
-    sites, server, aside = _sites(document)
+    sites, server, said = _sites(document)
     names = [f.name for site in sites.values() for group in site.task_result_filters for f in group.filters]
     if "GaussianPrivacy" in names:
         raise PricingError(
             f"{document.path}: GaussianPrivacy is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
         )
     others = [_other(str(name)) for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
-    aside = tuple(dict.fromkeys((*others, *aside)))
+    aside = tuple(dict.fromkeys((*others, *said)))
     rounds = server.rounds if server and server.rounds is not None else next(iter(sites.values())).rounds
     found: list[list[_Svt]] = []
     for name, site in sites.items():
@@ -424,7 +437,7 @@ def flare(document: Document) -> Reading:
         name if len(used) == 1 else f"group {i}: {name}": float(value) / document.louder
         for i, svt in enumerate(used, 1)
         for name in ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
-        if (value := getattr(svt, name)) is not None and (name != "noise_var" or svt.epsilon_release is None)
+        if (value := svt.model_dump()[name]) is not None and (name != "noise_var" or svt.epsilon_release is None)
     }
     open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
     return Reading((row,), (claim,), open_, aside, (order,), settings)
@@ -482,8 +495,8 @@ def _chains(document: Document, site: _Flare) -> list[_Svt] | str:
             return f"SVTPrivacy filters {', '.join(ours[0].data_kinds or ())}, and clients send {site.kind or 'another kind'}"
         elif options["PercentilePrivacy"]:
             cut = document.checked(_Percentile, options["PercentilePrivacy"][0], "task_result_filters")
-            return (f"values above percentile {cut.percentile:g}, clipped to ±{cut.gamma:g}, are a function of the data: there is no "
-                    "noise")  # fmt: skip
+            words = f"values above percentile {cut.percentile:g}, clipped to ±{cut.gamma:g}, are a function of the data"
+            return f"{words}: there is no noise"
         else:
             return f"no privacy filter stands on the result of the task {task!r}: it is sent in clear"
     return found
