@@ -84,7 +84,7 @@ CHANGES = {
     "fewer must answer": ("planned.py", "LEAST = 3", "LEAST = 2", "least_survivors: 3 here"),
     "messages seen": ("planned.py", "MASKED = True", "MASKED = False", "MASKED is False"),
     "coarse steps": ("planned.py", '"steps": ', '"steps": 9, "": ', "allowed: > 0, at least"),
-    "code before the numbers": ("planned.py", '"""', 'exec("import numpy")\n"""', "line 1 is no number"),
+    "code before the numbers": ("planned.py", '"""', 'exec("import numpy")\n"""', "holds more than names"),
     "two names": ("planned.py", "ROUNDS = ", "ROUNDS = open = ", "is no number"),
     "a line twice": ("mods.py", "\n\n", "\n\n\n", "is not as"),
     "another law": ("private_sums.py", "sigma + 1", "sigma // 2", "is not as"),
