@@ -3,7 +3,6 @@ from .prices import Recorded as Recorded
 from .prices import given_facts as given_facts
 from .prices import price as price
 from .prices import price_command as price_command
-from .prices import price_document as price_document
 from .prices import price_records as price_records
 from .prices import recorded as recorded
 from .prices import run as run
@@ -11,4 +10,3 @@ from .prices import systems as systems
 from .quotes import Quote as Quote
 from .readers.exported import exported_layouts as exported_layouts
 from .readers.exported import exported_template as exported_template
-from .recorder import Recording as Recording

@@ -3,13 +3,12 @@
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
-    .sh .txt …    a command line, ``Namespace(…)`` as argparse prints it, or ``key: value`` / ``key=value`` lines
+    .sh .txt …    a command line
 
 Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, nesting of 60, 100,000 values with aliases
 written out.
 """
 
-import ast
 import itertools
 import json
 import re
@@ -76,8 +75,8 @@ class Document:
     """One file, read as data."""
 
     path: Path  # the file, or the folder of a job
-    kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``namespace`` or ``ledger``
-    data: Table = field(default_factory=dict)  # of a file, a command line or a namespace, by its keys
+    kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command`` or ``ledger``
+    data: Table = field(default_factory=dict)  # of a file or a command line, by its keys
     command: tuple[str, ...] = ()  # the words of a command line
     text: str = ""  # of a Python program or a notebook
     lines: Mapping[SourceLocation, int] = field(default_factory=dict)  # of keys; empty for formats that keep no lines
@@ -170,21 +169,26 @@ def from_text(path: Path, body: str) -> Document:
 
     Args:
         path: What messages call it.
-        body: A command line, a printed ``Namespace(…)``, or lines of ``key: value`` or ``key=value``.
+        body: A command line.
 
     Raises:
-        PricingError: It is none of these.
+        PricingError: It is none.
     """
-    body = "\n".join(row for row in body.splitlines() if not row.lstrip().startswith("#")).strip()
-    if re.match(r"^(argparse\.)?Namespace\(", body):
-        return Document(path, "namespace", _namespace(path, body))
-    if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
-        words = _python_line(path, body)
-        return Document(path, "command", _flags(words), tuple(words))
-    pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
-    if pairs and all(pairs):
-        return Document(path, "namespace", {m[1].replace("-", "_"): scalar(m[2]) for m in pairs if m})
-    raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
+    python = r"(^|\s|/)(python[\d.]*|torchrun|accelerate|\S+\.py|compute_dp_sgd_privacy\w*)\s"
+    body = "\n".join(row for row in body.splitlines() if not row.lstrip().startswith("#"))
+    runs = [row for row in re.sub(r"\\\s*\n", " ", body).splitlines() if re.search(python, f"{row} ")]
+    if len(runs) != 1:
+        said = (
+            f"{len(runs)} command lines that run Python; one file prices one" if runs else "not a command line that runs Python"
+        )
+        raise PricingError(f"{path}:1: {said}")
+    if re.search(r"[`$;|&<>]", runs[0]):
+        raise PricingError(f"{path}:1: a command line with shell code ({runs[0].strip()[:60]}…); write its values out")
+    try:
+        words = shlex.split(runs[0])
+    except ValueError as error:
+        raise PricingError(f"{path}:1: not a command line: {error}") from None
+    return Document(path, "command", _flags(words), tuple(words))
 
 
 def system_of(document: Document, named: str | None = None) -> str:
@@ -299,39 +303,6 @@ def _mapping(path: Path, found: object) -> Table:
     if not isinstance(found, dict):
         raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
     return {str(key): value for key, value in found.items()}
-
-
-def _namespace(path: Path, body: str) -> Table:
-    """The values of ``Namespace(…)`` as argparse prints it."""
-    try:
-        call = ast.parse(body, mode="eval").body
-    except (SyntaxError, ValueError, MemoryError) as error:
-        raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not a namespace: {error}") from None
-    if not isinstance(call, ast.Call) or call.args:
-        raise PricingError(f"{path}:1: not one Namespace(key=value, …)")
-    out: Table = {}
-    for keyword in call.keywords:
-        try:
-            value = ast.literal_eval(keyword.value)
-        except (ValueError, TypeError, MemoryError):
-            value = ast.unparse(keyword.value)
-        plain = value is None or isinstance(value, (bool, int, float, str))
-        out[keyword.arg or "**"] = value if plain else ast.unparse(keyword.value)
-    return out
-
-
-def _python_line(path: Path, body: str) -> list[str]:
-    """The words of the one line that runs Python."""
-    python = r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s"
-    runs = [row for row in re.sub(r"\\\s*\n", " ", body).splitlines() if re.search(python, f"{row} ")]
-    if len(runs) != 1:
-        raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
-    if re.search(r"[`$;|&<>]", runs[0]):
-        raise PricingError(f"{path}:1: a command line with shell code ({runs[0].strip()[:60]}…); write its values out")
-    try:
-        return shlex.split(runs[0])
-    except ValueError as error:
-        raise PricingError(f"{path}:1: not a command line: {error}") from None
 
 
 def _flags(words: list[str]) -> Table:

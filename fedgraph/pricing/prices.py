@@ -19,7 +19,7 @@ from fedgraph.pricing.documents import Document, catalogue
 from fedgraph.pricing.facts import Facts, OpenFact, answers, fact_name
 from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
 from fedgraph.pricing.readings import Reading, Row
-from fedgraph.pricing.recorder import Recording as Recording
+from fedgraph.pricing.recorder import Recording
 from fedgraph.privacy import Epsilon, Repeated
 
 _MOST_ROUNDS = 10**12
@@ -110,7 +110,7 @@ def price_records(
     if not records:
         raise PricingError(f"{name}: nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step")
     document = Document(Path(name), "json", json.loads(json.dumps({"runs": list(records)})))
-    return price_document(document, "record", fix, given)
+    return _price_document(document, "record", fix, given)
 
 
 def price(
@@ -137,7 +137,7 @@ def price(
         >>> fedgraph.price("pyproject.toml", fix=8.0).headline
     """
     document = documents.read(Path(path))
-    return price_document(document, documents.system_of(document, system), fix, given)
+    return _price_document(document, documents.system_of(document, system), fix, given)
 
 
 def price_command(
@@ -145,7 +145,7 @@ def price_command(
 ) -> Quote:
     """Price a command line as data; nothing is run. Arguments and errors as ``price``."""
     document = documents.from_text(Path("command line"), text)
-    return price_document(document, documents.system_of(document, system), fix, given)
+    return _price_document(document, documents.system_of(document, system), fix, given)
 
 
 def given_facts(facts: Sequence[str]) -> dict[str, float]:
@@ -173,10 +173,9 @@ def given_facts(facts: Sequence[str]) -> dict[str, float]:
     return answers(pairs)
 
 
-def price_document(
+def _price_document(
     document: Document, system: str, fix: float | None = None, given: Mapping[str, float] | None = None
 ) -> Quote:
-    """Price a document that is read already. Arguments and errors as ``price``."""
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
     facts = Facts({fact_name(name): float(value) for name, value in (given or {}).items()})

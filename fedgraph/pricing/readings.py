@@ -100,7 +100,9 @@ class Sums:
     @property
     def words(self) -> str:
         how = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
-        plain = "all units in each, no amplification" if self.sampling != "none" else "a row in one sum of each, no amplification"
+        plain = (
+            "all units in each, no amplification" if self.sampling != "none" else "a row in one sum of each, no amplification"
+        )
         said = how.get(self.sampling, plain).format(self.rate) if self.rate < 1 else plain
         noise = f"Laplace noise of scale {self.multiplier:.6g}" if self.laplace else f"noise std = {self.multiplier:.6g}"
         return f"{self.count:,} sum{'' if self.count == 1 else 's'} with {noise}·clip, {said}"

@@ -126,7 +126,7 @@ def read(document: Document) -> Reading:
         f"steps in clear on the same data: {sum(c.count for c in seen.clear):,} optimizer steps outside a mechanism were seen; "
         "what learns without torch is outside its sight",
         f"weights that came from files: {', '.join(files) if files else 'none were seen'}",
-        "outside its sight: files of weights and numbers that torch.load did not read",
+        "outside its sight: files of weights and numbers that torch.load did not read, and who knows the seed of the noise",
         readings.SELECTED,
     )
     reasons = list(_reasons(document, runs, seen, files))

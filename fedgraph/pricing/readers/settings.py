@@ -163,7 +163,7 @@ def _noise(epsilon: float, delta: float, rate: float, rounds: int) -> float:
 def _configured(document: Document) -> Table:
     """The flags of a command line over those of the YAML of its ``--args_config``, beside the file or where we stand."""
     name = document.data.get("args_config")
-    if not isinstance(name, str) or document.kind not in ("command", "namespace"):
+    if not isinstance(name, str) or document.kind != "command":
         return document.data
     if not (paths := [path for path in (document.path.parent / name, Path(name)) if path.is_file()]):
         message = f"args_config: there is no {name} beside this file or here; copy it or give its path"
