@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
 
 import dp_accounting
-import numpy as np
-from dp_accounting import pld, rdp
+from dp_accounting import pld
 from scipy.optimize import brentq
 from scipy.stats import norm
 
@@ -37,44 +35,10 @@ def poisson(multiplier: float, rate: float, steps: int, delta: float) -> float:
     return float(accountant.compose(event, steps).get_epsilon(delta))
 
 
-@dataclass(frozen=True)
-class Sampled:
-    """``poisson`` of these, counted where it is asked for: a corpus is listed in every process, and priced in one."""
-
-    multiplier: float
-    rate: float
-    steps: int
-    delta: float
-
-    def __float__(self) -> float:
-        return poisson(self.multiplier, self.rate, self.steps, self.delta)
-
-
-Truth = float | Sampled
-
-
-@functools.cache
-def renyi(multiplier: float, rounds: int, delta: float) -> float:
-    """What an accountant of Rényi orders prints for plain Gaussians."""
-    return float(rdp.RdpAccountant().compose(dp_accounting.GaussianDpEvent(multiplier), rounds).get_epsilon(delta))
-
-
 def local(clip: float, sensitivity: float, epsilon: float, delta: float, rounds: int) -> float:
     """Flower's LocalDpMod over rounds, one client zeroed."""
     std = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
     return gaussian(clip / std * math.sqrt(rounds), delta)
-
-
-def momentum_gain(rate: float, momentum: float) -> float:
-    """Σ|h| of FedAvgM's state, by powers of its matrix."""
-    step, found = np.array([[momentum, 1.0], [-rate * momentum, 1.0 - rate]]), 0.0
-    state = np.array([-1.0, rate])  # (momentum vector, model) after an impulse of one
-    for _ in range(20_000):
-        found += abs(state[1])
-        state = step @ state
-        if not np.isfinite(state).all() or found > 1e9:
-            return INF
-    return float(found)
 
 
 def svt(parameters: int, rounds: int, fraction: float = 0.1, epsilon: float = 0.1, noise_var: float = 0.1) -> float:
