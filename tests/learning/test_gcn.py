@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedgraph.learning import projection
 from fedgraph.learning.layers import gcn, layouts
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.projection import project_features_sparsely
 from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
@@ -56,16 +54,6 @@ def test_compact_and_whole_agree(library: Graph) -> None:
     assert torch.allclose(a, b, atol=1e-5)
 
 
-def test_inputs_of_a_small_graph_are_made_once_and_live_as_long_as_it(library: Graph) -> None:
-    small = library.induced(np.arange(12))
-    inputs = gcn.compact_gcn_inputs(small)
-    assert gcn.compact_gcn_inputs(small) is inputs
-    assert gcn.compact_gcn_inputs(library.induced(np.arange(12))) is not inputs
-    many = len(gcn._compact)
-    del small
-    assert len(gcn._compact) == many - 1
-
-
 def test_pagerank_keeps_constants_and_isolated_nodes(library: Graph) -> None:
     walk = walks.random_matrix(library.adjacency)
     sums = np.asarray(walk.sum(axis=1)).ravel()
@@ -75,12 +63,3 @@ def test_pagerank_keeps_constants_and_isolated_nodes(library: Graph) -> None:
     alone = library.degrees == 0
     assert np.allclose(out[alone], 0.25 * scores[alone])
     assert np.array_equal(walks.personalised_pagerank(library.adjacency, scores, 0.25, 0), scores)
-
-
-def test_projection_uses_public_rows_only_and_keeps_unit_norm(library: Graph) -> None:
-    public = library.induced(np.arange(100))
-    basis = projection.basis_of(public, 16)
-    assert basis.shape == (library.num_features, 16)
-    assert np.allclose(basis.T @ basis, np.eye(16), atol=1e-4)
-    norms = np.sqrt(np.asarray(project_features_sparsely(library.features, basis).power(2).sum(axis=1)).ravel())
-    assert ((np.abs(norms - 1) < 1e-4) | (norms == 0)).all()

@@ -25,7 +25,7 @@ from fedgraph.methods.nonprivate import clients, phases
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
 from fedgraph.worlds import protocols
 from tests.public_facts import clear_facts, public_facts
 
@@ -67,16 +67,8 @@ def with_unlike_columns(seed: int) -> Graph:
     rows = rng.normal(size=(300, 6)) * np.array([0.05, 300, 40, 5, 900, 1]) + np.array([3.0, 0, 100, 0, 2000, 0])
     rows[:, 0] += 0.1 * labels
     edges = sp.csr_array((300, 300), dtype=np.float32)
-    return Graph(
-        "unlike",
-        edges,
-        sp.csr_array(rows.astype(np.float32)),
-        labels,
-        2,
-        GraphProvenance("synthetic", "six columns"),
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
+    return plain_graph(
+        "unlike", edges, sp.csr_array(rows.astype(np.float32)), labels, 2, GraphProvenance("synthetic", "six columns")
     )
 
 
@@ -89,19 +81,6 @@ def test_the_ceiling_brings_filled_columns_to_one_scale() -> None:
         plan, state = trained(graph, params, facts=facts)
         found[name] = (nonprivate.predict(plan, state, asked).argmax(axis=1) == asked.labels).mean()  # type: ignore[arg-type]
     assert found["default"] > 0.8 > found["unit"] + 0.1
-
-
-def test_columns_of_one_scale_are_the_same_in_rounds_and_at_once(library: Graph) -> None:
-    in_rounds = Params(model="gcn", rounds=4, local_epochs=3, validation=0, features="columns")
-    at_once = Params(model="gcn", rounds=1, local_epochs=12, validation=0, features="columns")
-    first, second = (phases.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
-    assert np.array_equal(first, second)
-
-
-def test_no_other_method_reads_how_full_private_rows_are() -> None:
-    methods = Path(nonprivate.__file__).parent.parent
-    readers = {path for path in methods.rglob("*.py") if ".filled" in path.read_text(encoding="utf-8")}
-    assert readers == {Path(nonprivate.__file__)}
 
 
 @pytest.mark.parametrize("model", ["gcn", "gcn-jk", "logistic"])

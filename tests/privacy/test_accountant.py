@@ -213,16 +213,6 @@ def test_a_field_refuses_what_it_cannot_mean(event, data):
             dataclasses.replace(event, **{name: found})
 
 
-@pytest.mark.parametrize("event", {type(e): e for e in EVERY}.values(), ids=lambda e: type(e).__name__)
-def test_half_infinity_nan_minus_one_and_true_are_no_count(event):
-    for name, check in fields.checks_of(type(event)).items():
-        wrong = {"an integer": (0.5, math.inf, math.nan, -1, True), "in [0, 1]": (math.inf, math.nan, -1, True, 1.01)}
-        kinds = {"a number ≥ 0": (math.nan, -1, True), **wrong}
-        for value in next((values for words, values in kinds.items() if check.words.startswith(words)), ()):
-            with pytest.raises(PrivacyError, match=name):
-                dataclasses.replace(event, **{name: value})
-
-
 def test_unknown_events_are_never_zero():
     for event in (Secret(0.0), Composed((Gaussian(1.0), Secret(1.0))), SampledOnce(Secret(1.0), 0.5), Event()):
         with pytest.raises(UnknownEventError, match=r"Secret|Event"):
