@@ -11,6 +11,7 @@ from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
+from tests.trainings import deal, train
 
 torch = pytest.importorskip("torch")
 CURATOR = Viewer.CURATOR_TRUSTED
