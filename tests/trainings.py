@@ -122,7 +122,8 @@ def train(plan: Plan, partition: Partition, engine: Runtime | None = None, cell:
 
 
 class AskedAgain(SerialClients):
-    """Every answer is lost once, so a worker that keeps its memory computes it again: at once, and after the next round.
+    """Every answer is lost once, and computed again: at once by a worker that was started anew and remembers nothing, and after
+    the next round by one that keeps its memory.
 
     It must be the same to the last bit, with the same lines of the ledger: then nothing is released or advanced twice.
     """
@@ -132,13 +133,15 @@ class AskedAgain(SerialClients):
     def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         call = function, num_items, *args
         found = super().ask(*call)
+        if function is federated_client.forget:
+            return found
         said = pickle.dumps(found)
+        super().ask(federated_client.forget, num_items, args[1])
         assert pickle.dumps(super().ask(*call)) == said, f"{function.__name__}, asked again"
-        if function is not federated_client.forget:
-            if self.before is not None:
-                earlier, answer = self.before
-                assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"
-            self.before = call, said
+        if self.before is not None:
+            earlier, answer = self.before
+            assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"
+        self.before = call, said
         return found
 
 
