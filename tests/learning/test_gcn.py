@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from fedgraph.learning.layers import gcn, layouts
@@ -54,12 +55,14 @@ def test_compact_and_whole_agree(library: Graph) -> None:
     assert torch.allclose(a, b, atol=1e-5)
 
 
-def test_pagerank_keeps_constants_and_isolated_nodes(library: Graph) -> None:
-    walk = walks.random_matrix(library.adjacency)
-    sums = np.asarray(walk.sum(axis=1)).ravel()
-    assert np.allclose(sums[library.degrees > 0], 1.0)
-    scores = np.random.default_rng(0).random((library.num_nodes, 4))
-    out = walks.personalised_pagerank(library.adjacency, scores, 0.25, 3)
-    alone = library.degrees == 0
-    assert np.allclose(out[alone], 0.25 * scores[alone])
-    assert np.array_equal(walks.personalised_pagerank(library.adjacency, scores, 0.25, 0), scores)
+def test_pagerank_is_the_dense_solve_and_isolated_nodes_keep_their_direction(library: Graph) -> None:
+    """Many steps end at α(I − (1 − α) D⁻¹A)⁻¹ H; no step is H itself."""
+    adjacency = sp.csr_array(sp.block_diag([library.adjacency, sp.csr_array((1, 1))]))
+    n, scores = library.num_nodes + 1, np.random.default_rng(0).random((library.num_nodes + 1, 4))
+    dense = adjacency.toarray()
+    walk = dense / np.maximum(dense.sum(axis=1, keepdims=True), 1)
+    exact = 0.25 * np.linalg.solve(np.eye(n) - 0.75 * walk, scores)
+    assert np.allclose(walks.personalised_pagerank(adjacency, scores, 0.25, 120), exact, atol=1e-12)
+    assert np.allclose(walks.personalised_pagerank(adjacency, scores, 0.25, 1), 0.75 * walk @ scores + 0.25 * scores)
+    assert np.array_equal(walks.personalised_pagerank(adjacency, scores, 0.25, 0), scores)
+    assert np.allclose(walks.personalised_pagerank(adjacency, scores, 0.25, 3)[-1], 0.25 * scores[-1])

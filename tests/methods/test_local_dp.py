@@ -26,6 +26,7 @@ from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
 from tests.public_facts import public_facts
+from tests.trainings import train
 
 SIZES = ((1, 4), (3,), (2, 5, 1))
 
@@ -142,6 +143,25 @@ def test_partial_rounds_average_over_those_who_train() -> None:
     vector = layouts.to_device(begin[work.where])
     step = (vector - shared_gnn.gradient(work.network, vector, work.inputs)).numpy()
     assert np.allclose(out.state.model["parameters"][work.where], step, atol=1e-6)
+
+
+def test_clients_weigh_as_many_nodes_as_they_hold(library: Graph) -> None:
+    """FedAvg of one step each (McMahan et al. 2017), where clients differ in size."""
+    from fedgraph.learning.layers import shared_gnn
+
+    partition = ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "ego"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = public_facts(300, library.num_features, 4, sizes, Viewer.SERVER, partition.holdings(300))
+    params = local_dp.Params(rounds=1, learning_rate=1.0, local_epochs=1, hidden=4)
+    plan = local_dp.plan(params, facts, Budget(np.inf, 1e-5))
+    wanted = local_dp.start(plan, seeds.seeded_generator(0, "cell", "local_dp", "start")).model["parameters"].copy()
+    begun = wanted.copy()
+    for size, subgraph in zip(sizes, partition.subgraphs, strict=True):
+        work = local_dp.prepare(plan, subgraph)
+        step = shared_gnn.gradient(work.network, layouts.to_device(begun[work.where]), work.inputs)
+        wanted[work.where] -= size / sum(sizes) * step.cpu().numpy()
+    assert len(set(sizes)) > 1
+    assert np.allclose(train(plan, partition).state.model["parameters"], wanted, atol=1e-6)
 
 
 def test_fedprox_stays_nearer_to_the_broadcast_model() -> None:

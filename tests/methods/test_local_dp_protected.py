@@ -105,6 +105,19 @@ def test_replacing_a_whole_graph_changes_an_update_by_at_most_twice_the_clip(
     assert worst > (0.5 * clip if clip < 1 else 0.0), "the clip should be reached, or the bound says nothing"
 
 
+@pytest.mark.parametrize("training", NOISY)
+def test_without_noise_the_server_steps_by_the_mean(training: str, library: Graph) -> None:
+    """Of the clients' updates; or against that of their graphs' gradients."""
+    partition, facts = dealt(library)
+    plan = plan_of(facts, epsilon=math.inf, training=training, clip=1e6, unit="graph", rounds=1)
+    begun = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
+    made = clip_local_gradients if training == "dp_sgd" else local_training.update_of
+    mean = np.mean([made(plan.params, local_dp.prepare(plan, s), begun) for s in partition.subgraphs], axis=0)
+    rate = -plan.params.learning_rate if training == "dp_sgd" else plan.params.server_rate
+    assert np.abs(mean).max() > 1e-3
+    assert np.allclose(trained(plan, partition).state.model["parameters"], begun + rate * mean, atol=1e-5)
+
+
 @pytest.mark.parametrize("by", ["gaussian", "multi-bit", "response"])
 def test_a_pooled_release_has_the_law_that_is_priced(by: str, library: Graph) -> None:
     """The best test between two opposite graphs errs as the stated ε allows, and more than at ⅔ of the noise."""

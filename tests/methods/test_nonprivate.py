@@ -180,6 +180,23 @@ def test_two_identical_clients_are_central_training(library: Graph) -> None:
     assert np.allclose(phases.answering(twice)[0][1], phases.answering(once)[0][1], atol=1e-5)
 
 
+def test_clients_weigh_as_many_labels_as_they_have(library: Graph) -> None:
+    """FedAvg (McMahan et al. 2017): a client with a quarter of the labels counts a quarter as much."""
+    few = replace(library, labels=np.where(np.arange(library.num_nodes) % 4 == 0, library.labels, -1))
+    params = Params(model="logistic", rounds=1, local_epochs=3, validation=0, learning_rate=0.05)
+    sizes = (library.num_nodes,) * 2
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
+    plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
+    parts = tuple(Subgraph(c, graph, np.arange(library.num_nodes)) for c, graph in enumerate((library, few)))
+    engine = SerialRuntime()
+    shared = engine.share("p", Partition(parts, True, 0, "unlike", from_edges=False, from_labels=False))
+    both = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
+    alone = [phases.answering(trained(graph, params)[1])[0][1] for graph in (library, few)]
+    counts = [int((graph.labels >= 0).sum()) for graph in (library, few)]
+    assert np.allclose(phases.answering(both)[0][1], np.average(alone, axis=0, weights=counts), atol=1e-5)
+    assert not np.allclose(alone[0], alone[1], atol=1e-3)
+
+
 def test_sparse_rows_give_what_dense_rows_give(library: Graph) -> None:
     x = sparse_network_rows(library.features)
     dense = torch.tensor(library.features.toarray(), dtype=torch.float32)

@@ -37,6 +37,7 @@ from fedgraph.privacy.events import (
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
+from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
@@ -349,6 +350,23 @@ def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trust
         if isinstance(release.bound, ClippedSum) and isinstance(event, Gaussian):  # where rows are drawn, the unit may not be
             reached = min(least, release.bound.clip)  # some methods also price what neighbours of the unit may move
             assert changes[release.path] > reached * 2 / 3, f"{release.path}: a price for two thirds would not be seen"
+
+
+@pytest.mark.parametrize(("name", "index", "trusted"), MEASURED)
+def test_a_sum_over_neighbours_is_no_longer_than_they_are_many(
+    name: str, index: int, trusted: Trust, trainings: Trainings
+) -> None:
+    """Rows of norm 1 at most enter every hop, the noisy ones of the hop before, too: its price rests on that."""
+    plan, partition, _ = trainings.planned(Key(name, index, trusted))
+    hops = {r.path: r.rounds for r in plan.schedule.releases if isinstance(r.bound, NeighbourSums)}
+    method, subgraph = method_kinds.load(name), partition.subgraphs[0]
+    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    for round_ in sorted({rounds[0] for rounds in hops.values()}):
+        streams = PlanStreams(0, ("c", "client", 0, "round", round_))
+        desk = Watched(plan, round_, streams, None)
+        method.client(plan, method.prepare(plan, subgraph), model, round_, streams, desk)
+        for value in (value for path in hops for value in desk.seen.get(path, ())):
+            assert (np.linalg.norm(value.astype(float), axis=1) <= subgraph.graph.degrees * (1 + 1e-6)).all()
 
 
 ANY_BROADCAST = [p for p in MEASURED if method_kinds.load(str(p.values[0])).OFFERS.any_broadcast]
