@@ -66,3 +66,10 @@ def test_pagerank_is_the_dense_solve_and_isolated_nodes_keep_their_direction(lib
     assert np.allclose(walks.personalised_pagerank(adjacency, scores, 0.25, 1), 0.75 * walk @ scores + 0.25 * scores)
     assert np.array_equal(walks.personalised_pagerank(adjacency, scores, 0.25, 0), scores)
     assert np.allclose(walks.personalised_pagerank(adjacency, scores, 0.25, 3)[-1], 0.25 * scores[-1])
+
+
+def test_the_symmetric_matrix_has_a_loop_at_every_node(library: Graph) -> None:
+    """Kipf & Welling 2017, Equation 2, dense."""
+    loops = library.adjacency.toarray() + np.eye(library.num_nodes)
+    scale = 1 / np.sqrt(loops.sum(axis=1))
+    assert np.allclose(walks.symmetric_matrix(library.adjacency).toarray(), scale[:, None] * loops * scale, atol=1e-6)

@@ -28,6 +28,23 @@ vectors = arrays(np.float64, 4, elements=st.floats(-1e6, 1e6))
 RELATIONS = [Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE, Relation.GRAPH_REPLACE]
 
 
+@settings(max_examples=60)
+@given(one=vectors, two=vectors, radius=st.floats(1e-3, 1e3))
+def test_ball(one, two, radius):
+    bound = L2Ball(radius)
+    a, b = bound.enforce(one), bound.enforce(two)
+    assert np.linalg.norm(a) <= radius * (1 + 1e-9)
+    assert np.linalg.norm(a - b) <= sensitivity.l2(bound, Relation.NODE_REPLACE) * (1 + 1e-9)
+    assert np.linalg.norm(a) <= sensitivity.l2(bound, Relation.NODE_ZERO_OUT) * (1 + 1e-9)
+    assert bound.enforce(a) == pytest.approx(a)
+
+
+@pytest.mark.parametrize("length", [0.5, 1.0, 1.2, 1.9, 2.1, 1e9])
+def test_a_ball_keeps_what_is_inside_and_brings_the_rest_to_its_edge(length):
+    value = length * np.array([0.6, -0.8])
+    assert np.linalg.norm(L2Ball(1.0).enforce(value)) == pytest.approx(min(1.0, length), rel=1e-9)
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_sums_of_clipped_rows(relation):
     rng = np.random.default_rng(0)
