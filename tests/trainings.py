@@ -19,8 +19,9 @@ import scipy.sparse as sp
 from fedgraph import seeds
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, MethodSituation, Plan, PublicFacts, method_kinds
+from fedgraph.methods.base import Budget, MethodSituation, Plan, PublicCutEdgeFacts, PublicFacts, method_kinds
 from fedgraph.partition import ego, uniform
+from fedgraph.partition.base import with_cut_edges
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
@@ -68,22 +69,40 @@ def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Pa
         facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
         return partition, facts, graph
     given = "transductive" if situation.given == "links" else situation.given
-    setting = protocols.make_setting(graph, given, 0.8, seeds.seeded_generator(0, "split"))
-    clients = 1 if trusted is Trust.CURATOR else 3
-    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
-    facts = public_facts(
-        setting.held.num_nodes,
-        graph.num_features,
-        graph.num_classes,
+    setting, partition, facts = deal(graph, given, trusted.viewer)
+    return partition, facts, setting.asked
+
+
+def deal(
+    graph: Graph, protocol: str, viewer: Viewer, clients: int = 3, cut_edges: PublicCutEdgeFacts = "dropped"
+) -> tuple[protocols.ProtocolSetting, Partition, PublicFacts]:
+    """(the setting, who holds what, what is public); one curator, or so many clients with nodes dealt at random."""
+    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
+    parts = uniform.Params(clients=1 if viewer is Viewer.CURATOR_TRUSTED else clients)
+    partition = uniform.split(setting.held, parts, seeds.seeded_generator(0, "deal"))
+    if cut_edges == "protected":
+        partition = with_cut_edges(setting.held, partition)
+    return setting, partition, facts_of(setting, partition, viewer, cut_edges)
+
+
+def facts_of(
+    setting: protocols.ProtocolSetting, partition: Partition, viewer: Viewer, cut_edges: PublicCutEdgeFacts = "dropped"
+) -> PublicFacts:
+    """What is public of a setting that is dealt so."""
+    held = setting.held
+    return public_facts(
+        held.num_nodes,
+        held.num_features,
+        held.num_classes,
         tuple(s.graph.num_nodes for s in partition.subgraphs),
-        trusted.viewer,
+        viewer,
         public_graph=setting.public_graph,
         public_attributes=setting.public_attributes,
         members=tuple(s.nodes for s in partition.subgraphs),
         public_name=setting.public,
         asking=setting.asking,
+        cut_edges=cut_edges,
     )
-    return partition, facts, setting.asked
 
 
 def planned(
@@ -103,7 +122,8 @@ def train(plan: Plan, partition: Partition, engine: Runtime | None = None, cell:
 
 
 class AskedAgain(SerialClients):
-    """Every answer is lost once, so a worker that keeps its memory computes it again: at once, and after the next round.
+    """Every answer is lost once, and computed again: at once by a worker that was started anew and remembers nothing, and after
+    the next round by one that keeps its memory.
 
     It must be the same to the last bit, with the same lines of the ledger: then nothing is released or advanced twice.
     """
@@ -113,13 +133,15 @@ class AskedAgain(SerialClients):
     def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         call = function, num_items, *args
         found = super().ask(*call)
+        if function is federated_client.forget:
+            return found
         said = pickle.dumps(found)
+        super().ask(federated_client.forget, num_items, args[1])
         assert pickle.dumps(super().ask(*call)) == said, f"{function.__name__}, asked again"
-        if function is not federated_client.forget:
-            if self.before is not None:
-                earlier, answer = self.before
-                assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"
-            self.before = call, said
+        if self.before is not None:
+            earlier, answer = self.before
+            assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"
+        self.before = call, said
         return found
 
 

@@ -14,7 +14,7 @@ from fedgraph.attacks.base import attack_scene, coin_game, named
 from fedgraph.attacks.base import named as risks
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.audit import operating_points
-from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.errors import RuntimeFailure
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
@@ -202,18 +202,6 @@ def test_guesses_are_fixed_and_counted_twice() -> None:
     scores, coins = np.arange(100.0), np.arange(100) >= 50
     both, top = named._guessed(scores, coins)
     assert (both.guesses, both.right, top.guesses, top.right) == (20, 20, 20, 20)
-
-
-def test_an_unknown_attack_is_one_line_with_its_place(tmp_path: Any) -> None:
-    from fedgraph.scenario import read as scenario
-
-    path = tmp_path / "x.yaml"
-    path.write_text(
-        "name: x\ndatasets: [{name: embedded/library}]\ntasks:\n  - task: node_classification\n    epsilons: [1]\n"
-        "    trust: [curator]\n    methods: [{method: features}]\n    attack:\n      named:\n        - {attack: lyra}\n"
-    )
-    with pytest.raises(ScenarioError, match=r"x\.yaml:10: .*lyra.*did you mean 'lira'"):
-        scenario.from_file(path)
 
 
 @pytest.mark.quality("attacks", "methods", "learning")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import run
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext, CellOutcome
-from fedgraph.types import Graph, GraphProvenance
+from fedgraph.types import Graph, GraphProvenance, plain_graph
 
 NODES: list[dict[str, Any]] = [{"attack": "lira"}, {"attack": "gradient_inversion"}]
 LINKS: list[dict[str, Any]] = [
@@ -43,17 +41,7 @@ def graph(shape: str) -> Graph:
     ends = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
     adjacency = sp.csr_array((np.ones(len(ends), np.float32), (ends[:, 0], ends[:, 1])), shape=(60, 60))
     features = sp.csr_array((rng.random((60, 12)) < 0.3).astype(np.float32))
-    return Graph(
-        shape,
-        adjacency,
-        features,
-        labels,
-        int(labels.max()) + 1,
-        GraphProvenance("own", "drawn for a test"),
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
+    return plain_graph(shape, adjacency, features, labels, int(labels.max()) + 1, GraphProvenance("own", "drawn for a test"))
 
 
 def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> CellOutcome:
@@ -101,34 +89,3 @@ def test_nobody_is_left_out_where_who_takes_part_is_public() -> None:
     found = outcome(graph("two components"), {"method": "lpgnn"}, NODES, **central)
     every_attack_is_told(found, NODES)
     assert "public" in found.facts.named.refused["lira"]
-
-
-SCENARIO = """
-name: outside
-runtime: {engine: serial}
-datasets: [{name: own/csv, path: folder}]
-tasks:
-  - task: node_classification
-    trust: [curator]
-    epsilons: [2]
-    delta: 1.0e-3
-    attack: {canaries: 1000, shadows: 2, named: [{attack: lira}]}
-    methods: [{method: features, steps: 2}]
-"""
-
-
-def test_a_folder_with_repeated_edges_and_isolated_people(tmp_path: Path) -> None:
-    """A multigraph with a hub, through the command that users run."""
-    folder, rng = tmp_path / "folder", np.random.default_rng(0)
-    folder.mkdir()
-    rows = [f"n{i}," + ",".join(str(int(x)) for x in rng.integers(0, 2, 8)) for i in range(60)]
-    (folder / "features.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    edges = [f"n0,n{i}" for i in range(1, 30)] * 2 + [f"n{i},n0" for i in range(1, 10)]
-    (folder / "edges.csv").write_text("\n".join(edges) + "\n", encoding="utf-8")
-    (folder / "labels.csv").write_text("\n".join(f"n{i},{'ab'[i % 2]}" for i in range(60)) + "\n", encoding="utf-8")
-    (tmp_path / "outside.yaml").write_text(SCENARIO, encoding="utf-8")
-    assert run.main([str(tmp_path / "outside.yaml"), "--out", str(tmp_path / "out")]) == 0
-    (page,) = (tmp_path / "out").glob("*.html")
-    text = page.read_text(encoding="utf-8")
-    assert "lira" in text
-    assert "test nodes only" in text

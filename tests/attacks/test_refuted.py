@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,15 +78,3 @@ def test_a_refuted_epsilon_is_the_first_sentence_everywhere(
     assert "features · features" not in said[: said.index("To repeat it")], "the honest row is not accused"
     answered = said[said.index("At node level") :]
     assert "liar" not in answered.split("report:")[0], "a refuted row is no answer"
-
-
-def test_running_it_again_shows_the_same(liar: None, tmp_path: Path) -> None:
-    """What the sentence asks for: the scenario that stands beside the report, run once more."""
-    found = []
-    file = scenario(tmp_path, "liar")
-    for number in range(2):
-        out = tmp_path / f"out{number}"
-        assert run.main([str(file), "--runtime", "serial", "--out", str(out)]) == 0
-        found.append(json.loads((out / "results.json").read_text())["rows"][0]["epsilon_measured"])
-        file = out / "scenario.yaml"
-    assert found[0] == found[1] > 1

@@ -125,19 +125,6 @@ def test_what_releases_nothing_is_not_attacked(library: Graph) -> None:
     assert found.epsilon_measured is None
 
 
-def test_a_method_with_a_twentieth_of_its_noise_is_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the server, which sees every client's message in every round."""
-    seen = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 2}}
-    (sound,) = outcomes(library, {"method": "features"}, 0.5, **seen)
-    honest = GaussianNoise.apply
-    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
-    (broken,) = outcomes(library, {"method": "features"}, 0.5, **seen)
-    assert sound.epsilon_measured <= sound.epsilon_provable <= 0.5
-    assert broken.epsilon_provable == sound.epsilon_provable, "its price is the same; only the attack can tell"
-    assert broken.epsilon_measured > broken.epsilon_provable
-    assert broken.facts.attack.estimator == "curve", "everything that features releases is Gaussian"
-
-
 def test_an_aggregation_with_a_fifth_of_its_noise_is_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = {"protocol": "transductive"}
     (sound,) = outcomes(library, {"method": "gap_edge", "epochs": 20}, 1.0, **spec)
@@ -168,14 +155,13 @@ def test_who_sees_every_round_catches_too_little_noise(library: Graph, trust: st
     (broken,) = outcomes(library, {"method": "features"}, 1.0, **spec)
     assert "read in the released values" in sound.facts.attack.what
     assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
-    assert broken.epsilon_measured > broken.epsilon_provable
+    assert broken.epsilon_measured > broken.epsilon_provable == sound.epsilon_provable, "only the attack can tell"
+    assert broken.facts.attack.estimator == "curve", "everything that features releases is Gaussian"
 
 
 @pytest.mark.parametrize(
     ("method", "protocol"),
     [
-        ({"method": "gap_node", "steps": 3}, "inductive"),
-        ({"method": "sage_node", "steps": 3}, "inductive"),
         ({"method": "gcon", "epochs": 10}, "transductive"),
         ({"method": "nonprivate", "rounds": 2}, "transductive"),
         ({"method": "features", "relation": "node-replace", "steps": 5}, "inductive"),
@@ -186,11 +172,6 @@ def test_no_sound_method_is_accused(library: Graph, method: dict[str, Any], prot
     (found,) = outcomes(library, method, 2.0, protocol=protocol)
     assert found.epsilon_measured is not None
     assert 0 <= found.epsilon_measured <= found.epsilon_provable
-
-
-def test_received_labels_are_read(library: Graph) -> None:
-    (found,) = outcomes(library, {"method": "lpgnn", "epochs": 2, "feature_share": 0.2}, 4.0, protocol="transductive")
-    assert 1.0 < found.epsilon_measured <= found.epsilon_provable == pytest.approx(4.0)
 
 
 def test_log_probabilities_take_probabilities_and_scores() -> None:

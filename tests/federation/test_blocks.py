@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedgraph import plugins, privacy, runtime, seeds
+from fedgraph import plugins, privacy, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
 from fedgraph.federation import client, messages, rounds
 from fedgraph.federation.messages import BlockMessage
@@ -30,8 +30,7 @@ from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
-from tests.public_facts import public_facts
+from tests.trainings import deal
 
 CLIENTS = 40
 ROUNDING = 2e-4  # of a sum's largest entry, after several rounds in float32
@@ -73,20 +72,7 @@ class Counting(SerialClients):
 def planned(name: str, trusted: Trust, graph: Graph, epsilon: float) -> tuple[Plan, Partition]:
     method = method_kinds.load_classifier(name)
     situation = method.OFFERS.situations[0]
-    setting = protocols.make_setting(graph, situation.given, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
-    partition = uniform.split(setting.held, uniform.Params(clients=CLIENTS), seeds.seeded_generator(0, "deal"))
-    facts = public_facts(
-        setting.held.num_nodes,
-        graph.num_features,
-        graph.num_classes,
-        tuple(s.graph.num_nodes for s in partition.subgraphs),
-        trusted.viewer,
-        public_graph=setting.public_graph,
-        public_attributes=setting.public_attributes,
-        members=tuple(s.nodes for s in partition.subgraphs),
-        public_name=setting.public,
-        asking=setting.asking,
-    )
+    _, partition, facts = deal(graph, situation.given, trusted.viewer, CLIENTS)
     return method.plan(method.Params(**situation.settings), facts, Budget(epsilon, 1e-3)), partition
 
 
@@ -216,20 +202,6 @@ def test_dp_sgd_of_a_block_carries_the_noise_that_is_priced(library: Graph, monk
     assert noise.std() == pytest.approx(share.std * math.sqrt(CLIENTS), rel=0.05)
 
 
-@pytest.mark.ray("own")
-@pytest.mark.slow
-def test_ray_with_three_workers_gives_the_same_bits(library: Graph) -> None:
-    with runtime.start("ray", workers=3) as engine:
-        for name, trusted in (("features", Trust.SUMS), ("features", Trust.OWN_CLIENT), ("nonprivate", Trust.OWN_CLIENT)):
-            plan, partition = planned(name, trusted, library, 4.0)
-            shared = engine.share(f"{name}:{trusted}", partition)
-            found = rounds.run(engine, shared, plan, 0, ("cell",), ("cell",), rounds.RoundPrefixes())
-            expected = trained(plan, partition, SerialRuntime())
-            assert found.releases == expected.releases
-            for key, value in expected.state.model.items():
-                assert np.array_equal(value, found.state.model[key]), (name, trusted, key)
-
-
 def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> None:
     plan, _ = secure(library)
     assert client.compute_together(plan)
@@ -240,11 +212,6 @@ def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> Non
     assert not messages.are_summed(dataclasses.replace(local, watch=dataclasses.replace(local.watch, keeps_rounds=True))), (
         "an attack reads single messages"
     )
-
-
-def test_the_report_says_that_noise_is_drawn_at_once(library: Graph) -> None:
-    assert trained(*secure(library, steps=1), SerialRuntime()).notes == (rounds._ONE_DRAW,)
-    assert trained(*secure(library, np.inf, steps=1), SerialRuntime()).notes == ()
 
 
 def test_one_worker_sends_one_sum(library: Graph) -> None:

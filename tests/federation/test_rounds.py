@@ -60,15 +60,6 @@ def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(
         server.merge(job, state, 0, [[*messages[:3], silent]])
 
 
-def test_secure_noise_hides_a_client_even_without_one_share(library: Graph, dealt: Partition) -> None:
-    """n_min − 1 shares together carry at least the noise of the central plan."""
-    budget = Budget(1.0, 1e-3)
-    secure = features.plan(features.Params(steps=5), facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION), budget)
-    local = features.plan(features.Params(steps=5), facts_of(library, dealt, Viewer.SERVER), budget)
-    share, full = secure.schedule.releases[0].mechanism.std, local.schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
-    assert np.sqrt(3) * share == pytest.approx(full)
-
-
 def test_shared_rounds_run_once_and_are_recorded_in_every_ledger(library: Graph) -> None:
     partition = ego.split(library, ego.Params(clients=5), seeds.seeded_generator(0, "ego"))
     params = local_dp.Params(rounds=3, hidden=4)
@@ -80,14 +71,6 @@ def test_shared_rounds_run_once_and_are_recorded_in_every_ledger(library: Graph)
         assert sum(r.count for r in out.releases) == 5 * (1 + 3 + 1)
         assert {r.cell for r in out.releases} == {f"cell/{epsilon}"}
     assert seen == [1, 2, 3, 4, 4], "the three training rounds ran once"
-
-
-def test_a_failing_client_is_named(library: Graph, dealt: Partition) -> None:
-    plan = features.plan(features.Params(steps=1), facts_of(library, dealt, Viewer.SERVER), Budget(1, 1e-3))
-    broken = dataclasses.replace(plan, made=dataclasses.replace(plan.made, clip="none"))  # type: ignore[arg-type]
-    runtime = SerialRuntime()
-    with pytest.raises(RuntimeFailure, match="features, client 0, round 0: TypeError"):
-        rounds.run(runtime, runtime.share("p", dealt), broken, 0, ("x",), ("x",), rounds.RoundPrefixes())
 
 
 @pytest.mark.parametrize("name", [name for name in ("gap_node", "progap_node") if name in plugins.names("methods")])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
-from fedgraph.learning import projection
 from fedgraph.learning.layers import gcn, layouts
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.projection import project_features_sparsely
 from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
@@ -56,31 +55,21 @@ def test_compact_and_whole_agree(library: Graph) -> None:
     assert torch.allclose(a, b, atol=1e-5)
 
 
-def test_inputs_of_a_small_graph_are_made_once_and_live_as_long_as_it(library: Graph) -> None:
-    small = library.induced(np.arange(12))
-    inputs = gcn.compact_gcn_inputs(small)
-    assert gcn.compact_gcn_inputs(small) is inputs
-    assert gcn.compact_gcn_inputs(library.induced(np.arange(12))) is not inputs
-    many = len(gcn._compact)
-    del small
-    assert len(gcn._compact) == many - 1
+def test_pagerank_is_the_dense_solve_and_isolated_nodes_keep_their_direction(library: Graph) -> None:
+    """Many steps end at α(I − (1 − α) D⁻¹A)⁻¹ H; no step is H itself."""
+    adjacency = sp.csr_array(sp.block_diag([library.adjacency, sp.csr_array((1, 1))]))
+    n, scores = library.num_nodes + 1, np.random.default_rng(0).random((library.num_nodes + 1, 4))
+    dense = adjacency.toarray()
+    walk = dense / np.maximum(dense.sum(axis=1, keepdims=True), 1)
+    exact = 0.25 * np.linalg.solve(np.eye(n) - 0.75 * walk, scores)
+    assert np.allclose(walks.personalised_pagerank(adjacency, scores, 0.25, 120), exact, atol=1e-12)
+    assert np.allclose(walks.personalised_pagerank(adjacency, scores, 0.25, 1), 0.75 * walk @ scores + 0.25 * scores)
+    assert np.array_equal(walks.personalised_pagerank(adjacency, scores, 0.25, 0), scores)
+    assert np.allclose(walks.personalised_pagerank(adjacency, scores, 0.25, 3)[-1], 0.25 * scores[-1])
 
 
-def test_pagerank_keeps_constants_and_isolated_nodes(library: Graph) -> None:
-    walk = walks.random_matrix(library.adjacency)
-    sums = np.asarray(walk.sum(axis=1)).ravel()
-    assert np.allclose(sums[library.degrees > 0], 1.0)
-    scores = np.random.default_rng(0).random((library.num_nodes, 4))
-    out = walks.personalised_pagerank(library.adjacency, scores, 0.25, 3)
-    alone = library.degrees == 0
-    assert np.allclose(out[alone], 0.25 * scores[alone])
-    assert np.array_equal(walks.personalised_pagerank(library.adjacency, scores, 0.25, 0), scores)
-
-
-def test_projection_uses_public_rows_only_and_keeps_unit_norm(library: Graph) -> None:
-    public = library.induced(np.arange(100))
-    basis = projection.basis_of(public, 16)
-    assert basis.shape == (library.num_features, 16)
-    assert np.allclose(basis.T @ basis, np.eye(16), atol=1e-4)
-    norms = np.sqrt(np.asarray(project_features_sparsely(library.features, basis).power(2).sum(axis=1)).ravel())
-    assert ((np.abs(norms - 1) < 1e-4) | (norms == 0)).all()
+def test_the_symmetric_matrix_has_a_loop_at_every_node(library: Graph) -> None:
+    """Kipf & Welling 2017, Equation 2, dense."""
+    loops = library.adjacency.toarray() + np.eye(library.num_nodes)
+    scale = 1 / np.sqrt(loops.sum(axis=1))
+    assert np.allclose(walks.symmetric_matrix(library.adjacency).toarray(), scale[:, None] * loops * scale, atol=1e-6)

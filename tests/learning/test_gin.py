@@ -12,7 +12,7 @@ import torch
 
 from fedgraph.learning.layers import gcn, gin, shared_gnn
 from fedgraph.learning.layers.torch_matrices import MatrixRowPool, unit_matrix_rows
-from fedgraph.types import Graph, GraphProvenance
+from fedgraph.types import Graph, GraphProvenance, plain_graph
 
 HERE = GraphProvenance("own", "test")
 
@@ -22,17 +22,7 @@ def graph(n: int, seed: int, labels: np.ndarray | None = None) -> Graph:
     upper = np.triu(rng.random((n, n)) < 0.4, 1).astype(float)
     features = sp.csr_array(rng.random((n, 4)).astype(np.float32))
     found = rng.integers(3, size=n) if labels is None else labels
-    return Graph(
-        "g",
-        sp.csr_array(upper + upper.T),
-        features,
-        found.astype(np.int64),
-        3,
-        HERE,
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
+    return plain_graph("g", sp.csr_array(upper + upper.T), features, found.astype(np.int64), 3, HERE)
 
 
 @pytest.mark.parametrize("sizes", [None, (3, 4, 2)])
@@ -65,16 +55,13 @@ def test_a_graph_embeds_alike_alone_and_in_a_union(
     model: shared_gnn.SharedGnnModel, source: shared_gnn.SharedGnnSource
 ) -> None:
     one, two = graph(4, 1), graph(6, 2)
-    union = Graph(
+    union = plain_graph(
         "u",
         sp.csr_array(sp.block_diag([one.adjacency, two.adjacency])),
         sp.csr_array(sp.vstack([one.features, two.features])),
         np.concatenate([one.labels, two.labels]),
         3,
         HERE,
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
     )
     net = shared_gnn.make(model, 4, 5, 3, 3)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
@@ -104,9 +91,7 @@ def test_select_is_the_full_network_on_the_columns_in_use() -> None:
     net = shared_gnn.make("gin", 10, 5, 2, 3)
     g = graph(6, 4)
     wide = sp.csr_array((g.features.data, g.features.indices * 2 + 1, g.features.indptr), shape=(6, 10))
-    g = Graph(
-        "w", g.adjacency, wide, g.labels, 3, HERE, features_from_edges=False, columns_from_rows=False, nodes_from_edges=False
-    )
+    g = plain_graph("w", g.adjacency, wide, g.labels, 3, HERE)
     vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
     given = shared_gnn.prepare(net, g, None)
     own, where = shared_gnn.select_inputs(net, given)
@@ -144,17 +129,7 @@ def test_without_pooling_every_node_has_its_own_label(model: shared_gnn.SharedGn
 def test_normalisation_loses_how_many_neighbours_there_are() -> None:
     """Nodes alike in all but their degree: without it the rows of a star differ in length, with it they do not."""
     star = sp.csr_array(np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], float))
-    g = Graph(
-        "g",
-        star,
-        sp.csr_array(np.ones((4, 1), np.float32)),
-        np.zeros(4, np.int64),
-        2,
-        HERE,
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
+    g = plain_graph("g", star, sp.csr_array(np.ones((4, 1), np.float32)), np.zeros(4, np.int64), 2, HERE)
     lengths = {}
     for normalised in (True, False):
         net = shared_gnn.make("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
@@ -177,37 +152,12 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
         rows = []
         for adjacency in (path, sp.csr_array(cut)):
             adjacency.eliminate_zeros()
-            g = Graph(
-                "p",
-                adjacency,
-                features,
-                np.zeros(6, np.int64),
-                3,
-                HERE,
-                features_from_edges=False,
-                columns_from_rows=False,
-                nodes_from_edges=False,
-            )
+            g = plain_graph("p", adjacency, features, np.zeros(6, np.int64), 3, HERE)
             rows.append(shared_gnn.embed(net, vector, shared_gnn.prepare(net, g, None), "softmax"))
         different = set(np.flatnonzero(np.abs(rows[0] - rows[1]).max(axis=1) > 1e-7).tolist())
         assert different == changed
         assert max(different) <= net.affected_hops
-    assert (
-        gcn.compact_gcn_inputs(
-            Graph(
-                "p",
-                path,
-                features,
-                np.zeros(6, np.int64),
-                3,
-                HERE,
-                features_from_edges=False,
-                columns_from_rows=False,
-                nodes_from_edges=False,
-            )
-        ).pool
-        is None
-    )
+    assert gcn.compact_gcn_inputs(plain_graph("p", path, features, np.zeros(6, np.int64), 3, HERE)).pool is None
 
 
 class Theirs(torch.nn.Module):

@@ -81,14 +81,6 @@ def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph
     assert projection.basis_of(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
 
 
-def test_a_public_graph_without_any_word_still_gives_a_frame(public: Graph) -> None:
-    empty = with_features(public, np.zeros((80, 20)))
-    basis = projection.basis_of(empty, 16, rarity=0.75)
-    assert basis.shape == (20, 1)
-    assert np.isfinite(basis).all()
-    assert np.isfinite(projection.curvature_of(project_features(empty.features, basis), 0.1, 0.01)).all()
-
-
 def test_coordinates_are_row_by_row(library: Graph, public: Graph) -> None:
     basis = projection.basis_of(public, 16, rarity=0.75)
     whole = project_features(library.features, basis)

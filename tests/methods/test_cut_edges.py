@@ -11,11 +11,10 @@ import scipy.sparse as sp
 
 from fedgraph import plugins, privacy, seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
-from fedgraph.federation import rounds
 from fedgraph.learning.propagation import aggregation, walks
 from fedgraph.learning.propagation.aggregation import aggregate_hop
 from fedgraph.methods import gap_edge, gcon, sage_edge
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.partition import base, ego, uniform
 from fedgraph.privacy import explain, ledger
 from fedgraph.privacy.accounting import composition
@@ -27,8 +26,7 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
-from tests.public_facts import public_facts
+from tests.trainings import deal, train
 
 
 def dealt(graph: Graph, clients: int = 3) -> Partition:
@@ -37,24 +35,7 @@ def dealt(graph: Graph, clients: int = 3) -> Partition:
 
 
 def situation(graph: Graph, viewer: Viewer = Viewer.SERVER, clients: int = 3) -> tuple[Partition, PublicFacts]:
-    setting = protocols.make_setting(graph, "transductive", 0.8, seeds.seeded_generator(0, "split"))
-    partition = dealt(setting.held, clients)
-    facts = public_facts(
-        num_nodes=graph.num_nodes,
-        num_features=graph.num_features,
-        num_classes=graph.num_classes,
-        clients=tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer=viewer,
-        public_attributes=setting.public_attributes,
-        members=tuple(s.nodes for s in partition.subgraphs),
-        cut_edges="protected",
-    )
-    return partition, facts
-
-
-def run(plan: Plan, partition: Partition) -> rounds.RoundsOutcome:
-    engine = SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cut",), ("common",), rounds.RoundPrefixes())
+    return deal(graph, "transductive", viewer, clients, "protected")[1:]
 
 
 def test_every_edge_is_inside_one_client_or_cut_at_exactly_two(library: Graph) -> None:
@@ -82,14 +63,14 @@ def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str
     assert composition.compose_disjoint(plan.declared(), plan.guarantee.delta).epsilon < 0.8 * plan.provable().epsilon, (
         "one end is not an edge"
     )
-    out = run(plan, partition)
+    out = train(plan, partition)
     assert privacy.settle.of_releases(plan.guarantee, out.releases).epsilon == plan.provable().epsilon
 
 
 def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph) -> None:
     partition, facts = situation(library)
     plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(math.inf, 1e-5))
-    state = run(plan, partition).state
+    state = train(plan, partition).state
     rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
     for found in state.memory.inputs[1:]:
         sums = aggregate_hop(library.adjacency, rows)
@@ -111,7 +92,7 @@ def test_gcon_one_step_of_an_open_walk_is_the_whole_walks(library: Graph) -> Non
 def test_gcon_spends_half_an_end(epsilon: float, library: Graph) -> None:
     partition, facts = situation(library)
     plan = gcon.plan(gcon.Params(epochs=5, folds=1), facts, Budget(epsilon, 1e-5))
-    out = run(plan, partition)
+    out = train(plan, partition)
     settled = privacy.settle.of_releases(plan.guarantee, out.releases)
     spent, holders = settled.total.price, settled.total.holders
     assert spent.epsilon == plan.provable().epsilon == epsilon
@@ -138,7 +119,7 @@ def test_sage_costs_epsilon_once_and_keeps_edges_between_clients(given: dict[str
     assert plan.provable().epsilon == 12.0
     assert not plan.guarantee.per_end
     received = []
-    out = run(plan, partition)
+    out = train(plan, partition)
     assert out.state.memory.scores.shape == (library.num_nodes, library.num_classes)
     for release in plan.schedule.releases:
         edges = sage_edge.prepare(plan, partition.subgraphs[release.client])  # type: ignore[index]

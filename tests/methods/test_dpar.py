@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from benchmarks.pagerank_oracle import published_loop
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning import neighbour_limits
 from fedgraph.learning.clipping import aggregated_rows
@@ -22,17 +22,14 @@ from fedgraph.learning.optimisers.descents import StatefulDescent
 from fedgraph.methods import dpar
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.methods.dpar import rows as rows_of
-from fedgraph.privacy import events, sensitivity, settle
+from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import BoundedRange, EpochGaussian, Gaussian, Laplace, PoissonGaussian, Repeated
-from fedgraph.privacy.ledger import Ledger, LedgerAccount
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, GumbelTopK, LaplaceNoise
-from fedgraph.privacy.sensitivity import NonNegativeRows
+from fedgraph.privacy.events import EpochGaussian, Gaussian, Repeated
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation, Viewer
-from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
 from tests.public_facts import public_facts
 
 SHORT = {"epochs": 3, "num_sources": 8, "batch_size": 20, "hidden": 6}
@@ -44,17 +41,7 @@ def graph_of(adjacency: np.ndarray, seed: int = 0, classes: int = 3) -> Graph:
     n = adjacency.shape[0]
     features = sp.csr_array(rng.random((n, 10)).astype(np.float32))
     links = sp.csr_array(np.triu(adjacency, 1) + np.triu(adjacency, 1).T, dtype=float)
-    return Graph(
-        "made",
-        links,
-        features,
-        rng.integers(classes, size=n),
-        classes,
-        GraphProvenance("synthetic", "a test"),
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
+    return plain_graph("made", links, features, rng.integers(classes, size=n), classes, GraphProvenance("synthetic", "a test"))
 
 
 def random_graph(n: int = 60, density: float = 0.1, seed: int = 0) -> Graph:
@@ -152,23 +139,16 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
 
 
 @pytest.mark.parametrize("variant", [*PRIVATE, "random", "features", "none"])
-@pytest.mark.parametrize("reading", ["published", "provable"])
 @pytest.mark.parametrize("clients", [1, 3])
-def test_declared_is_spent_and_provable_is_kept(variant: str, reading: str, clients: int) -> None:
+def test_either_reading_of_the_budget_is_met(variant: str, clients: int) -> None:
     graph = random_graph(90)
-    plan = planned(graph, 2.0, reading, clients, variant=variant)
-    out = train(plan, graph)
-    spent = Ledger([LedgerAccount("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("cell")
-    for client, event in settle.amplified(plan.guarantee, spent).items():
-        assert price(event, plan.guarantee.delta).epsilon == price(plan.declared()[client], plan.guarantee.delta).epsilon
+    published, provable = (planned(graph, 2.0, reading, clients, variant=variant) for reading in ("published", "provable"))
     if variant == "none":
-        assert math.isinf(plan.provable().epsilon)
-    elif reading == "provable":
-        assert 1.9 < plan.provable().epsilon <= 2.0
-    else:
-        assert plan.epsilon_published == pytest.approx(2.0, rel=1e-6)
-        assert plan.provable().epsilon > 2.0 or variant == "features"
-    assert dpar.predict(plan, out.state, graph).shape == (90, 3)
+        assert math.isinf(published.provable().epsilon)
+        return
+    assert 1.9 < provable.provable().epsilon <= 2.0
+    assert published.epsilon_published == pytest.approx(2.0, rel=1e-6)
+    assert published.provable().epsilon > 2.0 or variant == "features"
 
 
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
@@ -182,35 +162,6 @@ def test_federated_noise_is_shared_only_where_each_step_is_summed(viewer: Viewer
     assert std == pytest.approx(alone / math.sqrt(2) if shared else alone)
     assert plan.guarantee.sampled_once is None, "clients know their sample"
     assert np.isfinite(train(plan, graph).state.model["parameters"]).all()
-
-
-def test_a_worker_that_lost_its_rows_chooses_the_same_ones() -> None:
-    graph = random_graph(40)
-    plan = planned(graph, 4.0, clients=2)
-    streams = [PlanStreams(0, ("cell", "client", 0, "round", r)) for r in (0, 1)]
-    desks = [
-        Desk(
-            "cell", 0, r, plan.schedule.releases, streams[r].generator("noise"), earlier=lambda e: streams[e].generator("noise")
-        )
-        for r in (0, 1, 1)
-    ]
-    own = Subgraph(0, graph.induced(np.arange(20)), np.arange(20))
-    kept, lost = dpar.prepare(plan, own), dpar.prepare(plan, own)
-    model = dpar.start(plan, np.random.default_rng(0)).model
-    dpar.client(plan, kept, model, 0, streams[0], desks[0])
-    first = dpar.client(plan, kept, model, 1, streams[1], desks[1])["gradient"].value
-    again = dpar.client(plan, lost, model, 1, streams[1], desks[2])["gradient"].value
-    assert np.array_equal(first, again)
-    assert [e.path for e in desks[2].entries] == ["model"], "repeating round 0 releases nothing new"
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-def test_serial_equals_ray(ray_engine: Runtime) -> None:
-    graph = random_graph(60)
-    plan = planned(graph, 4.0, clients=3, local_steps=2)
-    serial = train(plan, graph).state.model["parameters"]
-    assert np.array_equal(train(plan, graph, ray_engine).state.model["parameters"], serial)
 
 
 # --- what one node can change -----------------------------------------------------------------------------
@@ -250,25 +201,6 @@ def test_first_stage_never_moves_more_than_its_sensitivity(name: str, variant: s
         assert reached > 0.3, "a removed hub changes every row: nothing below the order of the stated sensitivity would do"
 
 
-@pytest.mark.parametrize("name", WORST)
-@pytest.mark.parametrize("touched", [1, 2, 4])
-@pytest.mark.parametrize("node", [0, 1, 19, 39])
-def test_one_gradient_sum_moves_at_most_by_its_touched_rows(name: str, touched: int, node: int) -> None:
-    """Same Π in both worlds (it is priced by stage 1): C for the masked own row, 2C for each other row naming the node."""
-    graph = graph_of(WORST[name])
-    plan = planned(graph, 1e6, sampled=1.0, num_sources=40, column_rows=touched, clip=0.01, clip_entry=1.0)
-    rows = rows_of.choose(plan, graph, Coins(np.ones(40, bool)), Watched(plan))
-    pi = sp.csr_array((rows.rows.value, rows.rows.column, rows.rows.start), shape=(40, 40))
-    others = np.flatnonzero(pi.toarray()[:, node])
-    assert (others != node).sum() <= touched - 1
-    vector = plan.made.layout.start(np.random.default_rng(1))
-    sums = []
-    for world in (graph, zeroed(graph, node)):
-        made = aggregated_rows.prepare(world.features, pi, world.labels)
-        sums.append(aggregated_rows.clipped_sum(plan.made.layout, vector, made, np.arange(40), 0.01))
-    assert np.linalg.norm(sums[0] - sums[1]) <= (0.01 + 0.02 * (touched - 1)) * (1 + 1e-3)
-
-
 @pytest.mark.parametrize("variant", PRIVATE)
 def test_sampled_and_zeroed_looks_like_not_sampled(variant: str) -> None:
     """Amplification needs it: with the same coins and noise, every other row is the same, entry by entry."""
@@ -286,59 +218,6 @@ def test_sampled_and_zeroed_looks_like_not_sampled(variant: str) -> None:
         labelled = [d[r.labels >= 0] for d, r in zip(dense, (given, absent), strict=True)]
         assert np.array_equal(*labelled)
         assert np.array_equal(given.features.value, absent.features.value)
-
-
-def refuse_unless(honest: bool) -> None:
-    if not honest:
-        raise PrivacyError("priced for more noise than it gets")
-
-
-@pytest.mark.parametrize("variant", PRIVATE)
-def test_events_say_what_the_mechanisms_do(variant: str) -> None:
-    """Noise × 2/3 with the same event would be caught here."""
-    graph = random_graph(60)
-    plan = planned(graph, 4.0, variant=variant, sampled=0.5)
-
-    def honest(plan: Plan) -> bool:
-        found = []
-        for planned_release in plan.schedule.releases:
-            leaf = next(e for e, _ in events.flatten(planned_release.event))
-            mechanism, bound = planned_release.mechanism, planned_release.bound
-            if isinstance(mechanism, GumbelTopK) and isinstance(leaf, BoundedRange):
-                found.append(mechanism.scale / (2 * plan.params.clip_entry / leaf.epsilon))
-            elif isinstance(mechanism, LaplaceNoise) and isinstance(leaf, Laplace):
-                found.append(mechanism.scale / (plan.params.clip_entry * leaf.noise_multiplier))
-            elif isinstance(bound, NonNegativeRows) and isinstance(mechanism, GaussianNoise) and isinstance(leaf, Gaussian):
-                found.append(mechanism.std / (sensitivity.l2(bound, Relation.NODE_ZERO_OUT) * leaf.noise_multiplier))
-            elif isinstance(mechanism, GaussianNoise) and isinstance(leaf, PoissonGaussian):
-                found.append(mechanism.std / (plan.params.clip * leaf.noise_multiplier))
-        return len(found) == len(plan.schedule.releases) and np.allclose(found, 1.0)
-
-    assert honest(plan)
-    for index, release in enumerate(plan.schedule.releases):
-        name = "scale" if hasattr(release.mechanism, "scale") else "std"
-        weaker = dataclasses.replace(release.mechanism, **{name: getattr(release.mechanism, name) * 2 / 3})
-        changed = (
-            *plan.schedule.releases[:index],
-            dataclasses.replace(release, mechanism=weaker),
-            *plan.schedule.releases[index + 1 :],
-        )
-        with pytest.raises(PrivacyError, match="more noise than it gets"):  # the plan's own check, or ours
-            refuse_unless(honest(dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=changed))))
-
-
-def test_the_noise_that_leaves_has_the_declared_scale() -> None:
-    """A client without labels sends noise alone: a KS test accepts its scale and rejects 2/3 and 3/2 of it."""
-    graph = dataclasses.replace(random_graph(40), labels=np.full(40, -1))
-    plan = planned(graph, 4.0, clients=2, hidden=60)
-    streams = PlanStreams(0, ("cell", "client", 0, "round", 0))
-    work = dpar.prepare(plan, Subgraph(0, graph.induced(np.arange(20)), np.arange(20)))
-    desk = Desk("cell", 0, 0, plan.schedule.releases, streams.generator("noise"))
-    sent = dpar.client(plan, work, dpar.start(plan, np.random.default_rng(0)).model, 0, streams, desk)["gradient"].value
-    std = plan.schedule.releases[-1].mechanism.std  # type: ignore[attr-defined]
-    assert stats.kstest(sent / std, "norm").pvalue > 0.01
-    for wrong in (2 / 3, 3 / 2):
-        assert stats.kstest(sent / (std * wrong), "norm").pvalue < 1e-6
 
 
 # --- bad input ----------------------------------------------------------------------------------------------
@@ -435,18 +314,7 @@ def test_a_tiny_budget_runs_and_says_so(reading: str) -> None:
 def test_isolated_nodes_missing_classes_and_empty_features_run(variant: str) -> None:
     graph = graph_of(np.zeros((40, 40)), classes=5)
     empty = dataclasses.replace(graph, features=sp.csr_array((40, 10), dtype=np.float32), labels=np.zeros(40, np.int64))
-    for reading in ("published", "provable"):
-        plan = planned(empty, 4.0, reading, variant=variant)
-        assert np.isfinite(train(plan, empty).state.model["parameters"]).all()
-
-
-def test_a_released_path_cannot_be_used_twice() -> None:
-    graph = random_graph(40)
-    plan = planned(graph, sampled=1.0)
-    desk = Watched(plan)
-    rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
-    with pytest.raises(PrivacyError, match="one more"):
-        rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
+    assert np.isfinite(train(planned(empty, 4.0, variant=variant), empty).state.model["parameters"]).all()
 
 
 @pytest.mark.parametrize("reading", ["published", "provable"])

@@ -9,58 +9,26 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from pydantic import ValidationError
-from scipy.stats import kstest
 
-from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
 from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_to_unit_length
 from fedgraph.methods import gap_edge, gap_node
-from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
+from fedgraph.methods.base import Budget, Plan, PlanInbox
 from fedgraph.methods.base.node_caps import aggregate_capped_rows
-from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Assumption, Relation, Viewer
-from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, GraphProvenance, Partition
+from fedgraph.types import Graph, GraphProvenance, Partition, plain_graph
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
+from tests.trainings import deal, train
 
 FAST = {"epochs": 30, "folds": 2}
 
 
-def situation(
-    graph: Graph, protocol: str, viewer: Viewer, clients: int = 3
-) -> tuple[protocols.ProtocolSetting, Partition, PublicFacts]:
-    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
-    count = 1 if viewer is Viewer.CURATOR_TRUSTED else clients
-    partition = uniform.split(setting.held, uniform.Params(clients=count), seeds.seeded_generator(0, "deal"))
-    facts = public_facts(
-        num_nodes=setting.held.num_nodes,
-        num_features=graph.num_features,
-        num_classes=graph.num_classes,
-        clients=tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer=viewer,
-        public_graph=setting.public_graph,
-        public_attributes=setting.public_attributes,
-        members=tuple(s.nodes for s in partition.subgraphs),
-    )
-    return setting, partition, facts
-
-
 def edge_plan(graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, **params) -> tuple[Plan, Partition]:
-    _, partition, facts = situation(graph, "transductive", viewer)
+    _, partition, facts = deal(graph, "transductive", viewer)
     return gap_edge.plan(gap_edge.Params(**FAST, **params), facts, Budget(epsilon, 1e-5)), partition
-
-
-def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.RoundsOutcome:
-    engine = engine or SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("gap",), ("common",), rounds.RoundPrefixes())
 
 
 def without_edge(adjacency: sp.csr_array, u: int, v: int) -> sp.csr_array:
@@ -78,27 +46,15 @@ def test_rows_that_saw_their_labels_never_switch_neighbours_off(library: Graph) 
     """In sample, a node's own row beats every neighbour on held-out labels too, and no hop would be chosen."""
 
     def trained(epsilon: float, **settings: object) -> tuple[Plan, rounds.RoundsOutcome]:
-        _, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+        _, partition, facts = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
         made = gap_edge.plan(gap_edge.Params(epochs=100, **settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
-        return made, run(made, partition)
+        return made, train(made, partition)
 
     for own in ({"folds": 1}, {"encoder": "hidden"}):
-        made, found = trained(math.inf, **own)
+        _, found = trained(math.inf, **own)
         assert found.state.memory.classifier.depth == 2, "all hops"
-        assert gap_edge._ALL_HOPS in made.notes
-    made, found = trained(math.inf, folds=2)
+    _, found = trained(math.inf, folds=2)
     assert found.state.memory.classifier.depth > 0
-    assert gap_edge._ALL_HOPS not in made.notes
-    assert gap_edge._ALL_HOPS not in trained(1.0, folds=1, depth="all")[0].notes
-
-
-def test_one_undirected_edge_between_unit_rows_changes_root_two() -> None:
-    adjacency = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
-    rows = np.eye(2, dtype=np.float32)
-    change = np.linalg.norm(aggregate_hop(adjacency, rows) - aggregate_hop(without_edge(adjacency, 0, 1), rows))
-    assert change == pytest.approx(math.sqrt(2), abs=1e-5)
-    assert change <= neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED)
-    assert change > neighbour_sums.sensitivity(Relation.EDGE_DIRECTED), "the published Δ = 1 does not cover it"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -138,27 +94,9 @@ def test_replacing_a_node_turns_its_message_around() -> None:
     )
 
 
-@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
-def test_the_noise_on_a_released_hop_is_the_planned_one(viewer: Viewer, library: Graph) -> None:
-    plan, partition = edge_plan(library, 2.0, viewer, hops=1)
-    release, subgraph = plan.schedule.releases[0], partition.subgraphs[0]
-    rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
-    desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(5))
-    work = gap_edge.prepare(plan, subgraph)
-    out = gap_edge.client(plan, work, {"rows": rows}, 0, PlanStreams(0, ("c", "client", 0, "round", 0)), desk)[
-        "aggregate"
-    ].value
-    noise = (out - aggregate_hop(subgraph.graph.adjacency, rows[subgraph.nodes])).ravel()
-    std = release.mechanism.std
-    assert kstest(noise / std, "norm").pvalue > 1e-3
-    assert kstest(noise / (std * 2 / 3), "norm").pvalue < 1e-6, "two thirds of the noise must be told apart"
-    assert kstest(noise / (std * 3 / 2), "norm").pvalue < 1e-3
-    assert std / release.event.noise_multiplier == pytest.approx(math.sqrt(2))
-
-
 @pytest.mark.parametrize(("claimed", "truth"), [(1, 1.45), (4, 5.89), (8, 12.0)])
 def test_published_edge_noise_is_provably_worth_less(claimed: float, truth: float, library: Graph) -> None:
-    _, _, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    _, _, facts = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = gap_edge.plan(gap_edge.Params(hops=2), facts, Budget(claimed, 1e-7, "published"))
     assert plan.epsilon_published == pytest.approx(claimed, rel=1e-6)
     assert plan.epsilon_published <= claimed
@@ -167,26 +105,9 @@ def test_published_edge_noise_is_provably_worth_less(claimed: float, truth: floa
     assert directed.provable().epsilon == pytest.approx(claimed, rel=1e-6)
 
 
-@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
-@pytest.mark.parametrize("epsilon", [1.0, np.inf])
-@pytest.mark.parametrize("hops", [0, 2])
-def test_edge_level_spends_what_it_planned(viewer: Viewer, epsilon: float, hops: int, library: Graph) -> None:
-    plan, partition = edge_plan(library, epsilon, viewer, hops=hops)
-    out = run(plan, partition)
-    spent = Ledger([LedgerAccount("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
-    for client, event in plan.declared().items():
-        assert (
-            price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
-            if hops
-            else not spent
-        )
-    assert plan.provable().epsilon <= (epsilon if hops else 0.0)
-    assert out.state.memory.scores.shape == (library.num_nodes, library.num_classes)
-
-
 def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(library: Graph) -> None:
     plan, partition = edge_plan(library, np.inf, hops=2)
-    state = run(plan, partition).state
+    state = train(plan, partition).state
     first = scale_to_unit_length(aggregate_hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"]))
     assert np.array_equal(state.memory.inputs[1], first)
     assert np.array_equal(state.memory.inputs[2], scale_to_unit_length(aggregate_hop(library.adjacency, first)))
@@ -195,53 +116,19 @@ def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(libr
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
 
 
-def test_secure_sums_carry_the_noise_of_one_curator_and_keep_others_rows(library: Graph) -> None:
-    central, _ = edge_plan(library, 1.0, hops=1)
-    secure, _ = edge_plan(library, 1.0, Viewer.SERVER_SECURE_AGGREGATION, hops=1)
-    assert secure.schedule.releases[0].mechanism.std * math.sqrt(2) == pytest.approx(central.schedule.releases[0].mechanism.std)
-    assert secure.schedule.min_clients == 3
-
-
 @pytest.mark.parametrize("encoder", ["classes", "hidden", "none"])
 def test_every_encoder_runs_on_both_levels(encoder: str, library: Graph) -> None:
     plan, partition = edge_plan(library, 4.0, hops=1, encoder=encoder, depth="all")
-    assert np.isfinite(run(plan, partition).state.memory.scores).all()
-    setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
+    assert np.isfinite(train(plan, partition).state.memory.scores).all()
+    setting, partition, facts = deal(library, "inductive", Viewer.SERVER)
     plan = gap_node.plan(gap_node.Params(encoder=encoder, steps=3, projection=16), facts, Budget(4.0, 1e-3))
-    assert np.isfinite(gap_node.predict(plan, run(plan, partition).state, setting.asked)).all()
+    assert np.isfinite(gap_node.predict(plan, train(plan, partition).state, setting.asked)).all()
     assert len([r for r in plan.schedule.releases if r.path == "encoder"]) == (encoder != "none")
 
 
 def node_plan(graph: Graph, epsilon: float, reading: str = "provable", **params) -> tuple[Plan, Partition]:
-    _, partition, facts = situation(graph, "inductive", Viewer.SERVER)
+    _, partition, facts = deal(graph, "inductive", Viewer.SERVER)
     return gap_node.plan(gap_node.Params(**{"steps": 4, **params}), facts, Budget(epsilon, 1e-3, reading)), partition
-
-
-def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph) -> None:
-    plan, partition = node_plan(library, 2.0)
-    desk = Desk("c", 0, 4, plan.schedule.releases, np.random.default_rng(0))
-    work = gap_node.prepare(plan, partition.subgraphs[0])
-    model = gap_node.start(plan, np.random.default_rng(0)).model
-    sent = gap_node.client(plan, work, model, 4, PlanStreams(0, ("c", "client", 0, "round", 4)), desk)
-    assert list(sent) == ["gradient"]
-    assert sent["gradient"].value.shape == (plan.made.layouts["classifier"].num_parameters,)
-    assert [e.path for e in desk.entries] == ["aggregate", "aggregate", "classifier"]
-
-
-def test_a_restarted_client_makes_the_same_noisy_hops(library: Graph) -> None:
-    plan, partition = node_plan(library, 2.0)
-    whole = run(plan, partition).state
-    original = gap_node.client
-
-    def forgetful(plan_, work, *rest):
-        work.hops.clear()
-        return original(plan_, work, *rest)
-
-    federated_client._workspaces.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gap_node, "client", forgetful)
-        again = run(plan, partition).state
-    assert np.array_equal(whole.model["classifier"], again.model["classifier"])
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.3])
@@ -255,8 +142,15 @@ def test_node_level_prices(rate: float, relation: str, reading: str, library: Gr
         assert 0.9 * 2.0 < plan.epsilon_published <= 2.0
         assert (plan.provable().epsilon > 2.0) == (relation == "node-replace"), "the formula is for zero-out"
     assert plan.guarantee.protection.promised_degree == (10 if reading == "published" else None)
-    assert any("refill" in note for note in plan.notes) == (reading == "published")
-    assert gap_node._DISPUTED in plan.notes
+
+
+def test_a_step_is_on_the_mean_over_the_rows_that_are_drawn_on_average(library: Graph) -> None:
+    plan, _ = node_plan(library, 2.0, sampling_rate=0.3)
+    state, stage = gap_node.start(plan, np.random.default_rng(0)), plan.made.stage(0)
+    before, ones = state.memory[stage], np.ones(plan.made.layouts[stage].num_parameters, np.float32)
+    after = gap_node.server(plan, state, PlanInbox(0, {"gradient": ones}, {}, 1)).memory[stage]
+    wanted = before.parameters - plan.params.learning_rate / (0.3 * plan.facts.sizes.num_nodes)
+    assert np.allclose(after.parameters, wanted, atol=1e-6)
 
 
 def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
@@ -272,7 +166,7 @@ def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
 def test_an_enforced_limit_is_refused_where_the_data_break_it(library: Graph) -> None:
     plan, partition = node_plan(library, 2.0, cap="limit", limit=1000)
     assert plan.guarantee.protection.degree_limit == 1000
-    assert np.isfinite(run(plan, partition).state.model["classifier"]).all()
+    assert np.isfinite(train(plan, partition).state.model["classifier"]).all()
     plan, partition = node_plan(library, 2.0, cap="limit", limit=2)
     with pytest.raises(DataError, match="have more than the stated limit of 2; allowed"):
         gap_node.prepare(plan, partition.subgraphs[0])
@@ -321,47 +215,22 @@ def row_changes(plan: Plan, one: sp.csr_array, two: sp.csr_array) -> np.ndarray:
 def public_of_two() -> Graph:
     edge = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
     features = sp.csr_array(np.eye(2, 4, dtype=np.float32))
-    return Graph(
-        "two",
-        edge,
-        features,
-        np.array([0, 1]),
-        2,
-        GraphProvenance("own", ""),
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    )
-
-
-def test_inputs_are_untouched(library: Graph) -> None:
-    plan, partition = edge_plan(library, 1.0, Viewer.SERVER)
-    before = [s.graph.adjacency.indices.copy() for s in partition.subgraphs]
-    run(plan, partition)
-    assert all(np.array_equal(b, s.graph.adjacency.indices) for b, s in zip(before, partition.subgraphs, strict=True))
+    return plain_graph("two", edge, features, np.array([0, 1]), 2, GraphProvenance("own", ""))
 
 
 def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library: Graph) -> None:
-    setting, partition, facts = situation(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
+    setting, partition, facts = deal(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
     plan = gap_edge.plan(gap_edge.Params(**FAST, hops=2), facts, Budget(np.inf, 1e-5))
     assert Assumption.TEST_GRAPH_PUBLIC in plan.guarantee.protection.assumptions
-    state = run(plan, partition).state
+    state = train(plan, partition).state
     scores = gap_edge.predict(plan, state, setting.asked)
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.6
     assert not np.allclose(scores, gap_edge.predict(plan, state, protocols.graph_without_edges(setting.asked)))
 
 
-@pytest.mark.ray
-@pytest.mark.slow
-def test_serial_is_ray(library: Graph, ray_engine: Runtime) -> None:
-    plan, partition = edge_plan(library, 1.0, Viewer.SERVER)
-    parallel = run(plan, partition, ray_engine).state
-    assert np.array_equal(run(plan, partition).state.memory.scores, parallel.memory.scores)
-
-
 def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
-    _, _, inductive = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
-    _, _, transductive = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    _, _, inductive = deal(library, "inductive", Viewer.CURATOR_TRUSTED)
+    _, _, transductive = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
     with pytest.raises(ScenarioError, match="protocol: transductive"):
         gap_edge.plan(gap_edge.Params(), inductive, Budget(1, 1e-5))
     with pytest.raises(ScenarioError, match="protocol: inductive"):
@@ -372,6 +241,6 @@ def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
         neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT)
     with pytest.raises(PrivacyError, match="no sensitivity under graph-replace"):
         neighbour_sums.sensitivity(Relation.GRAPH_REPLACE)
-    _, _, alone = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    _, _, alone = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
     with pytest.raises(PrivacyError, match="among more than 1 others"):
         gap_edge.plan(gap_edge.Params(), replace(alone, viewer=Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-5))

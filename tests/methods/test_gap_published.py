@@ -9,37 +9,22 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from fedgraph import data, seeds
-from fedgraph.federation import rounds
+from fedgraph import data
 from fedgraph.learning.baselines import fitting, gap_networks
 from fedgraph.methods import gap_edge
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph
 from fedgraph.worlds import protocols
-from tests.public_facts import public_facts
+from tests.trainings import deal, train
 
 PUBLISHED = {"encoder": "published", "hidden": 16, "depth": "all"}
 
 
 def accuracy(graph: Graph, protocol: protocols.WorldProtocol, epsilon: float, **settings: object) -> float:
-    made = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
-    facts = public_facts(
-        num_nodes=made.held.num_nodes,
-        num_features=graph.num_features,
-        num_classes=graph.num_classes,
-        clients=(made.held.num_nodes,),
-        viewer=Viewer.CURATOR_TRUSTED,
-        public_graph=made.public_graph,
-        public_attributes=made.public_attributes,
-        members=(np.arange(made.held.num_nodes),),
-    )
+    made, partition, facts = deal(graph, protocol, Viewer.CURATOR_TRUSTED)
     plan = gap_edge.plan(gap_edge.Params(**settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
-    engine, nodes = SerialRuntime(), np.arange(made.held.num_nodes)
-    shared = engine.share("p", Partition((Subgraph(0, made.held, nodes),), True, 0, "one", from_edges=False, from_labels=False))
-    state = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
-    named = gap_edge.predict(plan, state, made.asked).argmax(axis=1)
+    named = gap_edge.predict(plan, train(plan, partition).state, made.asked).argmax(axis=1)
     known = made.truth >= 0
     return float((named == made.truth)[known].mean())
 

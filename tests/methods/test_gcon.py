@@ -9,27 +9,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
-from fedgraph.federation import rounds
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
 from fedgraph.learning.propagation import walks
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.gcon import releases as encoding
-from fedgraph.partition import uniform
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.events import Composed
-from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms import gaussian_objective
 from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
-from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
-from tests.public_facts import public_facts
+from tests.trainings import deal, train
 
 Made = tuple[Plan, Partition, protocols.ProtocolSetting]
 
@@ -37,78 +29,19 @@ Made = tuple[Plan, Partition, protocols.ProtocolSetting]
 def planned(
     graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, protocol: str = "transductive", **given: object
 ) -> Made:
-    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
-    held = setting.held
-    if viewer is Viewer.CURATOR_TRUSTED:
-        partition = Partition(
-            (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
-        )
-    else:
-        partition = uniform.split(held, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
-    facts = public_facts(
-        held.num_nodes, graph.num_features, graph.num_classes, tuple(s.graph.num_nodes for s in partition.subgraphs), viewer,
-        None, setting.public_graph, public_attributes=setting.public_attributes,
-        members=tuple(s.nodes for s in partition.subgraphs),
-    )  # fmt: skip
+    setting, partition, facts = deal(graph, protocol, viewer)
     return gcon.plan(gcon.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
-
-
-def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.RoundsOutcome:
-    shared = engine.share(f"partition:{partition.num_clients}", partition)
-    return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.RoundPrefixes())
-
-
-@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
-@pytest.mark.parametrize("epsilon", [0.5, 4.0, np.inf])
-def test_declared_is_spent_and_never_above_its_target(viewer: Viewer, epsilon: float, library: Graph) -> None:
-    plan, partition, _ = planned(library, epsilon, viewer)
-    out = trained(plan, partition, SerialRuntime())
-    spent = Ledger([LedgerAccount("a", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("a")
-    for client, event in plan.declared().items():
-        assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
-    assert plan.provable().epsilon == pytest.approx(epsilon, rel=1e-12) or np.isinf(epsilon)
-    assert plan.provable().epsilon <= epsilon
-    assert plan.epsilon_published == (epsilon if np.isfinite(epsilon) else None)
-    assert {Assumption.UNTUNED, Assumption.OWN_EDGES_KNOWN, Assumption.FEATURES_LABELS_PUBLIC} <= set(
-        plan.guarantee.protection.assumptions
-    )
-
-
-def test_without_noise_it_is_deterministic_and_learns(library: Graph) -> None:
-    plan, partition, setting = planned(library, np.inf)
-    scores = [gcon.predict(plan, trained(plan, partition, SerialRuntime(), name).state, setting.asked) for name in "ab"]
-    assert np.array_equal(*scores)
-    right = (scores[0].argmax(axis=1) == setting.truth)[setting.truth >= 0].mean()
-    assert right > 0.6
-
-
-def test_inputs_are_untouched(library: Graph) -> None:
-    plan, partition, setting = planned(library, 2.0)
-    before = [a.copy() for a in (setting.held.adjacency.data, setting.held.features.data, setting.held.labels)]
-    trained(plan, partition, SerialRuntime())
-    for old, new in zip(before, (setting.held.adjacency.data, setting.held.features.data, setting.held.labels), strict=True):
-        assert np.array_equal(old, new)
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
-def test_serial_equals_ray_bit_for_bit(viewer: Viewer, library: Graph, ray_engine: Runtime) -> None:
-    plan, partition, _ = planned(library, 4.0, viewer)
-    serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)
-    assert serial.releases == parallel.releases
-    assert np.array_equal(serial.state.model["theta"], parallel.state.model["theta"])
 
 
 def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
     own, dealt, asked = planned(library, np.inf, protocol="inductive-edges", inference="own-edges")
     assert Assumption.OWN_EDGES_KNOWN in own.guarantee.protection.assumptions
-    state = trained(own, dealt, SerialRuntime()).state
+    state = train(own, dealt).state
     assert gcon.predict(own, state, asked.asked).shape == (asked.asked.num_nodes, library.num_classes)
     plan, partition, setting = planned(library, np.inf, protocol="inductive-edges")
     assert Assumption.TEST_GRAPH_PUBLIC in plan.guarantee.protection.assumptions
     assert Assumption.OWN_EDGES_KNOWN not in plan.guarantee.protection.assumptions
-    scores = gcon.predict(plan, trained(plan, partition, SerialRuntime()).state, setting.asked)
+    scores = gcon.predict(plan, train(plan, partition).state, setting.asked)
     assert scores.shape == (setting.asked.num_nodes, library.num_classes)
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.5
 
@@ -116,7 +49,7 @@ def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
 def test_own_edges_means_one_step_only(library: Graph) -> None:
     """Two nodes away nothing may change: another node's edges are not the asking node's own."""
     plan, partition, setting = planned(library, 2.0, steps=(0, 5))
-    state = trained(plan, partition, SerialRuntime()).state
+    state = train(plan, partition).state
     scores = gcon.predict(plan, state, setting.asked)
     node = int(np.argmax(library.degrees))
     mine = np.union1d(library.adjacency[[node]].indices, [node])
@@ -209,13 +142,13 @@ def test_no_edge_read_costs_nothing(library: Graph) -> None:
         plan, partition, _ = planned(library, 1.0, **given)
         assert plan.provable().epsilon == 0
         assert plan.epsilon_published == 0
-        first, second = (trained(plan, partition, SerialRuntime(), name).state.model["theta"] for name in "ab")
+        first, second = (train(plan, partition, cell=name).state.model["theta"] for name in "ab")
         assert np.array_equal(first, second)
 
 
 def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: Graph) -> None:
     plan, partition, setting = planned(library, 1.0, release="nothing", steps=(0, 2))
-    out = trained(plan, partition, SerialRuntime())
+    out = train(plan, partition)
     assert out.releases == ()
     assert plan.provable().epsilon == 0
     assert plan.epsilon_published == 0
@@ -249,7 +182,7 @@ def test_both_losses_and_every_encoder_run(loss: str, library: Graph) -> None:
         plan, partition, setting = planned(
             library, 8.0, loss=loss, encoder=encoder, hidden=4, epochs=5, steps=(1, math.inf), folds=1
         )
-        scores = gcon.predict(plan, trained(plan, partition, SerialRuntime()).state, setting.asked)
+        scores = gcon.predict(plan, train(plan, partition).state, setting.asked)
         assert np.isfinite(scores).all()
 
 
@@ -257,7 +190,7 @@ def test_both_losses_and_every_encoder_run(loss: str, library: Graph) -> None:
 def test_gaussian_noise_is_less_and_costs_the_same(viewer: Viewer, library: Graph) -> None:
     made = {noise: planned(library, 4.0, viewer, noise=noise, encoder="none") for noise in ("gamma", "gaussian")}
     for plan, partition, _ in made.values():
-        spent = trained(plan, partition, SerialRuntime(), plan.params.noise).releases
+        spent = train(plan, partition).releases
         assert spent
     for one, other in zip(made["gamma"][0].schedule.releases, made["gaussian"][0].schedule.releases, strict=True):
         assert one.event == other.event
@@ -293,14 +226,6 @@ def test_what_is_refused(library: Graph) -> None:
     for rate, std in ((0.0, 1.0), (math.nan, 1.0), (1.0, 0.0), (math.inf, 1.0)):
         with pytest.raises(PrivacyError):
             perturbing.ObjectivePerturbation(2, rate, 1e-9, std, objective)
-
-
-def test_released_event_is_one_approximate_dp_statement(library: Graph) -> None:
-    plan, _, _ = planned(library, 3.0)
-    (release,) = plan.schedule.releases
-    assert price(Composed((release.event,)), plan.guarantee.delta).epsilon == 3.0
-    assert price(release.event, plan.guarantee.delta / 2).epsilon == np.inf
-    assert "Gamma" in release.mechanism.words
 
 
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])

@@ -13,7 +13,7 @@ from fedgraph import data
 from fedgraph.learning.layers import layouts, shared_gnn
 from fedgraph.methods.local_dp.local_training import Work, train_locally
 from fedgraph.methods.local_dp.params import Params
-from fedgraph.types import Graph, GraphCollection
+from fedgraph.types import Graph, GraphCollection, plain_graph
 
 
 def union(collection: GraphCollection, chosen: np.ndarray) -> tuple[Graph, tuple[int, ...]]:
@@ -23,17 +23,7 @@ def union(collection: GraphCollection, chosen: np.ndarray) -> tuple[Graph, tuple
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
     labels = np.repeat(collection.labels[chosen], sizes)
-    return Graph(
-        "union",
-        adjacency,
-        features,
-        labels,
-        collection.num_classes,
-        collection.provenance,
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
-    ), sizes
+    return plain_graph("union", adjacency, features, labels, collection.num_classes, collection.provenance), sizes
 
 
 @pytest.mark.quality("methods", "learning", "data")

@@ -9,11 +9,10 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.stats import kstest
 
 from fedgraph import privacy, seeds
 from fedgraph.errors import BudgetExceededError, ScenarioError
-from fedgraph.federation import client, rounds
+from fedgraph.federation import client
 from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.propagation import meetings
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
@@ -21,17 +20,13 @@ from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, State
 from fedgraph.methods.label_hop.releases import label_hop_answering
 from fedgraph.partition import uniform
-from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP
-from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.units import Assumption, Relation, Viewer
-from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
+from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
+from tests.trainings import facts_of, train
 
 
 def met(graph: Graph, like: float, seed: int = 0) -> Graph:
@@ -57,25 +52,13 @@ def planned(
     clients: int = 1,
     **settings: object,
 ) -> tuple[Plan, Partition]:
-    held = setting.held
-    partition = uniform.split(held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
-    facts = public_facts(
-        held.num_nodes,
-        held.num_features,
-        held.num_classes,
-        tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer,
-        public_graph=setting.public_graph,
-        members=tuple(s.nodes for s in partition.subgraphs),
-        public_name=setting.public,
-        asking=setting.asking,
-    )
+    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
+    facts = facts_of(setting, partition, viewer)
     return label_hop.plan(label_hop.Params(**settings), facts, Budget(epsilon, 1e-3)), partition  # type: ignore[arg-type]
 
 
 def trained(plan: Plan, partition: Partition) -> State:
-    engine = SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes()).state
+    return train(plan, partition).state
 
 
 def accuracy(setting: protocols.ProtocolSetting, scores: np.ndarray) -> float:
@@ -103,25 +86,6 @@ def test_edges_that_say_nothing_do_no_harm(library: Graph) -> None:
     assert found >= alone - 0.08  # one standard error of 60 answers is 0.06
 
 
-def test_who_asks_reads_its_own_row_and_edges_and_what_is_public(library: Graph) -> None:
-    """Rows of all others, and edges among them, may change: its answer does not."""
-    setting = asking(met(library, 0.9))
-    plan, partition = planned(setting, 8.0)
-    assert Assumption.ANSWERS_PRIVATE in plan.guarantee.protection.assumptions
-    assert Assumption.PROMISED_DEGREE not in plan.guarantee.protection.assumptions
-    state, graph = trained(plan, partition), setting.asked
-    before = label_hop.predict(plan, state, graph)
-    assert state.memory.hop
-    for node in setting.asking[:3]:
-        own = sp.csr_array((graph.num_nodes, graph.num_nodes), dtype=np.float32).tolil()
-        own[node] = graph.adjacency[[node]].toarray()
-        own[:, [node]] = graph.adjacency[[node]].toarray().T
-        rows = graph.features.toarray()
-        rows[np.arange(graph.num_nodes) != node] = 0
-        other = dataclasses.replace(graph, adjacency=sp.csr_array(own), features=sp.csr_array(rows))
-        assert np.allclose(label_hop.predict(plan, state, other)[node], before[node], atol=1e-5)
-
-
 def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray, hop: bool = True) -> dict[str, np.ndarray]:
     """What one client would release in this round, before noise."""
     seen: dict[str, np.ndarray] = {}
@@ -138,106 +102,16 @@ def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray, hop: bool = 
     return seen
 
 
-def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library: Graph) -> None:
-    """Zero-out: the label is masked, the row and the edges vanish. The node is a hub, in everybody's neighbourhood."""
-    dense = met(library, 0.9).adjacency.toarray()
-    setting = asking(library)
-    node = int(np.setdiff1d(np.arange(library.num_nodes), setting.asking)[0])
-    dense[node], dense[:, node] = 1, 1
-    dense[node, node] = 0
-    held = dataclasses.replace(setting.held, adjacency=sp.csr_array(dense))
-    plan, _ = planned(setting, 4.0)
-    masked, cut = held.labels.copy(), dense.copy()
-    masked[node], cut[node], cut[:, node] = -1, 0, 0
-    gone = dataclasses.replace(held, labels=masked, adjacency=sp.csr_array(cut))
-    model = np.random.default_rng(0).standard_normal(plan.made.layout.num_parameters).astype(np.float32)
-    first, after = exact(plan, held, 0, model), exact(plan, gone, 0, model)
-    assert set(first) == {"meetings"}
-    change = float(np.linalg.norm(first["meetings"] - after["meetings"]))
-    counted = MeetingCounts(held.num_nodes, held.num_classes, plan.made.parts.by_class)
-    assert 0 < change <= counted.change(Relation.NODE_ZERO_OUT)
-    first, after = exact(plan, held, 1, model), exact(plan, gone, 1, model)
-    assert np.flatnonzero(first["labels"] != after["labels"]).tolist() == [node]
-    assert (first["labels"][setting.asking] == ABSENT_LABEL).all(), "who only asks answers nothing"
-    for hop, path in ((True, "model"), (False, "rows")):
-        first, after = exact(plan, held, 2, model, hop), exact(plan, gone, 2, model, hop)
-        assert set(first) == {path}
-        assert np.linalg.norm(first[path] - after[path]) <= plan.made.training(hop)[2].clip * (1 + 1e-3)
-
-
-@pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
-def test_every_release_has_the_noise_that_it_is_priced_at(relation: str, library: Graph) -> None:
-    setting = asking(met(library, 0.9))
-    plan, _ = planned(setting, 4.0, relation=relation)
-    released = {r.path: r for r in plan.schedule.releases}
-    assert set(released) == {"labels", "meetings", "model", "rows"}
-    answered, whole = released["labels"].mechanism, plan.made.parts.choice
-    assert isinstance(answered, MaskedResponse)
-    assert released["labels"].event == PartOf(PureDP(answered.epsilon), whole, 0)
-    assert answered.replaces == (relation == "node-replace")
-    counted, event = released["meetings"].mechanism, released["meetings"].event
-    assert isinstance(counted, GaussianNoise)
-    assert isinstance(event, Gaussian)
-    delta2 = released["meetings"].bound.change(Relation(relation))
-    assert counted.std == pytest.approx(event.noise_multiplier * delta2)
-    truth, draws = exact(plan, setting.held, 0, np.zeros(0))["meetings"], []
-    for seed in range(40):
-        desk = Desk("t", 0, 0, plan.schedule.releases, np.random.default_rng(seed))
-        draws.append(desk.release("meetings", truth).value - truth)
-    noise = np.concatenate(draws)
-    assert kstest(noise / counted.std, "norm").pvalue > 1e-3
-    assert kstest(noise / (counted.std * 2 / 3), "norm").pvalue < 1e-4
-    weaker = dataclasses.replace(released["meetings"], event=Gaussian(event.noise_multiplier / 4))
-    others = tuple(r for r in plan.schedule.releases if r.path != "meetings")
-    assert (
-        dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=(*others, weaker))).provable().epsilon
-        > 4.0
-        >= plan.provable().epsilon
-    )
-
-
-@pytest.mark.parametrize("which", [0, 1])
-def test_two_thirds_of_the_noise_of_either_alternative_would_cost_more(which: int, library: Graph) -> None:
-    plan, _ = planned(asking(library), 2.0)
-    parts = plan.made.parts
-    beside, alone = parts.beside, parts.alone
-    trainings = [beside, alone]
-    trainings[which] = dataclasses.replace(trainings[which], noise=trainings[which].noise * 2 / 3)
-    weaker = OneOf((Composed((PureDP(parts.labels), trainings[0].event)), trainings[1].event))
-    test = Gaussian(parts.meetings)
-    assert price(Composed((test, parts.choice)), 1e-3).epsilon <= 2.0 < price(Composed((test, weaker)), 1e-3).epsilon
-    surer = OneOf((Composed((PureDP(parts.labels * 1.5), parts.beside.event)), parts.alone.event))
-    assert price(Composed((test, surer)), 1e-3).epsilon > 2.0
-
-
 @pytest.mark.parametrize("hop", [True, False])
 def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(hop: bool, library: Graph) -> None:
     setting = asking(met(library, 0.9 if hop else 0.25))
     plan, partition = planned(setting, 8.0 if hop else 1.0)
-    engine = SerialRuntime()
-    outcome = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
+    outcome = train(plan, partition)
     assert outcome.state.memory.hop == hop
     assert {line.path for line in outcome.releases} == ({"meetings", "labels", "model"} if hop else {"meetings", "rows"})
     paid = privacy.settle.of_releases(plan.guarantee, outcome.releases)
     assert paid.epsilon == pytest.approx(plan.provable().epsilon, rel=1e-9)
     assert paid.epsilon <= (8.0 if hop else 1.0)
-
-
-def test_a_client_does_not_go_over_to_the_other_alternative(library: Graph) -> None:
-    setting = asking(library)
-    plan, _ = planned(setting, 2.0)
-    work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
-    remembered: dict[str, str] = {}
-
-    def answered(round_: int, hop: bool) -> None:
-        desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_), released=remembered)
-        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "hop": np.array([hop])}
-        label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
-
-    answered(0, True)
-    answered(1, True)
-    with pytest.raises(BudgetExceededError, match="another alternative"):
-        answered(2, False)
 
 
 @pytest.mark.parametrize("restarted", [True, False])
@@ -259,30 +133,7 @@ def test_a_client_refuses_the_other_alternative_after_its_worker_was_started_aga
         trained(plan, partition)
 
 
-def test_what_a_forgetful_worker_gave_of_the_other_alternative_is_charged_as_well(library: Graph) -> None:
-    """A worker that was started again remembers nothing; the ledger counts both alternatives."""
-    setting = asking(library)
-    plan, _ = planned(setting, 2.0)
-    work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
-    given: list[Event] = []
-    for round_, hop in ((0, True), (1, True), (2, False)):
-        desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_))
-        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "hop": np.array([hop])}
-        label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
-        given += [line.event for line in desk.entries]
-    assert price(Composed(tuple(given[:-1])), 1e-3).epsilon <= 2.0 < 2.5 < price(Composed(tuple(given)), 1e-3).epsilon
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 3.0, 4.0, 8.0])
-@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
-def test_the_budget_is_spent_and_not_more(epsilon: float, viewer: Viewer, library: Graph) -> None:
-    plan, _ = planned(asking(library), epsilon, viewer, 1 if viewer is Viewer.CURATOR_TRUSTED else 3)
-    assert 0.97 * epsilon < plan.provable().epsilon <= epsilon
-    assert set(plan.schedule.paths) == {"meetings", "labels", "model", "rows"}
-
-
-@pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
-@pytest.mark.parametrize("epsilon", [8.0, math.inf])
+@pytest.mark.parametrize(("viewer", "epsilon"), [(Viewer.SERVER, math.inf), (Viewer.SERVER_SECURE_AGGREGATION, 8.0)])
 def test_clients_answer_for_their_own_nodes(viewer: Viewer, epsilon: float, library: Graph) -> None:
     setting = asking(met(library, 0.9))
     plan, partition = planned(setting, epsilon, viewer, clients=3, label_epsilon=2.5)
@@ -323,13 +174,6 @@ def test_labels_are_not_asked_for_where_nobody_hears_them() -> None:
             assert set(plan.schedule.paths) == {"model"}, "nor are meetings: predictions say how classes meet on public edges"
 
 
-def test_a_given_share_for_labels_is_taken_whatever_the_edges_tell(library: Graph) -> None:
-    setting = asking(met(library, 0.25))
-    plan, partition = planned(setting, 2.0, label_epsilon=1.0)
-    assert set(plan.schedule.paths) == {"labels", "meetings", "model"}
-    assert trained(plan, partition).memory.answers is not None
-
-
 def test_votes_by_hand() -> None:
     shares, keep = np.array([0.5, 0.5]), 0.8
     reading = MeetingReading(shares, np.array([[1.5, 0.5], [0.5, 1.5]]), 2.0)
@@ -368,52 +212,7 @@ def test_votes_of_sets_by_hand() -> None:
     )
 
 
-@pytest.mark.parametrize("anew", [False, True])
-def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool) -> None:
-    """Twelve askers know one node and nobody else: all their votes follow from its one answer. Answered anew for each of them,
-    its label would be given away at twelve times the ε."""
-    askers, runs, epsilon, rng = 12, 4000, 0.8, np.random.default_rng(0)
-    response, reading = MaskedResponse(epsilon, 4, replaces=False), MeetingReading(np.full(4, 0.25), 0.5 + 2 * np.eye(4), 1.0)
-    star = sp.csr_array(np.eye(1, askers + 1).T @ (1 - np.eye(1, askers + 1)))
-    star = sp.csr_array((star + star.T).astype(np.float32))
-
-    @functools.cache
-    def pooled(named: tuple[int, ...]) -> float:
-        all_named = np.zeros((askers + 1, 4))
-        all_named[0] = named
-        return float(meetings.vote(star, all_named, reading, label_hop_answering(epsilon, 4, replaces=False), 0.0)[1:, 2].sum())
-
-    def believed(label: int) -> float:
-        """How often the pooled votes speak for class 2."""
-        answers = response.apply(np.full(runs * (askers if anew else 1), label), rng).reshape(runs, -1, 4)
-        return float(np.mean([sum(pooled(tuple(named)) for named in each.tolist()) > 0.1 for each in answers]))
-
-    there, masked = believed(2), believed(-1)
-    error = math.sqrt(there * (1 - there) / runs) + math.sqrt(masked * (1 - masked) / runs)
-    given_away = there - math.exp(epsilon) * masked > 4 * error or (1 - masked) - math.exp(epsilon) * (1 - there) > 4 * error
-    assert given_away == anew
-
-
-@pytest.mark.parametrize(("neighbours", "given_away"), [(1, False), (300, True)])
-def test_a_second_message_from_an_exact_neighbourhood_would_give_a_hub_away(neighbours: int, given_away: bool) -> None:
-    """Every neighbour says the majority of its own neighbourhood, and the hub tips each: one is private, many are not."""
-    epsilon, runs, rng = 0.5, 4000, np.random.default_rng(0)
-    response = MaskedResponse(epsilon, 2, replaces=True)
-
-    def counted(majority: int) -> np.ndarray:
-        said = response.apply(np.full(runs * neighbours, majority), rng)[:, 1]
-        return np.asarray(said.reshape(runs, neighbours).sum(axis=1))
-
-    there, gone = counted(1), counted(0)
-    threshold = (there.mean() + gone.mean()) / 2
-    believed, wrongly = float((there > threshold).mean()), float((gone > threshold).mean())
-    error = 4 * math.sqrt(0.25 / runs) * (1 + math.exp(epsilon))
-    assert (believed - math.exp(epsilon) * wrongly > error) == given_away
-    tau, delta = response.keep - (1 - response.keep), 1e-3
-    assert (tau**2 > (1 + math.exp(epsilon)) / ((1 - delta) * neighbours)) == given_away, "the limit of docs/PRIVACY.md, 5a"
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 8.0, math.inf])
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsilon: float, library: Graph) -> None:
     setting = asking(met(library, 0.9))
     plan, partition = planned(setting, epsilon, rows=False)
@@ -449,3 +248,29 @@ def test_the_server_descends_as_the_alternative_that_was_chosen_is_planned(hop: 
         expected = descent.step(expected, ones / plan.facts.num_train, number)
     assert np.allclose(state.memory.descent.average, expected.average, rtol=1e-4)
     assert np.allclose(state.memory.descent.parameters, expected.parameters, rtol=1e-4)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool) -> None:
+    """Twelve askers know one node and nobody else: all their votes follow from its one answer. Answered anew for each of them,
+    its label would be given away at twelve times the ε."""
+    askers, runs, epsilon, rng = 12, 4000, 0.8, np.random.default_rng(0)
+    response, reading = MaskedResponse(epsilon, 4, replaces=False), MeetingReading(np.full(4, 0.25), 0.5 + 2 * np.eye(4), 1.0)
+    star = sp.csr_array(np.eye(1, askers + 1).T @ (1 - np.eye(1, askers + 1)))
+    star = sp.csr_array((star + star.T).astype(np.float32))
+
+    @functools.cache
+    def pooled(named: tuple[int, ...]) -> float:
+        all_named = np.zeros((askers + 1, 4))
+        all_named[0] = named
+        return float(meetings.vote(star, all_named, reading, label_hop_answering(epsilon, 4, replaces=False), 0.0)[1:, 2].sum())
+
+    def believed(label: int) -> float:
+        """How often the pooled votes speak for class 2."""
+        answers = response.apply(np.full(runs * (askers if anew else 1), label), rng).reshape(runs, -1, 4)
+        return float(np.mean([sum(pooled(tuple(named)) for named in each.tolist()) > 0.1 for each in answers]))
+
+    there, masked = believed(2), believed(-1)
+    error = math.sqrt(there * (1 - there) / runs) + math.sqrt(masked * (1 - masked) / runs)
+    given_away = there - math.exp(epsilon) * masked > 4 * error or (1 - masked) - math.exp(epsilon) * (1 - there) > 4 * error
+    assert given_away == anew

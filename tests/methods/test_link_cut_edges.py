@@ -19,8 +19,8 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph, Partition, graph_without_edges
-from tests.methods.test_cut_edges import run
 from tests.public_facts import public_facts
+from tests.trainings import train
 
 VIEWERS = [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION]
 
@@ -102,7 +102,7 @@ def test_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, hops: int, libra
     assert noise == [r.mechanism for r in dropped.schedule.releases]
     assert plan.provable().epsilon == pytest.approx(dropped.provable().epsilon, rel=1e-9)
     assert Assumption.CUT_EDGES_SHARED in plan.guarantee.protection.assumptions
-    assert privacy.settle.of_releases(plan.guarantee, run(plan, partition).releases).epsilon == plan.provable().epsilon
+    assert privacy.settle.of_releases(plan.guarantee, train(plan, partition).releases).epsilon == plan.provable().epsilon
 
 
 @pytest.mark.parametrize("viewer", VIEWERS)
@@ -116,9 +116,9 @@ def test_without_noise_a_federation_learns_what_a_curator_learns(viewer: Viewer,
     )  # fmt: skip
     from fedgraph.types import partition_of_one
 
-    whole = run(made(alone, math.inf, hops=2), partition_of_one(library, "one"))
+    whole = train(made(alone, math.inf, hops=2), partition_of_one(library, "one"))
     pairs = links.list_all(library.adjacency)[:200]
-    told, known = (link_hops.scores(plan, out.state, pairs) for out in (run(plan, partition), whole))
+    told, known = (link_hops.scores(plan, out.state, pairs) for out in (train(plan, partition), whole))
     assert np.allclose(told, known, atol=1e-3)
 
 

@@ -21,7 +21,7 @@ from fedgraph.privacy.events import Composed, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, partition_of_one
+from fedgraph.types import Graph, Subgraph, graph_without_edges, partition_of_one
 from tests.public_facts import public_facts
 
 PEOPLE = 60  # owners of the library's edges
@@ -173,9 +173,3 @@ def test_in_a_run_every_row_keeps_its_price(library: Graph) -> None:
     units = {row.head.variant: row.protection.unit for row in run.rows}
     assert units == {"people": Unit.NODE, "owners": Unit.ENTITY}
     assert all(0 < row.provable <= 4 for row in run.rows)
-
-
-def test_partitions_keep_owners(library: Graph) -> None:
-    graph = owned(library, np.random.default_rng(1))
-    part: Partition = partition_of_one(graph, "whole")
-    assert len(part.subgraphs[0].graph.edge_owners) == len(graph.edge_owners) > 1

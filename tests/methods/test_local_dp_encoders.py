@@ -112,16 +112,3 @@ def test_bayes_bound() -> None:
         best_accuracy.at_epsilon(math.nan)
     with pytest.raises(PrivacyError, match="two classes"):
         best_accuracy.given_public(np.arange(3), np.arange(3), np.zeros(3))
-
-
-def test_no_classifier_of_the_encoder_beats_the_bound() -> None:
-    """Two worlds, every entry 0 or every entry 1: the likelihood-ratio test on the encoder's own output stays below it."""
-    epsilon, n = 1.0, 6
-    encoder = EncoderSettings("multi-bit", epsilon, "epsilon", 1, True).of_graph(n)[0]
-    rng, trials = np.random.default_rng(0), 4000
-    right = 0
-    for _ in range(trials):
-        truth = int(rng.integers(2))
-        total = encoder.apply(np.full((n, 1), float(truth)), rng).sum()
-        right += int((total > 0) == truth) if total else int(rng.integers(2) == truth)
-    assert 0.5 < right / trials < best_accuracy.at_epsilon(epsilon)

@@ -9,66 +9,28 @@ import numpy as np
 import pytest
 import torch
 
-from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
-from fedgraph.federation import rounds
 from fedgraph.learning.optimisers.noisy_graph import NoisyGraphChannel, _Average, _Loss, _with_itself
 from fedgraph.methods import lpgnn
 from fedgraph.methods.base import Budget, Plan
-from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.ledger import Ledger, LedgerAccount
-from fedgraph.privacy.mechanisms import local_bits
-from fedgraph.privacy.mechanisms.local_bits import SampledBits, _distinct_columns
+from fedgraph.privacy.mechanisms.local_bits import SampledBits
 from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
-from tests.public_facts import public_facts
+from tests.trainings import deal, train
 
 Made = tuple[Plan, Partition, protocols.ProtocolSetting]
 
 
 def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str = "transductive", **given: object) -> Made:
-    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
-    held = setting.held
-    partition = Partition(
-        (Subgraph(0, held, np.arange(held.num_nodes)),), True, 0, "one curator", from_edges=False, from_labels=False
-    )
-    if federated:
-        partition = uniform.split(held, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
-    facts = public_facts(
-        held.num_nodes, graph.num_features, graph.num_classes, tuple(s.graph.num_nodes for s in partition.subgraphs),
-        Viewer.SERVER if federated else Viewer.CURATOR_TRUSTED, None, setting.public_graph,
-        public_attributes=setting.public_attributes, members=tuple(s.nodes for s in partition.subgraphs),
-    )  # fmt: skip
+    setting, partition, facts = deal(graph, protocol, Viewer.SERVER if federated else Viewer.CURATOR_TRUSTED)
     return lpgnn.plan(lpgnn.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
-
-
-def trained(plan: Plan, partition: Partition, engine: Runtime, name: str = "a") -> rounds.RoundsOutcome:
-    shared = engine.share(f"partition:{partition.num_clients}", partition)
-    return rounds.run(engine, shared, plan, 0, (name,), (name,), rounds.RoundPrefixes())
 
 
 def asked(plan: Plan, setting: protocols.ProtocolSetting) -> Graph:
     return protocols.question(setting, plan, lambda: plan.provable().epsilon)
-
-
-@pytest.mark.parametrize("federated", [False, True])
-@pytest.mark.parametrize("epsilon", [0.5, 6.0, np.inf])
-@pytest.mark.parametrize("features", ["encoded", "random"])
-def test_declared_is_spent_per_node(federated: bool, epsilon: float, features: str, library: Graph) -> None:
-    plan, partition, _ = planned(library, epsilon, federated, features=features)
-    out = trained(plan, partition, SerialRuntime())
-    spent = Ledger([LedgerAccount("a", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("a")
-    for client, event in plan.declared().items():
-        assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
-        assert price(event, 0.0).epsilon == pytest.approx(epsilon), "pure: ε_x + ε_y at δ = 0"
-    assert plan.provable().epsilon <= epsilon * (1 + 1e-12)
-    assert plan.guarantee.protection.viewer is Viewer.WORLD
-    assert Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions
 
 
 def test_epsilon_is_split_between_features_and_label(library: Graph) -> None:
@@ -82,62 +44,27 @@ def test_epsilon_is_split_between_features_and_label(library: Graph) -> None:
     assert price(only.schedule.releases[0].event, 0.0).epsilon == pytest.approx(10.0)
 
 
-def test_without_noise_it_is_deterministic_and_learns(library: Graph) -> None:
-    plan, partition, setting = planned(library, np.inf)
-    scores = [lpgnn.predict(plan, trained(plan, partition, SerialRuntime(), "a").state, asked(plan, setting)) for _ in range(2)]
-    assert np.array_equal(*scores)
-    assert (scores[0].argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.7
-
-
 @pytest.mark.parametrize("epsilon", [1.0, 12.0])
 def test_the_server_learns_from_bits_of_unit_mean_square(epsilon: float, library: Graph) -> None:
     """Rows of one ±1 among hundreds of columns would be too small to be learnt from in the given steps."""
     plan, partition, setting = planned(library, epsilon)
-    found = trained(plan, partition, SerialRuntime()).state.memory.features
+    found = train(plan, partition).state.memory.features
     assert found.multiply(found).sum() == pytest.approx(found.shape[0] * found.shape[1], rel=1e-5)
     assert np.unique(np.abs(found.data)).size == 1
     for kind in ("random", "random-bits"):
         other, dealt, _ = planned(library, epsilon, features=kind)
-        out = trained(other, dealt, SerialRuntime())
+        out = train(other, dealt)
         assert other.schedule.paths == ("labels",)
         scores = lpgnn.predict(other, out.state, asked(other, setting))
         assert scores.shape == (library.num_nodes, library.num_classes)
         assert np.isfinite(scores).all()
 
 
-def test_prediction_reads_edges_and_messages_only(library: Graph) -> None:
-    plan, partition, setting = planned(library, 8.0)
-    state = trained(plan, partition, SerialRuntime()).state
-    shown = asked(plan, setting)
-    assert shown.features.nnz == 0
-    assert (shown.labels == -1).all()
-    assert shown.adjacency.nnz == setting.asked.adjacency.nnz
-    assert np.array_equal(lpgnn.predict(plan, state, shown), lpgnn.predict(plan, state, setting.asked))
-
-
 def test_clients_rows_land_at_their_nodes(library: Graph) -> None:
     plan, partition, setting = planned(library, np.inf, federated=True)
-    memory = trained(plan, partition, SerialRuntime()).state.memory
+    memory = train(plan, partition).state.memory
     assert np.array_equal(memory.labels, setting.held.labels)
     assert np.allclose(memory.features.toarray(), np.clip(setting.held.features.toarray(), 0, 1))
-
-
-def test_inputs_are_untouched(library: Graph) -> None:
-    plan, partition, setting = planned(library, 2.0)
-    before = [a.copy() for a in (setting.held.adjacency.data, setting.held.features.data, setting.held.labels)]
-    trained(plan, partition, SerialRuntime())
-    for old, new in zip(before, (setting.held.adjacency.data, setting.held.features.data, setting.held.labels), strict=True):
-        assert np.array_equal(old, new)
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-def test_serial_equals_ray_bit_for_bit(library: Graph, ray_engine: Runtime) -> None:
-    plan, partition, _ = planned(library, 4.0, federated=True)
-    serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)
-    assert serial.releases == parallel.releases
-    assert np.array_equal(serial.state.memory.labels, parallel.state.memory.labels)
-    assert (serial.state.memory.features != parallel.state.memory.features).nnz == 0
 
 
 @pytest.mark.parametrize("num_sampled", [1, 3, 10])
@@ -159,16 +86,6 @@ def test_a_bit_tells_at_most_its_budget() -> None:
     high = SampledBits(a, 1).apply(np.ones((200_000, 1)), rng) % 2
     low = SampledBits(a, 1).apply(np.zeros((200_000, 1)), rng) % 2
     assert math.log(high.mean() / low.mean()) == pytest.approx(a, abs=0.02)
-
-
-@pytest.mark.parametrize(("num_columns", "count"), [(4, 4), (8, 2), (50, 3)])
-def test_columns_are_distinct_and_uniform(num_columns: int, count: int) -> None:
-    found = _distinct_columns(20_000, num_columns, count, np.random.default_rng(0))
-    ordered = np.sort(found, axis=1)
-    assert (ordered[:, 1:] > ordered[:, :-1]).all()
-    share = np.bincount(found.ravel(), minlength=num_columns) / found.size
-    assert np.abs(share - 1 / num_columns).max() < 0.01
-    assert local_bits.signs(found * 2, num_columns).nnz == found.size
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -233,7 +150,7 @@ def test_what_is_refused(library: Graph) -> None:
 def test_the_rectifier_is_the_unbiased_estimate_of_the_features(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is learnt from under ``rows: rectified`` is, entry by entry, what ``SampledBits.rectify`` makes of the bits."""
     plan, partition, setting = planned(library, 8.0, rows="rectified")
-    out, given = trained(plan, partition, SerialRuntime()), {}
+    out, given = train(plan, partition), {}
     honest = lpgnn.train_on_noisy_graph
 
     def keep(*args):  # type: ignore[no-untyped-def]

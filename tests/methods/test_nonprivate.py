@@ -25,7 +25,7 @@ from fedgraph.methods.nonprivate import clients, phases
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
+from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
 from fedgraph.worlds import protocols
 from tests.public_facts import clear_facts, public_facts
 
@@ -67,16 +67,8 @@ def with_unlike_columns(seed: int) -> Graph:
     rows = rng.normal(size=(300, 6)) * np.array([0.05, 300, 40, 5, 900, 1]) + np.array([3.0, 0, 100, 0, 2000, 0])
     rows[:, 0] += 0.1 * labels
     edges = sp.csr_array((300, 300), dtype=np.float32)
-    return Graph(
-        "unlike",
-        edges,
-        sp.csr_array(rows.astype(np.float32)),
-        labels,
-        2,
-        GraphProvenance("synthetic", "six columns"),
-        features_from_edges=False,
-        columns_from_rows=False,
-        nodes_from_edges=False,
+    return plain_graph(
+        "unlike", edges, sp.csr_array(rows.astype(np.float32)), labels, 2, GraphProvenance("synthetic", "six columns")
     )
 
 
@@ -89,19 +81,6 @@ def test_the_ceiling_brings_filled_columns_to_one_scale() -> None:
         plan, state = trained(graph, params, facts=facts)
         found[name] = (nonprivate.predict(plan, state, asked).argmax(axis=1) == asked.labels).mean()  # type: ignore[arg-type]
     assert found["default"] > 0.8 > found["unit"] + 0.1
-
-
-def test_columns_of_one_scale_are_the_same_in_rounds_and_at_once(library: Graph) -> None:
-    in_rounds = Params(model="gcn", rounds=4, local_epochs=3, validation=0, features="columns")
-    at_once = Params(model="gcn", rounds=1, local_epochs=12, validation=0, features="columns")
-    first, second = (phases.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
-    assert np.array_equal(first, second)
-
-
-def test_no_other_method_reads_how_full_private_rows_are() -> None:
-    methods = Path(nonprivate.__file__).parent.parent
-    readers = {path for path in methods.rglob("*.py") if ".filled" in path.read_text(encoding="utf-8")}
-    assert readers == {Path(nonprivate.__file__)}
 
 
 @pytest.mark.parametrize("model", ["gcn", "gcn-jk", "logistic"])
@@ -199,6 +178,23 @@ def test_two_identical_clients_are_central_training(library: Graph) -> None:
     twice = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
     once = trained(library, params)[1]
     assert np.allclose(phases.answering(twice)[0][1], phases.answering(once)[0][1], atol=1e-5)
+
+
+def test_clients_weigh_as_many_labels_as_they_have(library: Graph) -> None:
+    """FedAvg (McMahan et al. 2017): a client with a quarter of the labels counts a quarter as much."""
+    few = replace(library, labels=np.where(np.arange(library.num_nodes) % 4 == 0, library.labels, -1))
+    params = Params(model="logistic", rounds=1, local_epochs=3, validation=0, learning_rate=0.05)
+    sizes = (library.num_nodes,) * 2
+    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
+    plan = nonprivate.plan(params, facts, Budget(math.inf, 1e-5))
+    parts = tuple(Subgraph(c, graph, np.arange(library.num_nodes)) for c, graph in enumerate((library, few)))
+    engine = SerialRuntime()
+    shared = engine.share("p", Partition(parts, True, 0, "unlike", from_edges=False, from_labels=False))
+    both = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
+    alone = [phases.answering(trained(graph, params)[1])[0][1] for graph in (library, few)]
+    counts = [int((graph.labels >= 0).sum()) for graph in (library, few)]
+    assert np.allclose(phases.answering(both)[0][1], np.average(alone, axis=0, weights=counts), atol=1e-5)
+    assert not np.allclose(alone[0], alone[1], atol=1e-3)
 
 
 def test_sparse_rows_give_what_dense_rows_give(library: Graph) -> None:

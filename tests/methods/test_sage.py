@@ -7,48 +7,22 @@ import pytest
 import scipy.sparse as sp
 from pydantic import ValidationError
 
-from fedgraph import seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.federation import rounds
 from fedgraph.learning import neighbour_limits
 from fedgraph.learning.clipping import neighbour_rows, per_sample, subgraphs
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
 from fedgraph.methods import sage_edge, sage_node
-from fedgraph.methods.base import Budget, Plan, PublicFacts
+from fedgraph.methods.base import Budget
 from fedgraph.methods.sage_node.published import claimed_sage_subgraphs, claimed_touched_rows
-from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
-from tests.public_facts import public_facts
+from fedgraph.types import Graph
+from tests.trainings import deal, train
 
 torch = pytest.importorskip("torch")
-
-
-def situation(graph: Graph, protocol: str, viewer: Viewer) -> tuple[protocols.ProtocolSetting, Partition, PublicFacts]:
-    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
-    clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
-    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
-    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    members = tuple(s.nodes for s in partition.subgraphs)
-    facts = public_facts(
-        setting.held.num_nodes, graph.num_features, graph.num_classes, sizes, viewer,
-        public_graph=setting.public_graph, public_attributes=setting.public_attributes, members=members,
-    )  # fmt: skip
-    return setting, partition, facts
-
-
-def run(plan: Plan, partition: Partition, engine: Runtime | None = None) -> rounds.RoundsOutcome:
-    engine = engine or SerialRuntime()
-    return rounds.run(engine, engine.share("p", partition), plan, 0, ("sage",), ("common",), rounds.RoundPrefixes())
 
 
 def regular(n: int, degree: int, seed: int) -> sp.csr_array:
@@ -107,33 +81,12 @@ def rows_of(adjacency, features, labels, layers: int, clip: float, seed: int) ->
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("batches", ["fixed", "poisson"])
-@pytest.mark.parametrize("epsilon", [2.0, np.inf])
-def test_node_level_spends_what_it_planned(layers: int, batches: str, epsilon: float, library: Graph) -> None:
-    setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
-    params = sage_node.Params(
-        layers=layers, batches=batches, sampling_rate=0.3, cap="promised", degree=3, steps=4, hidden=8, projection=16
-    )
-    plan = sage_node.plan(params, facts, Budget(epsilon, 1e-3))
-    out = run(plan, partition)
-    spent = Ledger([LedgerAccount("sage", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("sage")
-    for client, event in plan.declared().items():
-        assert price(spent[client], plan.guarantee.delta).epsilon == price(event, plan.guarantee.delta).epsilon
-    assert plan.provable().epsilon <= epsilon
-    assert plan.guarantee.protection.promised_degree == 3
-    assert sage_node.predict(plan, out.state, setting.asked).shape == (setting.asked.num_nodes, library.num_classes)
-
-
-@pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
 def test_without_a_promise_it_is_provable_for_every_graph(layers: int, relation: str, library: Graph) -> None:
-    setting, partition, facts = situation(library, "inductive", Viewer.SERVER)
-    params = sage_node.Params(layers=layers, steps=3, hidden=4, projection=8, relation=relation)
-    plan = sage_node.plan(params, facts, Budget(2.0, 1e-3))
+    _, partition, facts = deal(library, "inductive", Viewer.SERVER)
+    plan = sage_node.plan(sage_node.Params(layers=layers, steps=3, projection=8, relation=relation), facts, Budget(2.0, 1e-3))
     assert plan.guarantee.protection.promised_degree is None
     assert 1.9 < plan.provable().epsilon <= 2.0
-    state = run(plan, partition).state
-    assert np.isfinite(sage_node.predict(plan, state, setting.asked)).all()
     if layers == 2:
         assert {r.event.touched_rows for r in plan.schedule.releases} == {s.graph.num_nodes for s in partition.subgraphs}
 
@@ -200,7 +153,7 @@ def test_the_gradient_of_the_log_cap_rows_is_that_of_the_usual_kernel() -> None:
 
 
 def test_an_enforced_limit_cuts_nothing_and_refuses_what_is_above(library: Graph) -> None:
-    _, partition, facts = situation(library, "inductive", Viewer.SERVER)
+    _, partition, facts = deal(library, "inductive", Viewer.SERVER)
     plan = sage_node.plan(sage_node.Params(cap="limit", limit=60), facts, Budget(2.0, 1e-3))
     assert plan.guarantee.protection.degree_limit == 60
     assert {r.event.touched_rows for r in plan.schedule.releases} == {61}
@@ -211,78 +164,46 @@ def test_an_enforced_limit_cuts_nothing_and_refuses_what_is_above(library: Graph
 
 
 def test_published_calibration_meets_the_papers_formula(library: Graph) -> None:
-    _, _, facts = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
+    _, _, facts = deal(library, "inductive", Viewer.CURATOR_TRUSTED)
     plan = sage_node.plan(sage_node.Params(sampling_rate=0.2, steps=20), facts, Budget(4.0, 1e-3, "published"))
     assert 0.99 * 4.0 < plan.epsilon_published <= 4.0
     event = plan.schedule.releases[0].event
     assert (event.batch_size, event.num_rows, event.touched_rows) == (48, 240, 11)
 
 
-@pytest.mark.parametrize("adjacency", ["edgerand", "lapgraph"])
-@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
-@pytest.mark.parametrize("epsilon", [1.0, np.inf])
-def test_edge_level_spends_what_it_planned(adjacency: str, viewer: Viewer, epsilon: float, library: Graph) -> None:
-    _, partition, facts = situation(library, "transductive", viewer)
-    plan = sage_edge.plan(sage_edge.Params(adjacency=adjacency, epochs=20), facts, Budget(epsilon, 1e-5))
-    out = run(plan, partition)
-    spent = Ledger([LedgerAccount("sage", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("sage")
-    assert {price(event, 0.0).epsilon for event in spent.values()} == {epsilon}
-    assert plan.provable().epsilon == epsilon
-    assert np.isfinite(sage_edge.predict(plan, out.state, protocols.graph_without_edges(library))).all()
-
-
 def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> None:
-    setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    setting, partition, facts = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(epochs=40), facts, Budget(np.inf, 1e-5))
-    state = run(plan, partition).state
-    seed = sage_edge.start(plan, seeds.seeded_generator(0, "sage", "start")).memory.seed
+    state = train(plan, partition).state
     how = graphsage.PublicTrainingSteps(40, 0.01, 5e-4)
-    own = graphsage.train_graphsage_scores(setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(seed))
+    own = graphsage.train_graphsage_scores(
+        setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(state.memory.seed)
+    )
     assert np.allclose(state.memory.scores, own, atol=1e-4)
     right = own.argmax(axis=1) == setting.truth
     assert right[setting.truth >= 0].mean() > 0.75
 
 
 def test_dpgcn_without_noise_is_a_gcn_on_the_true_graph(library: Graph) -> None:
-    setting, partition, facts = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
+    setting, partition, facts = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(np.inf, 1e-5))
-    scores = run(plan, partition).state.memory.scores
+    scores = train(plan, partition).state.memory.scores
     inputs = gcn._sparse_inputs(setting.held, setting.held.adjacency.astype(np.float32))
     rows = torch.tensor(np.random.default_rng(0).standard_normal((library.num_nodes, 3)).astype(np.float32))
     assert torch.allclose(gcn._Hat(library.adjacency) @ rows, inputs.hat @ rows, atol=1e-5)
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.75
     noisy = sage_edge.plan(sage_edge.Params(network="gcn", epochs=40), facts, Budget(1.0, 1e-5))
-    assert not np.allclose(run(noisy, partition).state.memory.scores, scores)
+    assert not np.allclose(train(noisy, partition).state.memory.scores, scores)
     assert noisy.provable().epsilon == 1.0
 
 
-def test_inputs_are_untouched(library: Graph) -> None:
-    _, partition, facts = situation(library, "transductive", Viewer.SERVER)
-    before = [s.graph.adjacency.indices.copy() for s in partition.subgraphs]
-    run(sage_edge.plan(sage_edge.Params(epochs=2), facts, Budget(1.0, 1e-5)), partition)
-    assert all(np.array_equal(b, s.graph.adjacency.indices) for b, s in zip(before, partition.subgraphs, strict=True))
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["edge", "node"])
-def test_serial_is_ray(level: str, library: Graph, ray_engine: Runtime) -> None:
-    _, partition, facts = situation(library, "transductive" if level == "edge" else "inductive", Viewer.SERVER)
-    module = sage_edge if level == "edge" else sage_node
-    given = {"epochs": 5} if level == "edge" else {"layers": 2, "degree": 3, "steps": 3, "projection": 8}
-    plan = module.plan(module.Params(**given), facts, Budget(1.0, 1e-5))
-    parallel = run(plan, partition, ray_engine).state
-    key = "scores" if level == "edge" else "average"
-    assert np.array_equal(getattr(run(plan, partition).state.memory, key), getattr(parallel.memory, key))
-
-
 def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
-    _, _, inductive = situation(library, "inductive", Viewer.CURATOR_TRUSTED)
-    _, _, transductive = situation(library, "transductive", Viewer.CURATOR_TRUSTED)
-    _, _, secure = situation(library, "transductive", Viewer.SERVER_SECURE_AGGREGATION)
+    _, _, inductive = deal(library, "inductive", Viewer.CURATOR_TRUSTED)
+    _, _, transductive = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
+    _, _, secure = deal(library, "transductive", Viewer.SERVER_SECURE_AGGREGATION)
     with pytest.raises(ScenarioError, match="protocol: transductive"):
         sage_edge.plan(sage_edge.Params(), inductive, Budget(1, 1e-5))
-    _, _, edges_only = situation(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
+    _, _, edges_only = deal(library, "inductive-edges", Viewer.CURATOR_TRUSTED)
     with pytest.raises(ScenarioError, match="protocol: transductive"):
         sage_edge.plan(sage_edge.Params(), edges_only, Budget(1, 1e-5))
     with pytest.raises(ScenarioError, match="protocol: inductive"):

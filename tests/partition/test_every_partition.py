@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from pydantic import ValidationError
 
 from fedgraph import data, plugins
 from fedgraph.errors import DataError
@@ -135,16 +134,3 @@ def test_a_graph_of_one_node_and_one_without_edges(name: str) -> None:
         partition = split(name, graph, **({} if name == "whole" else {"clients": 1}))
         assert partition.num_clients == 1
         assert partition.num_cut_edges == 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_parameters_are_described_frozen_and_closed(name: str) -> None:
-    params = plugins.load("partition", name).Params
-    assert all(field.description for field in params.model_fields.values())
-    with pytest.raises(ValidationError):
-        params(nonsense=1)
-    if "clients" in params.model_fields:
-        with pytest.raises(ValidationError):
-            params(clients=0)
-        with pytest.raises(ValidationError):
-            params().clients = 3

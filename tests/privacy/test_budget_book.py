@@ -26,7 +26,6 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewe
 
 DELTA = 1e-6
 PEOPLE = [f"p{i}" for i in range(100)]
-PROTECTION = Protection(Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (Assumption.COUNTS_PUBLIC,))
 
 
 def guarantee(relation: Relation = Relation.NODE_ZERO_OUT, **more: object) -> Guarantee:
@@ -90,12 +89,6 @@ def test_the_dearest_events_bound_every_person(multipliers: list[float], seed: i
     shared = guarantee(holdings=sp.csr_array(held))
     charged = privacy.settle.jointly([dearest_settled_events(shared, lines)], DELTA)
     assert charged >= privacy.settle.of_releases(shared, lines).epsilon - 1e-9
-
-
-def test_prices_per_end_charge_both_ends(book: Path) -> None:
-    per_end = guarantee(per_end=True)
-    dearest = dearest_settled_events(per_end, [line(Gaussian(6.0)), line(Gaussian(9.0), 1)])
-    assert privacy.settle.jointly([dearest], DELTA) == pytest.approx(price(Repeated(Gaussian(6.0), 2), DELTA).epsilon)
 
 
 def test_another_unit_relation_or_a_broken_promise_is_refused(book: Path) -> None:

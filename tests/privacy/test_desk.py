@@ -123,15 +123,6 @@ def test_a_sum_of_many_is_a_line_for_each_and_refuses_what_no_sum_can_be():
         door.release("p", np.array([3.1]))
 
 
-def test_every_use_of_a_path_is_a_line():
-    door = desk()
-    made = [door.release("model", np.ones(2)).entry for _ in range(2)]
-    assert door.entries == made
-    assert (
-        price(privacy.desk.declared([PLAN], 4), 1e-5).epsilon > price(Repeated(Gaussian(3.0), len(door.entries)), 1e-5).epsilon
-    )
-
-
 def test_two_plans_on_one_path():
     with pytest.raises(PrivacyError, match="share a path"):
         Desk("cell", 0, 0, [PLAN, PLAN], np.random.default_rng(0))

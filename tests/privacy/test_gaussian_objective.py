@@ -43,14 +43,6 @@ def test_it_covers_the_exact_loss_of_a_scalar_objective(std: float, sharpness: f
         assert real <= calibration.delta_at(epsilon, std, 1.0, 1, log_determinant) + 1e-9
 
 
-def test_a_change_along_the_noise_is_no_sum_of_fixed_directions() -> None:
-    """Why the proof needs fixed directions: a field of length W along b itself moves the loss by √d, not by |N|."""
-    b = np.random.default_rng(0).standard_normal((20_000, 64))
-    along = np.linalg.norm(b, axis=1)
-    fixed = np.abs(b @ np.eye(64)[0])
-    assert along.mean() > 9 * fixed.mean()
-
-
 def test_at_64_directions_it_needs_a_quarter_of_the_gamma_noise() -> None:
     """Root mean square per entry: Gamma's radius has mean square d(d + 1)/β², β = (ε − ε_Λ)/(cW)."""
     d, classes, change, epsilon, bent = 64, 7, 0.1, 1.0, 0.1

@@ -40,6 +40,7 @@ def test_round_trip(tmp_path):
     again = Ledger.read(tmp_path / "a.jsonl")
     assert list(again) == list(ledger)
     assert again.accounts == ledger.accounts
+    assert list(Ledger.of_lines(list(ledger.lines()))) == list(ledger)
     again.write(tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
@@ -110,14 +111,6 @@ def test_a_damaged_line_is_named(tmp_path, damage, capsys):
     out = capsys.readouterr()
     assert out.err.count("\n") == 1
     assert "ledger.jsonl:4" in out.err
-
-
-@pytest.mark.parametrize("damage", DAMAGED)
-def test_a_damaged_line_among_texts_is_numbered(damage):
-    lines = list(full().lines())
-    assert list(Ledger.of_lines(lines).lines()) == lines
-    with pytest.raises(PrivacyError, match="line 4: not a ledger line: "):
-        Ledger.of_lines([*lines[:3], damage, *lines[3:]])
 
 
 def test_missing_and_binary_files(tmp_path, capsys):

@@ -7,7 +7,15 @@ import pytest
 from scipy import stats
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder
+from fedgraph.privacy.mechanisms.noise import (
+    Disclose,
+    GaussianNoise,
+    GumbelTopK,
+    KaryResponse,
+    LaplaceNoise,
+    MultiBitEncoder,
+    SymmetricLaplaceNoise,
+)
 
 FACTORS = (2 / 3, 1.0, 3 / 2)
 
@@ -29,6 +37,14 @@ def test_gaussian_scale(factor, dtype):
 def test_laplace_scale(factor):
     out = LaplaceNoise(2.0).apply(np.zeros(20_000), np.random.default_rng(0))
     assert accepts(stats.kstest(out / (2.0 * factor), "laplace").pvalue, factor)
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_symmetric_laplace_is_laplace_per_entry_with_one_scale_for_all(factor):
+    rng, mechanism = np.random.default_rng(0), SymmetricLaplaceNoise(2.0)
+    out = np.array([mechanism.apply(np.zeros(2), rng) for _ in range(20_000)])
+    assert accepts(stats.kstest(out[:, 0] / (math.sqrt(2) * factor), "laplace").pvalue, factor)
+    assert np.corrcoef(np.abs(out).T)[0, 1] > 0.2, "entries share their W"
 
 
 @pytest.mark.parametrize("factor", FACTORS)

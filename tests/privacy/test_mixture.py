@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution as library
-from dp_accounting.pld import privacy_loss_mechanism
 from scipy.stats import binom
 
 from fedgraph.privacy.accounting import losses, mixture
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import PoissonGaussian, Repeated
 
-STEPS = [(1.5, 0.05, 800, 1e-4), (1.0, 0.01, 300, 1e-5), (5.0, 0.3, 50, 1e-6)]
 PAIRS = [(1.5, 0.05, 1, False), (1.0, 0.3, 5, False), (2.0, 0.28, 2, False), (1.5, 0.05, 2, True), (0.8, 0.5, 3, True)]
 
 
@@ -120,25 +118,6 @@ def test_real_mechanism_in_two_dimensions_stays_below(seed):
         at = np.array([epsilon])
         assert np.maximum(p - math.exp(epsilon) * r, 0).sum() * cell <= there.deltas(at)[0] + 2e-5
         assert np.maximum(r - math.exp(epsilon) * p, 0).sum() * cell <= (back or there).deltas(at)[0] + 2e-5
-
-
-def test_one_sided_mixture_is_violated_by_changed_rows():
-    sigma, q, rows = 1.0, 0.3, 8
-    one_sided = privacy_loss_mechanism.MixtureGaussianPrivacyLoss(
-        sigma, list(range(2 * rows)), _one_sided_weights(rows, q), adjacency_type=privacy_loss_mechanism.AdjacencyType.REMOVE
-    )
-    real = mixture.hockey_stick(mixture.pair(sigma, q, rows, False), 0.0)
-    assert real == pytest.approx(0.846, abs=1e-3)
-    assert float(np.squeeze(one_sided.get_delta_for_epsilon([0.0]))) == pytest.approx(0.806, abs=1e-3)
-
-
-def _one_sided_weights(rows, q):
-    """The sampled rows' total change as a one-sided shift: own coin once, each of the others twice."""
-    weights = np.zeros(2 * rows)
-    for j in range(rows):
-        weights[2 * j] += (1 - q) * binom.pmf(j, rows - 1, q)
-        weights[2 * j + 1] += q * binom.pmf(j, rows - 1, q)
-    return list(weights)
 
 
 def test_monotone_in_rows_and_between_relations():

@@ -51,25 +51,6 @@ def test_the_bound_is_attained_and_two_thirds_of_it_is_not_enough() -> None:
     assert np.linalg.norm(moved) == pytest.approx(bound.sensitivity_l2(Relation.NODE_LINKS), rel=3 * _SLACK)
 
 
-def test_a_greedy_cut_would_move_further() -> None:
-    """What the program is for: keep each person's first record, and the removal of one refills along a chain."""
-    people = 40
-    chain = np.array([(i, i + 1) for i in range(people - 1)])
-
-    def greedy(pairs: np.ndarray) -> np.ndarray:
-        free, kept = set(range(people)), np.zeros(people - 1)
-        for one, two in pairs.tolist():
-            if {one, two} <= free:
-                free -= {one, two}
-                kept[one] = 1
-        return kept
-
-    assert np.abs(greedy(chain) - greedy(chain[1:])).sum() > 30
-    rows = np.concatenate([np.eye(people - 1), chain], axis=1)
-    bound = OwnedRows(1, people - 1)
-    assert np.abs(bound.enforce(rows) - bound.enforce(without(rows, people - 1, 0))).max() <= 1 + _SLACK
-
-
 def test_the_sum_is_the_largest_one_and_plain_where_nobody_has_more() -> None:
     value = records(RNG, 5, 7, 2, 1)
     owned = _incidence(value[:, 1:].astype(np.int64))

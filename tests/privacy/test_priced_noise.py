@@ -211,6 +211,9 @@ def test_one_w_for_all_coordinates_is_neither_normal_noise_nor_adds_up_nor_hides
 
 def test_a_promised_degree_is_in_the_least_change() -> None:
     sums, promise = NeighbourSums(4), Protection(NODE, Viewer.SERVER, (Assumption.PROMISED_DEGREE,), promised_degree=4)
-    assert rules._least_change(rules.NoisePlace(sums, promise, per_end=False), NODE) == 2.0
+    release = PlannedRelease("path", sums, normal(1.5 * 2), Gaussian(1.5), range(1))
+    rules.require(release, rules.NoisePlace(sums, promise, per_end=False))
+    with pytest.raises(PrivacyError, match="more noise than it gets"):
+        rules.require(replace(release, mechanism=normal(2.9)), rules.NoisePlace(sums, promise, per_end=False))
     with pytest.raises(PrivacyError, match="promised maximum degree"):
-        rules._least_change(place(NeighbourSums(4), NODE), NODE)
+        rules.require(release, place(sums, NODE))

@@ -39,6 +39,12 @@ def test_ball(one, two, radius):
     assert bound.enforce(a) == pytest.approx(a)
 
 
+@pytest.mark.parametrize("length", [0.5, 1.0, 1.2, 1.9, 2.1, 1e9])
+def test_a_ball_keeps_what_is_inside_and_brings_the_rest_to_its_edge(length):
+    value = length * np.array([0.6, -0.8])
+    assert np.linalg.norm(L2Ball(1.0).enforce(value)) == pytest.approx(min(1.0, length), rel=1e-9)
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_sums_of_clipped_rows(relation):
     rng = np.random.default_rng(0)

@@ -100,23 +100,6 @@ def test_another_data_set_needs_the_same_columns(library: Graph) -> None:
         made(replace(library, provenance=replace(library.provenance, source="synthetic")), PublicSet(dataset="planetoid/cora"))
 
 
-@pytest.mark.parametrize("public", ["nothing", PublicSet(share=0.1)])
-def test_a_private_test_node_is_answered_from_its_own_row_alone(library: Graph, public: PublicSetChoice) -> None:
-    """Change every other test node, and its edges: its answer does not move."""
-    setting = made(library, public)
-    plan = planned(setting)
-    state = features.start(plan, np.random.default_rng(0))
-    vector = state.memory.average
-    average = np.random.default_rng(1).standard_normal(vector.shape).astype(np.float32)
-    state = replace(state, memory=features.Memory(vector, average))
-    asked = protocols.question(setting, plan, lambda: 1.0)
-    assert asked.num_edges == 0
-    all_together = features.predict(plan, state, asked)
-    for node in (0, 7, 30):
-        alone = features.predict(plan, state, asked.induced(np.array([node])))
-        assert np.allclose(alone[0], all_together[node], atol=1e-6)
-
-
 def test_asking_keeps_everything_and_shows_edges_to_nobody_who_did_not_say_so(library: Graph) -> None:
     setting = made(library, "test-graph", "asking")
     assert setting.public == "nothing"

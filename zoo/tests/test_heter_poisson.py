@@ -23,8 +23,9 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 from fedgraph_zoo import heter_poisson_claim as published
 from fedgraph_zoo.methods import heter_poisson
-from tests.methods.test_gap import run, situation
 from tests.methods.test_situations import zeroed
+from tests.trainings import deal as situation
+from tests.trainings import train as run
 
 torch = pytest.importorskip("torch")
 QUICK = {"steps": 3, "projection": 16}

@@ -18,8 +18,9 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from fedgraph_zoo.methods import privgnn
-from tests.methods.test_gap import run, situation
 from tests.methods.test_situations import zeroed
+from tests.trainings import deal as situation
+from tests.trainings import train as run
 
 QUICK = {"queries": 5, "teacher_epochs": 10, "student_epochs": 30}
 

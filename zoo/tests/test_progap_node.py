@@ -16,7 +16,8 @@ from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from fedgraph_zoo import staged
 from fedgraph_zoo.methods import progap_node
-from tests.methods.test_gap import run, situation
+from tests.trainings import deal as situation
+from tests.trainings import train as run
 
 torch = pytest.importorskip("torch")
 CURATOR = Viewer.CURATOR_TRUSTED
