@@ -28,6 +28,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedgraph.data import Reading as Reading
+    from fedgraph.data import read as read
     from fedgraph.library import compare as compare
     from fedgraph.library import run as run
     from fedgraph.models import Model as Model
@@ -44,10 +46,12 @@ _LATER = {
     "load": "fedgraph.models",
     "price": "fedgraph.pricing",
     "recorded": "fedgraph.pricing",
+    "read": "fedgraph.data",
+    "Reading": "fedgraph.data",
     "Run": "fedgraph.runs",
     "open_run": "fedgraph.runs",
 }
-__all__ = ["Model", "Run", "__version__", "compare", "load", "open_run", "price", "recorded", "run"]
+__all__ = ["Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "read", "recorded", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,8 +12,9 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
+import numpy as np
 import yaml
 
 from fedgraph import plugins, privacy
@@ -24,6 +25,8 @@ from fedgraph.runs import Run, open_run
 from fedgraph.scenario import MANY_WANTED_PEOPLE, WANTED_WHOLE, shipped, wanted
 from fedgraph.scenario import read as scenarios
 from fedgraph.types import Graph, GraphCollection
+
+_CLIENTS = 10  # of a graph whose nodes have no owners
 
 
 def run(
@@ -75,16 +78,18 @@ def run(
 
 def compare(
     data: Any,
-    methods: Sequence[str | Mapping[str, Any]] | None = None,
-    epsilons: Sequence[float] = (1.0, 8.0),
-    trust: Sequence[str] = ("curator",),
+    methods: Sequence[str | Mapping[str, Any]] | str | None = None,
+    epsilons: Sequence[float] | float = (1.0, 8.0),
+    trust: Sequence[str] | str = ("curator",),
     *,
     seeds: int = 1,
-    clients: int = 10,
+    clients: int | None = None,
     split: str = "auto",
     protocol: str = "auto",
     delta: float | None = None,
     label: str | None = None,
+    id: str | None = None,
+    ends: Sequence[str] | None = None,
     columns: Mapping[str, Any] | None = None,
     bounds: Mapping[str, Sequence[float]] | None = None,
     out: str | Path | None = None,
@@ -96,21 +101,23 @@ def compare(
     """Train methods on one graph in memory, at every ε and level of trust, and return the results.
 
     Args:
-        data: A ``torch_geometric.data.Data`` (``x`` [n, d], ``edge_index`` [2, m], ``y`` [n]), a NetworkX graph, two pandas
-            tables ``(nodes, edges)``, a ``fedgraph.types.Graph``, or ``(adjacency [n, n], features [n, d], labels [n])``.
-            A label of None, NaN, −1 or "" is unknown. Of a list of small graphs a whole graph is private.
+        data: What ``fedgraph.read`` reads: a path, two pandas tables ``(nodes, edges)``, a NetworkX graph, a PyG ``Data``,
+            ``(adjacency [n, n], features [n, d], labels [n])``, or what it gave. Of a list of small graphs a whole graph is
+            private.
         methods: Names (``fedgraph ls methods``), or mappings with settings, e.g. ``{"method": "nonprivate", "model": "gat"}``.
             By default ``features``, ``gap_node`` and ``nonprivate``; of a list of graphs without ``gap_node``.
         epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise.
         trust: Whom the people in the data trust: ``curator``, ``sums``, ``own-client``, ``active-server``, or ``nobody``.
         seeds: How many repetitions with other random numbers; at least 1.
-        clients: Into how many clients the graph is dealt, where its nodes have no owners; at least 1.
+        clients: Into how many clients the graph is dealt, where its nodes have no owners; at least 1, by default 10.
         split: ``random`` (four fifths train), ``public`` (the masks of ``data``), or ``auto`` (public where there are masks).
         protocol: ``inductive``, ``asking``, ``transductive``, or ``auto`` (inductive for methods that protect nodes,
             transductive for those that protect edges).
         delta: δ of every guarantee, between 0 and 1; by default a tenth of one over the nodes, and at most 10⁻⁴.
-        label: The column of a pandas table, or the attribute of a NetworkX graph, that holds the labels.
-        columns: How a table's columns are read, as for ``own/csv``: ``bounds``, ``text``, ``empty``, ``drop``.
+        label: The column, or the attribute of a node, that is predicted; found where it is plain.
+        id: The column that names people; found where it is plain.
+        ends: The two columns of the ends of ties; found where they are plain.
+        columns: How columns are read, as under ``parameters`` of ``own/read``: ``bounds``, ``text``, ``empty``, ``drop``.
         bounds: The least and the largest value of columns, known without the data; they stand above those in ``columns``.
         out: The run's folder. By default nothing stays: the folder goes when the process ends.
         seed: Names all random numbers; the same seed gives the same results.
@@ -124,30 +131,82 @@ def compare(
     Raises:
         ScenarioError, DataError: An argument is wrong, or the graph is inconsistent; the line says what is allowed.
     """
+    from fedgraph.data import reading
+
+    methods = [methods] if isinstance(methods, (str, Mapping)) else methods
+    trust = [trust] if isinstance(trust, str) else trust
+    _require_sound(methods, trust, epsilons, seeds, clients, seed, columns, bounds)
+    seeds, seed = int(seeds), int(seed)
+    budgets = [
+        e if math.isfinite(e) else "inf" for e in map(float, [epsilons] if isinstance(epsilons, SupportsFloat) else epsilons)
+    ]
     columns = dict(columns or {})
     if bounds:
         columns["bounds"] = {**columns.get("bounds", {}), **bounds}
-    given = _graphs_of(data, name, label, columns)
-    budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
+    found = data if isinstance(data, reading.Reading) else reading.read(data, label, id, ends, columns=columns, name=name)
+    given = _graphs_of(found.graph, name)
+    first = next(iter(given.values()))
+    assert isinstance(first, Graph)
+    if clients is None:
+        clients = min(_CLIENTS, first.num_nodes)
+    elif clients > first.num_nodes and first.owner is None:
+        raise ScenarioError(f"clients is {clients:,}; allowed: at most {first.num_nodes:,}, as many as there are people")
     common = {"trust": [privacy.trust.called(word).value for word in trust], "epsilons": budgets}
     tasks = _tasks(given, methods, common, clients=clients, split=split, protocol=protocol, delta=delta)
-    read = {**columns, **({"label": label} if label else {})}
-    datasets = [{"name": "own/object", "label": one, "parameters": entry.portable(read)} for one in given]
+    read = entry.portable(dict(found.parameters))
+    datasets = [{"name": "own/object", "label": one, "parameters": read} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
 
 
-def _graphs_of(
-    data: object, name: str, label: str | None, columns: Mapping[str, Any] | None
-) -> dict[str, Graph | GraphCollection]:
-    """The graph under its name; of a list first one row per graph, then the list itself."""
-    from fedgraph.data import EdgeColumnRules, collection, objects, validate_data_parameters
-
-    if not isinstance(data, list):
-        return {name: objects.graph_from_object(data, name, label, columns)}
-    whole = objects.collection_from_objects(
-        data, name, validate_data_parameters(EdgeColumnRules, columns or {}, "own/object"), label or "y"
+def _require_sound(
+    methods: object,
+    trust: object,
+    epsilons: object,
+    seeds: object,
+    clients: object,
+    seed: object,
+    columns: object,
+    bounds: object,
+) -> None:
+    """``ScenarioError`` in one line that names the first argument of the wrong kind, and what is allowed."""
+    wrong = (
+        (methods is None or isinstance(methods, Sequence), f"methods is {methods!r}", "a list of names, or of mappings"),
+        (isinstance(trust, Sequence) and all(isinstance(w, str) for w in trust), f"trust is {trust!r}", "a list of names"),
+        (_are_numbers(epsilons), f"epsilons is {epsilons!r}", "a list of numbers above 0"),
+        (_is_whole(seeds, 1), f"seeds is {seeds!r}", "a whole number, 1 or more"),
+        (
+            clients is None or _is_whole(clients, 1),
+            f"clients is {clients!r}",
+            "a whole number, 1 or more",
+        ),
+        (_is_whole(seed, 0), f"seed is {seed!r}", "a whole number, 0 or more"),
+        (columns is None or isinstance(columns, Mapping), f"columns is {columns!r}", "a mapping, such as {'text': 'one-hot'}"),
+        (bounds is None or isinstance(bounds, Mapping), f"bounds is {bounds!r}", "a mapping, such as {'age': [0, 120]}"),
     )
+    for sound, found, allowed in wrong:
+        if not sound:
+            raise ScenarioError(f"{found}; allowed: {allowed}")
+
+
+def _is_whole(given: object, least: int) -> bool:
+    return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and int(given) >= least
+
+
+def _are_numbers(given: object) -> bool:
+    if isinstance(given, str):
+        return False
+    return isinstance(given, SupportsFloat) or (
+        isinstance(given, Sequence) and all(isinstance(e, (SupportsFloat, str)) for e in given)
+    )
+
+
+def _graphs_of(whole: Graph | GraphCollection, name: str) -> dict[str, Graph | GraphCollection]:
+    """The graph under its name; of many small ones first one row per graph, then the collection itself."""
+    from fedgraph.data import collection
+
+    if isinstance(whole, Graph):
+        return {name: whole}
     return {name: collection.own_collection_as_rows(whole), f"{name}{WANTED_WHOLE}": whole}
 
 
@@ -179,10 +238,12 @@ def _tasks(
         **asked,
         "split": ("public" if graph.masks else "random") if split == "auto" else split,
         "partition": dealt,
-        "delta": wanted.delta_of(graph.num_nodes) if delta is None else delta,
+        "delta": wanted.delta_of(graph.num_nodes) if delta is None else float(delta),
         **({"datasets": [name]} if listed else {}),
     }
-    tasks = _by_unit([s for s in specs if s not in embedders], common, protocol, {} if delta is None else {"delta": delta})
+    tasks = _by_unit(
+        [s for s in specs if s not in embedders], common, protocol, {} if delta is None else {"delta": float(delta)}
+    )
     tasks += _of_whole_graphs(embedders, dealt, asked["epsilons"], f"{name}{WANTED_WHOLE}")
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")

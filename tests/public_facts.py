@@ -61,7 +61,7 @@ def public_facts(
         PublicSizeFacts(num_nodes, num_features, num_classes, clients, graphs),
         viewer,
         PublicMembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges=cut_edges, nodes=members),
-        PublicFactsPart(public_name, public_graph, public_attributes, asking),
+        PublicFactsPart(public_name, public_graph, public_attributes, asking, asking.size > 0),
         replace(NO_PUBLIC_DERIVED_FACTS, columns_from_rows=columns_from_rows, features_from_edges=features_from_edges),
         colluders,
         answering,

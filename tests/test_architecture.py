@@ -61,7 +61,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "library": EVERYTHING,
     "__main__": EVERYTHING,
     "run": EVERYTHING,
-    "__init__": {"pricing", "library", "models", "runs", "commands"},
+    "__init__": {"data", "pricing", "library", "models", "runs", "commands"},
 }  # fmt: skip
 
 

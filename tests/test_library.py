@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fedgraph
-from fedgraph.data.own import objects
+from fedgraph.data.own.reading import read
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph
 
@@ -102,14 +102,14 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
 
 
 def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:
-    given = objects.graph_from_object(pyg(library), "g")
-    arrays = objects.graph_from_object((library.adjacency, library.features, library.labels), "g")
+    given = read(pyg(library), name="g").graph
+    arrays = read((library.adjacency, library.features, library.labels), name="g").graph
     network = nx.Graph()
     for node in range(library.num_nodes):
         network.add_node(node, x=library.features[[node]].toarray().ravel(), y=int(library.labels[node]))
     arcs = library.adjacency.tocoo()
     network.add_edges_from(zip(arcs.coords[0].tolist(), arcs.coords[1].tolist(), strict=True))
-    third = objects.graph_from_object(network, "g")
+    third = read(network, name="g").graph
     for graph in (arrays, third):
         assert (graph.adjacency != given.adjacency).nnz == 0
         assert (graph.features != given.features).nnz == 0
@@ -227,7 +227,7 @@ def test_comparing_writes_nothing_that_was_not_asked_for(
 
 
 def test_dir_shows_what_users_may_use() -> None:
-    assert dir(fedgraph) == ["Model", "Run", "__version__", "compare", "load", "open_run", "price", "recorded", "run"]
+    assert dir(fedgraph) == ["Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "read", "run"]
 
 
 def test_a_list_of_small_graphs_is_compared_with_whole_graphs_private() -> None:

@@ -49,6 +49,7 @@ from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 
 _Made = TypeVar("_Made")
 _ROUNDING = 1e-6  # of a stated distance: sums are taken in another order
+_DIGITS = 1e-6  # of the largest number: noise is added in single precision
 _Kind: TypeAlias = Literal[
     "zeroed", "replaced", "relabelled", "unlinked", "edge gone", "edge new", "owner gone", "client replaced"
 ]
@@ -465,9 +466,12 @@ class SecondWorld:
 
     Attributes:
         first: the tape of the first world.
+        same_coins: whether both worlds have one root seed. Then the noise that is added is the same, too, unless it, or
+            the name of its stream, follows from the data.
     """
 
     first: Sequence[DeskMoment]
+    same_coins: bool = False
 
     def __post_init__(self) -> None:
         self._known: dict[_Place, list[int]] = defaultdict(list)
@@ -490,6 +494,8 @@ class SecondWorld:
             self._tell(moment, "released in another order than in the first world")
         self._last = number
         self._met.append((number, replace(moment, bounded=np.array(moment.bounded))))
+        if self.same_coins and _noise_is_other(self.first[number], moment):
+            self._tell(moment, "its noise is other than in the first world, from the same coins: it follows from the data")
         return np.array(self.first[number].noised)
 
     def _tell(self, moment: DeskMoment, what: str) -> None:
@@ -531,6 +537,19 @@ class SecondWorld:
                 moved = why or f"bounded values are {ratio:.4g} times as far apart as is priced"
                 found.append(Difference(_words(pairs[0][1] if len(pairs) == 1 else _furthest(pairs)), moved))
         return found, largest, unmeasured - set(largest)
+
+
+def _noise_is_other(one: DeskMoment, other: DeskMoment) -> bool:
+    """Whether two moments added other noise, beyond rounding. False for noise that is not added, or where shapes differ."""
+    if (
+        not isinstance(one.release.mechanism, noise.GaussianNoise | noise.LaplaceNoise)
+        or one.bounded.shape != other.bounded.shape
+    ):
+        return False
+    wide = [(np.asarray(m.bounded, dtype=np.float64), np.asarray(m.noised, dtype=np.float64)) for m in (one, other)]
+    (before, after), (before_, after_) = wide
+    largest = max(float(np.abs(value).max(initial=0)) for pair in wide for value in pair)
+    return bool(np.abs((after - before) - (after_ - before_)).max(initial=0) > _DIGITS * largest)
 
 
 def _place(moment: DeskMoment) -> _Place:

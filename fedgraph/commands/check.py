@@ -3,8 +3,8 @@
     fedgraph check citeseer
     fedgraph check my.yaml --set seeds=3 --probe 60
 
-The scenario is validated, its cells are counted, and the cheapest cell of each method is run: its seconds, times the number of
-the method's cells, are printed. Nothing is written.
+The scenario is validated, what was understood of one's own data is shown, its cells are counted, and the cheapest cell of each
+method is run: its seconds, times the number of the method's cells, are printed. Nothing is written.
 """
 
 import argparse
@@ -41,6 +41,11 @@ def run(options: argparse.Namespace) -> int:
     many = {"task": len(ready.tasks), "data set": len(ready.scenario.datasets)}
     counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in many.items())
     print(f"{options.scenario}: valid; {counted}")
+    for dataset in ready.scenario.datasets:
+        if dataset.enabled and dataset.path is not None and dataset.name in ("own/read", "own/csv", "own/npz"):
+            from fedgraph.data import read as read_own
+
+            print(read_own(dataset.path, columns=dataset.parameters))
     found = probe.probe_scenario(ready, options.data_root, options.probe)
     for line in found.counts:
         print(f"  {line}")

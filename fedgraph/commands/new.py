@@ -36,7 +36,9 @@ _BOUNDS = "{}: least and largest value that anybody could have, known without th
 def configure(parser: argparse.ArgumentParser) -> None:
     data = parser.add_mutually_exclusive_group()
     data.add_argument(
-        "--graph", metavar="PATH", help="your .npz file, CSV folder or folder of graphs, or a name (fedgraph ls data)"
+        "--graph",
+        metavar="PATH",
+        help="your file, folder of tables, or folder of graphs, as it is; or a name (fedgraph ls data)",
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
     parser.add_argument(
@@ -44,6 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--owner", metavar="COLUMN", help="links: column of edges.csv that says who owns each record")
     parser.add_argument("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
+    parser.add_argument("--id", metavar="COLUMN", help="the column that names people, or row: the number of a row")
+    parser.add_argument("--ends", nargs=2, metavar="COLUMN", help="the two columns of the ends of ties")
     parser.add_argument(
         "--unit", choices=wishes.WANTED_UNITS, help="what is one person's data: a node, an edge, or an owner's edges"
     )
@@ -80,6 +84,26 @@ class _Questions:
             raise ScenarioError(f"{option}: no answer was given")
         return answer
 
+    def graph_as_it_is(self, graph: str, said: dict[str, object], task: str) -> wishes.WantedData:
+        """One's own graph: what its tables leave open is asked, and then the bounds of its columns of numbers."""
+        from fedgraph.data import ReadingQuestion
+
+        while True:
+            try:
+                data = wishes.find_data(graph, None, said, task)
+                break
+            except ReadingQuestion as question:
+                if not self.asks:
+                    raise
+                print(question)
+                choices = [one if isinstance(one, str) else " ".join(one) for one in question.choices]
+                asked = _LABEL if question.option == "label" else f"Which is the {question.option}? one of: {{}}"
+                answer = self.ask(f"--{question.option}", asked.format(", ".join(choices)), choices[0])
+                said = said | {question.option: answer.split() if question.option == "ends" else answer}
+        columns = None if data.graph is None else data.graph.columns
+        bounds = self.column_bounds(list(columns.names), []) if self.asks and columns is not None else {}
+        return wishes.find_data(graph, None, {**said, "bounds": bounds}, task) if bounds else data
+
     def column_bounds(self, columns: list[str], given: list[str]) -> dict[str, list[float]]:
         """Column → [least, largest], of those that were given or answered."""
         found = dict(_bounds(*text.rpartition("=")[::2]) for text in given)
@@ -97,36 +121,44 @@ def run(options: argparse.Namespace) -> int:
     questions = _Questions(sys.stdin.isatty() and not options.yes)
     graph = options.graph
     if not graph and not options.federation:
-        graph = questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
+        graph = questions.ask("--graph", "Your graph (a file, a folder of tables, or a name)")
     if options.label and options.federation:
         raise ScenarioError(
             f"--label is {options.label!r}; allowed with --graph alone, since labels.csv of a federation's client has one "
             "column of labels: leave --label away"
         )
-    seen = first_look.at_federation(options.federation) if options.federation else first_look.at_data(Path(graph or ""))
-    label, links = options.label, options.task == "links"
-    if options.owner and not (links and graph and Path(graph).is_dir()):
+    links, there = options.task == "links", Path(graph or "")
+    if options.owner and not (links and graph and there.exists()):
         raise ScenarioError(
-            f"--owner is {options.owner!r}; allowed with --task links and --graph FOLDER, whose edges.csv has that column"
+            f"--owner is {options.owner!r}; allowed with --task links and --graph PATH, whose table of ties has that column"
         )
-    if not label and len(seen.labels) > 1 and not links:
-        label = questions.ask("--label", _LABEL.format(", ".join(seen.labels)), seen.labels[0])
-    many = is_graph_folder(Path(graph or ""))  # then a whole graph is private
+    many = is_graph_folder(there)  # then a whole graph is private
+    parameters: dict[str, object] = {}
+    data = None
+    if options.federation or many:
+        seen = first_look.at_federation(options.federation) if options.federation else first_look.at_data(there)
+        label = options.label
+        if not label and len(seen.labels) > 1 and not links:
+            label = questions.ask("--label", _LABEL.format(", ".join(seen.labels)), seen.labels[0])
+        bounds = questions.column_bounds(seen.numbers, options.bounds)
+        parameters = (
+            seen.parameters | ({"label": label} if label and not links else {}) | ({"bounds": bounds} if bounds else {})
+        )
+        parameters |= {"labels": False} if options.federation and links else {}
+    elif graph and there.exists():
+        said = {"label": options.label, "id": options.id, "ends": options.ends, "owner": options.owner}
+        said |= {"bounds": dict(_bounds(*text.rpartition("=")[::2]) for text in options.bounds)}
+        data = questions.graph_as_it_is(graph, {key: value for key, value in said.items() if value}, options.task)
+        print(data.found)
+        parameters = dict(data.parameters)
     most = "entity" if options.owner else "node"
     unit = options.unit or ("node" if many else questions.ask("--unit", _LINKS_UNIT if links else _UNIT, most))
     told = unit == "edge" or options.federation or links
     asked = options.asked or ("private" if told else questions.ask("--asked", _ASKED, "private"))
     trust = options.trust or questions.ask("--trust", _WHOM, "curator sums own-client").split()
     budgets = options.epsilons or questions.ask("--epsilons", _BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
-    bounds = questions.column_bounds(seen.numbers, options.bounds)
-    parameters = seen.parameters | ({"label": label} if label else {}) | ({"bounds": bounds} if bounds else {})
-    if links:
-        parameters = {key: value for key, value in parameters.items() if key != "label" or options.label}
-        folder = Path(graph or "")
-        parameters |= {"labels": False} if options.federation else {}
-        parameters |= {"labels": ""} if graph and folder.is_dir() and not many and not (folder / "labels.csv").exists() else {}
-    parameters |= {"owner": options.owner} if options.owner else {}
-    data = wishes.find_data(graph, options.federation, parameters, options.task)
+    if data is None:
+        data = wishes.find_data(graph, options.federation, parameters, options.task)
     trusted = tuple(map(privacy.trust.called, trust))
     given = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
     wanted = wishes.Wanted(data, unit, trusted, *given, task=options.task)
@@ -137,7 +169,8 @@ def run(options: argparse.Namespace) -> int:
 
         wanted = probe.probe_draft_size(wanted, bool(options.trust) or questions.asks, began)
     write_file(out, draft.as_yaml(wanted, out.parent).encode(), options.force)
-    print(wanted.data.found)
+    if not data.parameters:
+        print(wanted.data.found)
     if wanted.fits:
         print(wanted.fits)
     print(f"{out}: check it with: fedgraph check {out}; run it with: fedgraph run {out}")

@@ -17,7 +17,8 @@ from fedgraph import plugins
 from fedgraph.data import base
 from fedgraph.data.base import files
 from fedgraph.data.own.columns import EdgeColumnRules
-from fedgraph.data.own.objects import collection_from_objects, graph_from_object
+from fedgraph.data.own.objects import collection_from_objects, graph_of_pyg
+from fedgraph.data.own.one_graph import check_one_graph
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
@@ -54,6 +55,9 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
     except TypeError as error:
         raise ScenarioError(f"torch_geometric.datasets.{asked.dataset}{inspect.signature(kind)}: {error}") from None
     found, name = kind(**arguments), f"pyg/{asked.dataset}"
-    if len(found) > 1:
-        return collection_from_objects(list(found), name, EdgeColumnRules(from_edges=asked.from_edges))
-    return graph_from_object(found[0], name, columns={"from_edges": asked.from_edges})
+    rules = EdgeColumnRules(from_edges=asked.from_edges)
+    return (
+        collection_from_objects(list(found), name, rules)
+        if len(found) > 1
+        else check_one_graph(graph_of_pyg(found[0], name), rules)
+    )

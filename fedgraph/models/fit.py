@@ -150,8 +150,8 @@ def _prepared(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions
     if models is None:
         raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows that classify nodes, or score links")
     reading = wanted.columns if wanted.columns is not None else settings.parameters
-    graph = model.read_people(people, reading) if people is not None else _own(settings)
-    public = None if wanted.public is None else model.read_people(wanted.public, reading, labelled=False)
+    graph, reading = model.read_people(people, reading) if people is not None else _own(settings, reading)
+    public = None if wanted.public is None else model.read_people(wanted.public, reading, labelled=False)[0]
     if public is not None:
         public = answers.match_columns(public, graph.names.columns, graph.num_features)
     context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
@@ -236,14 +236,17 @@ def _asked(folder: Path, row: EntryRowKey) -> tuple[ScenarioTask, ScenarioDatase
     return task, settings
 
 
-def _own(settings: ScenarioDataset) -> Graph:
+def _own(settings: ScenarioDataset, reading: Mapping[str, object]) -> tuple[Graph, Mapping[str, object]]:
+    """The run's own data, and how other people are read in the same way."""
     if settings.name == "own/object":
         raise ScenarioError("the run's graph was in memory, and no file holds it; say --graph GRAPH, or fit(data)")
     from fedgraph import data
 
+    if settings.path is not None and settings.name in ("own/read", "own/csv", "own/npz"):
+        return model.read_people(settings.path, reading)
     found = data.load(settings.name, root=settings.root, path=settings.path, parameters=settings.parameters)
     assert isinstance(found, Graph)
-    return found
+    return found, reading
 
 
 def _cell(

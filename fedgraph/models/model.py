@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedgraph.data import OwnTableRules, objects
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.methods import Plan, State, method_kinds
 from fedgraph.models import answers, model_file
@@ -124,7 +123,7 @@ class Model(answers.AnswerSource):
 
     def graph_of(self, data: object) -> Graph:
         """``data`` read as the training data were, without labels."""
-        return read_people(data, self.reading, labelled=False)
+        return read_people(data, self.reading, labelled=False)[0]
 
     def to_bytes(self) -> bytes:
         """The model's file."""
@@ -176,25 +175,26 @@ def load(path: str | Path) -> Model:
     return found
 
 
-def read_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> Graph:
-    """A folder, a file, the name of a data set, or a graph in memory. labelled: whether labels are read.
+def read_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> tuple[Graph, Mapping[str, object]]:
+    """(somebody's own data, the name of a data set, or a graph in memory; how others are read in the same way).
+
+    labelled: whether labels are read.
 
     Raises:
         DataError: one line that says what was found and what is allowed.
     """
     from fedgraph import data as library
+    from fedgraph.data import ReadRules, read
 
-    if isinstance(data, (str, Path)):
-        path = Path(data)
-        if path.is_dir():
-            found = library.load("own/csv", path=path, parameters={**reading, **({} if labelled else {"labels": ""})})
-        else:
-            found = library.load("own/npz", path=path) if path.exists() else library.load(str(data))
-        if not isinstance(found, Graph):
-            raise DataError(f"{data}: a collection of graphs; allowed: one graph of people")
-        return found
-    rules = {key: value for key, value in reading.items() if key in OwnTableRules.model_fields}
-    return objects.graph_from_object(data, "people", str(reading.get("label") or "") or None, rules, labelled)
+    if isinstance(data, (str, Path)) and not Path(data).expanduser().exists():
+        found, same = library.load(str(data)), reading
+    else:
+        rules = {key: value for key, value in reading.items() if key in ReadRules.model_fields}
+        told = read(data, columns=rules, labelled=labelled)
+        found, same = told.graph, told.parameters
+    if not isinstance(found, Graph):
+        raise DataError(f"{data}: a collection of graphs; allowed: one graph of people")
+    return found, same
 
 
 def strip_rows(plan: Plan, state: State) -> tuple[Plan, State]:

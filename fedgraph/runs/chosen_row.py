@@ -46,7 +46,7 @@ class ChosenRow(Score):
             budget: the file of ``fedgraph budget`` that is charged before anything is released.
             epsilon: in the place of the row's.
             delta: in the place of the row's.
-            columns: how own tables are read, as for ``own/csv``; default: as in the run.
+            columns: how own tables are read, as for ``own/read``; default: as in the run.
             nothing_protected: needed for a row whose ε is ∞.
             select: settings that are chosen privately, within the row's ε: ``{"over": {"steps": [20, 60]}, "among": 20}``, or a
                 YAML file that says so.

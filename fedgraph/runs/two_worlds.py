@@ -207,7 +207,7 @@ def _tell_apart(
     if one.error.startswith(UnboundedValueError.__name__):  # whoever sends such a model sees who stops
         differences.append(Difference("error", f"a client stops at its own value: {one.error}"))
     for change in found:
-        second = SecondWorld(tape.tape)
+        second = SecondWorld(tape.tape, same_coins=True)
         other = _in_world(work, WatchedRuntime(change if held else None, hostile), change, second)
         prices = {account: _priced_for(made, dealt, change) for account, (made, dealt) in one.left.jobs.items()}
         told, ratios, without = second.differences(prices, _priced_for(plan, None, change))
@@ -329,6 +329,53 @@ def compare_cell(
     return _tell_apart(row, work, plan, found[:most], held, HOSTILE[hostile] if hostile else None)
 
 
+def compare_model(task: ScenarioTask, cell: Cell, data: Graph | GraphCollection, root: int, most: int) -> WorldsFinding | None:
+    """What a model of a cell's row holds before it is trained (``fedgraph fit``): its plan, in which everybody trains.
+
+    Args:
+        task: the cell's task, with its settings.
+        cell: which one.
+        data: of the cell.
+        root: seed of all random streams.
+        most: neighbours.
+
+    Returns:
+        None where the row makes no model, names people who are public, promises nothing, or takes as public what was computed
+        from private data.
+    """
+    module = tasks.load(task.kind)
+    models, given = module.TASK.models, _named(data)
+    if models is None or not isinstance(given, Graph) or cell.entry is None or not isinstance(task.params, models.params):
+        return None
+    rows = [{k: v for k, v in spec.items() if k != "publish_accuracy"} for spec in dict(task.params)["methods"]]
+    quiet = {k: v for k, v in {**_QUIET, "owners": False}.items() if k in models.params.model_fields}
+    params = task.params.model_copy(update={**quiet, "methods": rows})
+
+    def planned(graph: Graph) -> Plan:
+        with SerialRuntime() as engine:
+            context = CellContext(cell.task, cell.dataset, graph, root, cell.seed + 1, engine)
+            models.give_setting(params, cell, context, models.everybody(params, graph, None))
+            return models.spends(params, cell, context)[0]
+
+    try:
+        one = planned(given)
+    except FedgraphError:
+        return None
+    protection = one.guarantee.protection
+    if math.isinf(one.provable().epsilon) or _DERIVED & set(protection.assumptions):
+        return None
+    found, differences = worlds.changes(given, protection)[:most], list[Difference]()
+    for change in found:
+        try:
+            other = planned(change.of(given))
+            apart = first_difference((one, one.fingerprint_text), (other, other.fingerprint_text))
+        except FedgraphError as error:
+            apart = f"there is none: {' '.join(str(error).split())}"
+        if apart:
+            differences.append(Difference(f"{change.words}: plan of a model", apart))
+    return WorldsFinding(f"{cell.task} / {cell.words}, as a model", len(found), differences=tuple(differences))
+
+
 def _named(data: Graph | GraphCollection) -> Graph | GraphCollection:
     """With a name for each node by which it is found after a split."""
     if isinstance(data, GraphCollection):
@@ -409,7 +456,7 @@ def _private_nodes(context: CellContext, graph: Graph) -> tuple[np.ndarray | Non
 def audit_scenario(
     ready: ReadyScenario, graphs: list[Graph | GraphCollection], most: int, console: Console
 ) -> Iterator[WorldsFinding]:
-    """Every row of a scenario: one cell of each kind, at its smallest ε.
+    """Every row of a scenario: one cell of each kind, at its smallest ε, and the model of its row.
 
     Args:
         ready: the scenario.
@@ -427,6 +474,8 @@ def audit_scenario(
                 kinds.setdefault(cell.kind, cell)
             for cell in kinds.values():
                 yield compare_cell(stage.task, cell, stage.context.data, root, most)
+                if (model := compare_model(stage.task, cell, stage.context.data, root, most)) is not None:
+                    yield model
                 if cell.world.viewer is Viewer.ACTIVE_SERVER:
                     for hostile in HOSTILE:
                         yield compare_cell(stage.task, cell, stage.context.data, root, most, hostile)

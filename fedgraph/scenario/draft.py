@@ -18,14 +18,14 @@ import yaml
 from fedgraph import plugins, scenario
 from fedgraph.methods import MethodDraft, method_kinds
 from fedgraph.privacy import Trust
-from fedgraph.scenario.wanted import MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted
+from fedgraph.scenario.wanted import FEWEST_WANTED_OF_A_CLASS, MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted
 
 SCHEMA = "fedgraph.schema.json"
 _COMMENT_AT = 52  # column at which a short row's comment begins
 _LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
 _COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
 PAIRWISE_DRAFT_TASKS = ("compared", "clusters")  # tasks whose work grows with the pairs
-_FOLDS = 5
+_TIES_OF_A_PERSON = 50  # of own data, whose ties a draft does not count
 _USUAL_SHARE, _TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
 _QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
@@ -50,9 +50,11 @@ def as_yaml(wanted: Wanted, folder: Path) -> str:
     writer = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     writer.filters["line"] = _as_line
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
-    people = _protected(wanted)
     own = data.path is not None  # somebody's own data, of which the draft tells no count that is private
-    many_of = "them" if own and wanted.links and wanted.unit != "node" else f"all {people:,}"
+    people = _protected(wanted)
+    each = f"{people:,} ties, {_TIES_OF_A_PERSON} of each person" if own else f"all {people:,}"
+    kinds = {"edge": each, "entity": "them" if own else f"all {people:,}"} if wanted.links else {}
+    many_of = kinds.get(wanted.unit, f"all {people:,}")
     why = f"δ: that the guarantee fails for any of {many_of} has a chance of 1 in 10 at most"
     told = _federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)
     told["path"] = data.path and os.path.relpath(data.path.resolve(), folder.resolve())
@@ -62,11 +64,16 @@ def as_yaml(wanted: Wanted, folder: Path) -> str:
 
 
 def _protected(wanted: Wanted) -> int:
-    """How many there are of what is private: edges, or owners of records, where links alone are; else people."""
+    """How many there are of what is private: edges, or owners of records, where links alone are; else people.
+
+    Of own data edges are not counted, since their number is private, but taken as so many of each person.
+    """
     graph, people = wanted.data.graph, wanted.data.people
     if not wanted.links or graph is None or wanted.unit == "node":
         return people
-    return max(people, graph.num_edges if wanted.unit == "edge" else max(int(owners.max()) for owners in graph.edge_owners))
+    if wanted.unit == "edge":
+        return people * _TIES_OF_A_PERSON if wanted.data.path is not None else max(people, graph.num_edges)
+    return max(people, max(int(owners.max()) for owners in graph.edge_owners))
 
 
 def rows_for(wanted: Wanted) -> Rows:
@@ -116,7 +123,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     brief = [(n, d) for n, d in rows if many or not (d.spare or (short and d.compared))]
     quick = [(_entry(n, d, trust[0], len(d.cheaper), data.federation) | dict(d.quick), d.comment) for n, d in brief]
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
-    labelled = 0 if data.graph is None or data.split else int((data.graph.labels >= 0).sum())
+    labelled = 0 if data.graph is None or data.split else data.people  # of own data who has a label is private
     share = None  # that trains, where the usual four fifths would leave too few to test, and another leaves enough
     if labelled >= 2 * _TESTED and (1 - _USUAL_SHARE) * labelled < _TESTED:
         share = math.floor(20 * (1 - _TESTED / labelled)) / 20
@@ -131,7 +138,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
         "train_fraction": share,
         "dealt": "natural" if data.owners or data.federation else f"uniform, clients: {wanted.clients or 10}",
         "whole": f"{wanted.title}{WANTED_WHOLE}",
-        "folds": max(2, min(_FOLDS, data.least_class)), "most": _COMPARED[size.cheaper], "least": _COMPARED[-1],
+        "folds": FEWEST_WANTED_OF_A_CLASS, "most": _COMPARED[size.cheaper], "least": _COMPARED[-1],
     }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ class ScenarioRuntime(Settings):
 
 
 class ScenarioDataset(Settings):
-    """One data set; ``path`` for ``own/npz`` and ``own/csv``."""
+    """One data set; ``path`` for ``own/…``."""
 
     name: str = Field(description="family/dataset, e.g. planetoid/citeseer")
     label: str = Field("", description="its name in tables; default the name. Needed where two share a name")
@@ -251,7 +251,7 @@ def _dataset(source: YamlSource, index: int, dataset: ScenarioDataset) -> None:
     if family == "own" and dataset.path is None:
         raise source.error(at, f"data set {dataset.name!r} needs a path: the file or folder of your own data")
     if family != "own" and dataset.path is not None:
-        raise source.error((*at, "path"), f"data set {dataset.name!r} takes no path; use own/npz or own/csv for a file")
+        raise source.error((*at, "path"), f"data set {dataset.name!r} takes no path; use own/read for a file")
 
 
 def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequence[str], every: Sequence[str]) -> ScenarioTask:

@@ -20,7 +20,7 @@ WANTED_UNITS = ("node", "edge", "entity")
 WANTED_ASKED = ("private", "public")  # the people whose answers are wanted
 WANTED_TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
 _FEWEST_LABELLED = 5
-_FEWEST_OF_A_CLASS = 4  # graphs
+FEWEST_WANTED_OF_A_CLASS = 4  # graphs
 MANY_WANTED_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
 _LARGEST_WANTED_DELTA = 1e-4  # of a draft, however few the people are
 WANTED_WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
@@ -49,7 +49,7 @@ class WantedData:
     """The data of a draft.
 
     Attributes:
-        name: As in a scenario, such as ``own/csv``.
+        name: As in a scenario, such as ``own/read``.
         path: As in a scenario; None for a named data set.
         title: For the names of files.
         found: A sentence on what was read.
@@ -60,7 +60,7 @@ class WantedData:
         people: How many nodes there are, or how many graphs.
         collection: Many small graphs, of which ``graph`` has a row each; None for one graph.
         owners: Whether somebody holds each of the small graphs.
-        least_class: How many graphs the smallest class has.
+        parameters: What a scenario says to read one's own graph in the same way.
     """
 
     name: str
@@ -74,7 +74,7 @@ class WantedData:
     people: int = 0
     collection: GraphCollection | None = field(default=None, compare=False)
     owners: bool = False
-    least_class: int = 0
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def federation(self) -> bool:
@@ -225,17 +225,7 @@ def find_data(graph: str | None, federation: Path | None, parameters: Mapping[st
     if is_graph_folder(path):
         return _of_collection(path, parameters)
     if path.exists():
-        name = "own/csv" if path.is_dir() else "own/npz"
-        loaded = data.load(name, path=path, parameters=parameters)
-        if not isinstance(loaded, Graph):
-            raise DataError(f"{path}: holds many graphs; allowed: one")
-        if task == "nodes":
-            if (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
-                some = f"allowed: {_FEWEST_LABELLED} or more, since some train and others test"
-                raise ScenarioError(f"--graph: {labelled} nodes have a label; {some}")
-            _require_classes("--graph", loaded)
-        stem, found = path.resolve().stem, loaded.provenance.detail
-        return WantedData(name, path, stem, found, split=bool(loaded.masks), graph=loaded, people=loaded.num_nodes)
+        return _of_reading(path, parameters, task)
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
     family, dataset = parse_data_name(str(graph))
@@ -248,6 +238,30 @@ def find_data(graph: str | None, federation: Path | None, parameters: Mapping[st
     return WantedData(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
 
 
+def _of_reading(path: Path, parameters: Mapping[str, object], task: str) -> WantedData:
+    """One's own graph, as it lies there. ``ScenarioError`` for a question that is left, and for too few labels or classes."""
+    from fedgraph.data import read
+    from fedgraph.types import Graph
+
+    asked = parameters if task == "nodes" else {**parameters, "label": ""}
+    reading = read(path, columns=asked)
+    loaded = reading.graph
+    if not isinstance(loaded, Graph):
+        return _of_collection(path, parameters)
+    if loaded.owner is not None:
+        raise ScenarioError(
+            f"--graph: {path} holds a folder for each of {len(loaded.owner_names)} owners; say --federation {path}"
+        )
+    if task == "nodes":
+        if (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
+            some = f"allowed: {_FEWEST_LABELLED} or more, since some train and others test"
+            raise ScenarioError(f"--graph: {labelled} nodes have a label; {some}. Which column is predicted (--label NAME)?")
+        _require_classes("--graph", loaded)
+    stem, split = path.resolve().stem, bool(loaded.masks)
+    people, said = loaded.num_nodes, reading.parameters
+    return WantedData("own/read", path, stem, reading.says, split=split, graph=loaded, people=people, parameters=said)
+
+
 def _require_classes(option: str, graph: Graph) -> None:
     """``ScenarioError`` where all labels are one: there is nothing to tell apart."""
     if graph.num_classes < 2:
@@ -258,20 +272,20 @@ def _require_classes(option: str, graph: Graph) -> None:
 
 def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
     from fedgraph import data
-    from fedgraph.data import collection
-    from fedgraph.types import GraphCollection
+    from fedgraph.types import Graph, GraphCollection
 
     loaded = data.load("own/graphs", path=path, parameters=parameters)
     if not isinstance(loaded, GraphCollection):
         raise DataError(f"{path}: holds one graph; allowed: many")
     counts = [loaded.labels.tolist().count(number) for number in range(max(2, loaded.num_classes))]
-    if min(counts) < _FEWEST_OF_A_CLASS:
+    if min(counts) < FEWEST_WANTED_OF_A_CLASS:
         named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts, strict=False)]
-        each = f"{_FEWEST_OF_A_CLASS} graphs or more, since some train and others test"
+        each = f"{FEWEST_WANTED_OF_A_CLASS} graphs or more, since some train and others test"
         raise ScenarioError(f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {each}")
-    rows, title, found = collection.own_collection_as_rows(loaded), path.resolve().name, loaded.provenance.detail
-    many, owners, least = len(loaded.graphs), loaded.owner is not None, min(counts)
-    return WantedData("own/graphs", path, title, found, 0, False, 0, rows, many, loaded, owners, least)
+    rows = data.load("own/graphs", path=path, parameters={**parameters, "rows": True})  # those without a label, too
+    assert isinstance(rows, Graph)
+    title, found, owned = path.resolve().name, loaded.provenance.detail, loaded.owner is not None
+    return WantedData("own/graphs", path, title, found, graph=rows, people=rows.num_nodes, collection=loaded, owners=owned)
 
 
 def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> WantedData:

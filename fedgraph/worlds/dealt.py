@@ -65,7 +65,9 @@ class DealtWorld:
                 cut_edges=self.cut_edges,
                 nodes=tuple(s.nodes for s in shares),
             ),
-            PublicFactsPart(setting.public, setting.public_graph, setting.public_attributes, setting.asking),
+            PublicFactsPart(
+                setting.public, setting.public_graph, setting.public_attributes, setting.asking, setting.asks, setting.drawn
+            ),
             PublicDerivedFacts(
                 split_from_edges=setting.split_from_edges,
                 split_from_labels=setting.split_from_labels,
@@ -214,7 +216,7 @@ def _alone(federation: DealtFederation, client: int) -> tuple[protocols.Protocol
         held=held,
         asked=asked,
         truth=truth,
-        num_train=held.num_nodes - (int((truth >= 0).sum()) if federation.same else 0),
+        num_train=held.num_nodes - (asking.size if setting.asks or not federation.same else int((truth >= 0).sum())),
         public_graph=asked if setting.test_graph_public else setting.public_graph,
         public_attributes=None if setting.public_attributes is None else graph_without_edges(held),
         asking=asking,

@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import splits
+from fedgraph.documents import canonical
 from fedgraph.errors import DataError
 from fedgraph.methods import Plan, column_ranks
 from fedgraph.privacy import Assumption
@@ -57,6 +58,8 @@ class ProtocolSetting:
         public_attributes: as in ``PublicFacts``.
         public: what is public, in one word for tables.
         asking: int64, rows of ``held`` that never train and only ask.
+        asks: whether ``asking`` is the protocol, as in ``PublicFactsPart``.
+        drawn: as in ``PublicFactsPart``.
         asked_is_public: asked is a part of public_graph.
         split: how it was chosen who trains and who tests.
         ranks: what brought columns of numbers to one scale.
@@ -71,6 +74,8 @@ class ProtocolSetting:
     public_attributes: Graph | None
     public: str = "test-graph"
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    asks: bool = field(default=False, kw_only=True)
+    drawn: str = field(default="", kw_only=True)
     asked_is_public: bool = False
     split: ProtocolSplit = field(kw_only=True)
     ranks: column_ranks.ColumnRanks | None = None
@@ -135,6 +140,7 @@ class ProtocolSizes:
 
 
 _PITFALLS = ProtocolSizes()
+_USUAL_FRACTION = 0.8  # of the nodes that train
 
 
 def make_setting(
@@ -160,7 +166,9 @@ def make_setting(
     """
     graph, train, test = _divided(graph, train_fraction, rng, by, sizes)
     if protocol in ("inductive", "asking") and not (protocol == "inductive" and public == "test-graph"):
-        return _with_private_test_nodes(graph, protocol, (train, test), rng, public, by=by)
+        found = _with_private_test_nodes(graph, protocol, (train, test), rng, public, by=by)
+        usual = protocol == "inductive" or (by, train_fraction) == ("random", _USUAL_FRACTION)
+        return found if usual else replace(found, drawn=canonical.text((by, train_fraction, sizes)))
     if protocol != "transductive":
         held, asked = graph.induced(train), graph.induced(test)
         attributes = graph_without_edges(held) if protocol == "inductive-edges" else None
@@ -234,7 +242,7 @@ def _with_private_test_nodes(
     truth = np.full_like(whole.labels, -1)
     truth[asking] = whole.labels[asking]
     masked = replace(whole, labels=labels)
-    return ProtocolSetting(masked, masked, truth, train.size, known, None, name, asking, split=by)
+    return ProtocolSetting(masked, masked, truth, train.size, known, None, name, asking, asks=True, split=by)
 
 
 def question(setting: ProtocolSetting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:

@@ -103,7 +103,7 @@ def test_new_writes_a_scenario_that_checks(
         capsys, "new", "--graph", str(folder), "--unit", unit, "--trust", "curator", "sums", "--epsilons", "1", "inf",
         "--clients", "3", "--out", str(out), "--no-probe",
     )  # fmt: skip
-    assert "40 nodes" in text
+    assert "people   40" in text
     written = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert written["tasks"][0]["trust"] == ["curator", "sums"]
     monkeypatch.chdir("/")
@@ -188,7 +188,7 @@ def test_what_new_writes_of_a_federation_runs(
         (("--graph", "embedded/library", "--clients", "1"), "2 or more"),
         (("--federation", "nowhere"), "not a folder"),
         (("--graph", "text.npz"), "not an .npz archive (its bytes are no zip)"),
-        (("--graph", "empty"), "edges.csv and features.csv and labels.csv missing"),
+        (("--graph", "empty"), "empty: no table was found (the folder is empty); allowed: text tables"),
         (("--graph", "pair"), "2 nodes have a label; allowed: 5 or more"),
         (("--graph", "alike"), "all labelled nodes are of one class ('x'); allowed: two classes or more"),
         (("--graph", "embedded/library", "--out", "there.yaml"), "exists already; say --force"),

@@ -57,7 +57,7 @@ def test_what_is_wrong_with_kinds_and_owners_is_said(tmp_path: Path) -> None:
         own(path, kinds=["card"])
     with pytest.raises(DataError, match=r"edges.csv:3: no payer; allowed: any text"):
         own(folder(tmp_path, EDGES.replace("b,c,salary,firm", "b,c,salary,")), owner="payer")
-    with pytest.raises(DataError, match=r"edges.csv:2: unknown node 'x'; allowed: the 4 ids of the features file"):
+    with pytest.raises(DataError, match=r"edges.csv:2: unknown node 'x'; allowed: the 4 ids of the nodes"):
         own(folder(tmp_path, EDGES.replace("a,b,card", "x,b,card")), owner="payer")
 
 

@@ -113,7 +113,7 @@ def test_records_of_one_owner_go_and_those_of_others_on_the_same_edges_stay(tmp_
     def table(records: list[str]) -> Graph:
         (tmp_path / "edges.csv").write_text("\n".join(["source,target,payer", *records]))
         (tmp_path / "features.csv").write_text("id,x,y\n" + "\n".join(f"n{i},{i % 3},{i % 2}" for i in range(61)))
-        found = data.load("own/csv", path=tmp_path, parameters={"owner": "payer", "labels": ""})
+        found = data.load("own/csv", path=tmp_path, parameters={"owner": "payer", "label": ""})
         assert isinstance(found, Graph)
         return found
 

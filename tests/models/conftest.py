@@ -31,7 +31,7 @@ def write_people(
         "id": [f"p{first + k}" for k in range(count)],
         "age": np.clip(rng.normal(20 + 20 * labels, 5), 0, 100).round(1),
         "member": (rng.random(count) < 0.2 + 0.3 * labels).astype(int),
-        "city": [("Bern", "Genf", "Basel")[label] for label in labels],
+        "city": [("Bern", "Genf", "Basel")[(label + (k % 12 == 0)) % 3] for k, label in enumerate(labels)],
     }
     table = pd.DataFrame(rows)[header.split(",")]
     table.to_csv(folder / "features.csv", index=False)

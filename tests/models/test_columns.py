@@ -51,7 +51,7 @@ def test_newcomers_are_read_on_the_scale_of_the_training(model: Model) -> None:
 def test_texts_and_empty_cells_that_the_training_had_not_are_named_by_who_has_them(tmp_path: Path) -> None:
     (tmp_path / "features.csv").write_text("id,age,city\nada,30,Rome\nbob,,Oslo\ncy,,\n", encoding="utf-8")
     (tmp_path / "edges.csv").write_text("source,target\n", encoding="utf-8")
-    rules = {"text": "one-hot", "empty": "missing", "labels": ""}
+    rules = {"text": "one-hot", "empty": "missing", "label": ""}
     graph = data.load("own/csv", path=tmp_path, parameters=rules)
     assert isinstance(graph, Graph)
     with pytest.raises(DataError) as caught:

@@ -55,7 +55,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write_accounts(home)
     task = {"task": "link_prediction", "trust": ["curator", "sums"], "epsilons": [4], "delta": 1e-4, "methods": ROWS,
             "partition": {"partition": "uniform", "clients": 3}}  # fmt: skip
-    data = [{"name": "own/csv", "path": str(folder), "parameters": {"labels": "", "owner": "payer"}}]
+    data = [{"name": "own/csv", "path": str(folder), "parameters": {"label": "", "owner": "payer"}}]
     asked = {"name": "use", "runtime": {"engine": "serial"}, "datasets": data, "tasks": [task]}
     fedgraph.run(asked, out=home / "run", quiet=True)
     return home
@@ -176,7 +176,7 @@ def test_every_owner_of_a_budget_pays_for_a_model_of_owners(place: Path, run: Ru
     with pytest.raises(PrivacyError, match="the dearest person would have paid"):
         row.fit(budget=book)
     task = {"task": "link_prediction", "trust": ["curator"], "epsilons": [0.2], "delta": 1e-4, "methods": [ROWS[2]]}
-    data = [{"name": "own/csv", "path": str(place / "people"), "parameters": {"labels": "", "owner": "payer"}}]
+    data = [{"name": "own/csv", "path": str(place / "people"), "parameters": {"label": "", "owner": "payer"}}]
     asked_run = {"name": "charged", "seed": "secret", "budget": book, "runtime": {"engine": "serial"}, "datasets": data}
     fedgraph.run({**asked_run, "tasks": [task]}, out=tmp_path / "charged", quiet=True)
     assert [charge.people.all() for charge in budget_book.read(Path(book)).charges] == [True, True]

@@ -29,21 +29,25 @@ def test_quick_leaves_the_row_without_privacy_out_where_it_takes_most_of_the_tim
     assert ("left out" in text) is not ceiling
 
 
-@pytest.mark.parametrize(("labelled", "trains"), [(90, None), (300, 0.6), (450, 0.75), (600, None)])
-def test_a_hundred_are_tested_where_that_many_have_a_label(library: Graph, labelled: int, trains: float | None) -> None:
-    """Of fewer nothing can be concluded; four fifths train, where the last fifth is enough, or nothing would be."""
-    rows = np.arange(1_000) % library.num_nodes
+@pytest.mark.parametrize(("people", "trains"), [(90, None), (300, 0.6), (450, 0.75), (600, None)])
+@pytest.mark.parametrize("labelled", [0.5, 1.0])
+def test_a_hundred_are_tested_where_there_are_that_many(
+    library: Graph, labelled: float, people: int, trains: float | None
+) -> None:
+    """Of fewer nothing can be concluded; four fifths train, where the last fifth is enough, or nothing would be. How many have
+    a label decides nothing: that is private."""
+    rows = np.arange(people) % library.num_nodes
     graph = replace(
         library.induced(np.arange(library.num_nodes)),
-        adjacency=sp.csr_array((1_000, 1_000), dtype=library.adjacency.dtype),
+        adjacency=sp.csr_array((people, people), dtype=library.adjacency.dtype),
         features=library.features[rows],
-        labels=np.where(np.arange(1_000) < labelled, library.labels[rows], -1),
+        labels=np.where(np.arange(people) < labelled * people, library.labels[rows], -1),
         masks=(),
     )
-    data = WantedData("own/csv", Path("/data/mine"), "mine", "found", graph=graph, people=1_000)
+    data = WantedData("own/csv", Path("/data/mine"), "mine", "found", graph=graph, people=people)
     text = draft.as_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
     assert yaml.safe_load(text)["tasks"][0].get("train_fraction") == trains
-    assert trains is None or round((1 - trains) * labelled) >= 110
+    assert trains is None or round((1 - trains) * people) >= 110
 
 
 def test_what_fits_of_a_federation_asks_whether_joining_is_worth_it() -> None:

@@ -38,7 +38,7 @@ def scenario(folder: Path, **more: Any) -> dict[str, Any]:
         "methods": ROWS, "partition": {"partition": "uniform", "clients": 3}, "test_share": 0.3, "negatives": 2000,
         "called": ["account", "accounts"],
     }  # fmt: skip
-    data = [{"name": "own/csv", "label": "d", "path": str(folder), "parameters": {"labels": "", "owner": "payer"}}]
+    data = [{"name": "own/csv", "label": "d", "path": str(folder), "parameters": {"label": "", "owner": "payer"}}]
     return {"name": "owners", "seeds": 3, "runtime": {"engine": "serial"}, "datasets": data, "tasks": [task | more]}
 
 

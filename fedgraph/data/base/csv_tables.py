@@ -1,4 +1,4 @@
-"""The CSV files of ``own/csv``: comma-separated, UTF-8, node ids are any text.
+"""The CSV files of a federation's clients and of collections of graphs: comma-separated, UTF-8, node ids are any text.
 
 - features: ``id, value, value, …``; defines which nodes there are, and their order. A first line whose cells after the id
   are none of them numbers is a header.
@@ -16,7 +16,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -95,16 +95,6 @@ def _require_names(names: Sequence[str], name: str) -> None:
         raise DataError(f"{name}:1: column {twice!r} is {said}; allowed: each name once")
 
 
-def take_csv_column(table: CsvFeatures, column: str, name: str) -> tuple[CsvFeatures, list[str | None]]:
-    """(the table without a column, that column's texts); ``DataError`` where there is none."""
-    if column not in table.names:
-        raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(table.names) or 'no header'}")
-    place = table.names.index(column)
-    rest = [cells[:place] + cells[place + 1 :] for cells in table.cells]
-    words: list[str | None] = [cells[place] for cells in table.cells]
-    return replace(table, names=table.names[:place] + table.names[place + 1 :], cells=rest), words
-
-
 def read_csv_edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, int]:
     """(both ends of each line, int64 [m] each; how many further columns the widest line has).
 
@@ -122,21 +112,6 @@ def read_csv_edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[
     faults.refuse()
     table = np.array(ends, dtype=np.int64).reshape(-1, 2)
     return table[:, 0], table[:, 1], more
-
-
-def read_csv_edge_column(content: bytes, name: str, rows: Mapping[str, int], column: str) -> list[str]:
-    """The text of every edge's line in a further column. ``DataError`` where no column is called so, or a cell is empty."""
-    lines = read_csv_lines(content, name, least=2)
-    head = lines[0][1]
-    if column not in head[2:]:
-        raise DataError(f"{name}: there is no column {column!r} beside the two ids; found: {', '.join(head[2:]) or 'none'}")
-    place, faults, words = head.index(column), DataFileFaults(), []
-    for number, cells in skip_csv_header(lines, rows, columns=2):
-        words.append(cells[place] if len(cells) > place else "")
-        if not words[-1]:
-            faults.note(f"{name}:{number}", f"no {column}; allowed: any text")
-    faults.refuse()
-    return words
 
 
 def unknown_csv_id(node: str, rows: Mapping[str, int], number: int) -> str:

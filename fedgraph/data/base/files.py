@@ -135,6 +135,24 @@ def _knock(url: str) -> None:
         socket.create_connection((address.hostname, port), timeout=_PATIENCE).close()
 
 
+class DataFaultsError(DataError):
+    """Faults of files: the first ones, a line each, and how many more there are.
+
+    Attributes:
+        first: the lines of the first ones.
+        count: of all of them.
+    """
+
+    def __init__(self, first: list[str], count: int) -> None:
+        more = count - len(first)
+        super().__init__("\n".join([*first, *([f"… and {more:,} more of this kind"] if more else [])]))
+        self.first, self.count = first, count
+
+    def __reduce__(self) -> tuple[type[DataFaultsError], tuple[list[str], int]]:
+        """As it travels between processes."""
+        return type(self), (self.first, self.count)
+
+
 class DataFileFaults:
     """Collects faults of files as lines ``file:line: found; allowed``, so that one error tells all of them."""
 
@@ -158,6 +176,9 @@ class DataFileFaults:
         """Faults that a reader refuses inside are noted here, so that the next reader says its own, too."""
         try:
             yield
+        except DataFaultsError as error:
+            self._first += error.first[: _MOST_FAULTS - len(self._first)]
+            self._count += error.count
         except DataError as error:
             for line in str(error).splitlines():
                 self.note("", line)
@@ -169,5 +190,4 @@ class DataFileFaults:
             DataError: the first eight faults, a line each, and how many more there are.
         """
         if self._count:
-            more = self._count - len(self._first)
-            raise DataError("\n".join([*self._first, *([f"… and {more:,} more of this kind"] if more else [])]))
+            raise DataFaultsError(self._first, self._count)

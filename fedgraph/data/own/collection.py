@@ -107,9 +107,15 @@ def join_own_collection(
 
 
 def _provenance(
-    title: str, given: JoinedOwnCollection, labels: OwnLabels, num_owners: int, cleaned: CleanedAdjacency, seen: Sequence[str]
+    title: str,
+    given: JoinedOwnCollection,
+    labels: OwnLabels,
+    num_owners: int,
+    cleaned: CleanedAdjacency,
+    seen: Sequence[str],
+    unlabelled: bool,
 ) -> GraphProvenance:
-    known = int((labels.numbers >= 0).sum())
+    known = labels.numbers.size if unlabelled else int((labels.numbers >= 0).sum())
     counted = f"{title}: {known} graphs, {given.sizes.sum()} nodes, {cleaned.adjacency.nnz // 2} edges"
     counted += f", {len(labels.classes)} classes" + (f", {num_owners} owners" if num_owners else "")
     left_out = ("graphs without a label are left out",) if known < labels.numbers.size else ()
@@ -127,13 +133,14 @@ def _provenance(
 
 
 def label_own_collection(
-    name: str, title: str, given: JoinedOwnCollection, rules: EdgeColumnRules, where: str
+    name: str, title: str, given: JoinedOwnCollection, rules: EdgeColumnRules, where: str, *, unlabelled: bool = False
 ) -> GraphCollection:
-    """The collection without the graphs whose label nobody knows; its provenance says what was changed and is not used.
+    """The collection; its provenance says what was changed and is not used.
 
     Args:
         rules: whether columns were computed from edges.
         where: names the labels in an error.
+        unlabelled: whether graphs whose label nobody knows stay, with label −1; else they are left out.
 
     Raises:
         DataError: no graph has a label, or some graphs have an owner and others none.
@@ -148,21 +155,22 @@ def label_own_collection(
     scales = own_column_scales(matrix, given.read.names, given.read.bounded)
     known = np.flatnonzero(labels.numbers >= 0)
     owners = sorted(set(given.owners) - {""})
-    provenance = _provenance(title, given, labels, len(owners), cleaned, seen)
-    from_rows = given.read.from_rows or (scales is not None and bool(scales.names))
+    provenance = _provenance(title, given, labels, len(owners), cleaned, seen, unlabelled)
 
     def part(place: int, block: sp.csr_array) -> Graph:
         own = slice(int(ends[place] - given.sizes[place]), int(ends[place]))
         nobody, names = np.full(block.shape[0], -1, dtype=np.int64), GraphNames(given.ids[own], given.read.names)
         graph = plain_graph(f"{name}#{given.names[place]}", block, sp.csr_array(matrix[own]), nobody, 0, provenance)
-        return replace(graph, features_from_edges=from_edges, columns_from_rows=from_rows, names=names, columns=scales)
+        return replace(
+            graph, features_from_edges=from_edges, columns_from_rows=given.read.from_rows, names=names, columns=scales
+        )
 
     ends = np.cumsum(given.sizes)
     graphs = [part(place, block) for place, block in enumerate(adjacencies.adjacency_blocks(cleaned.adjacency, given.sizes))]
     of_graphs = np.array([owners.index(owner) for owner in given.owners], dtype=np.int64) if owners else None
     whole = GraphCollection(name, tuple(graphs), labels.numbers, len(labels.classes), provenance)
     whole = replace(whole, owner=of_graphs, owner_names=tuple(owners), classes=labels.classes)
-    return whole if known.size == labels.numbers.size else whole.chosen(known)
+    return whole if unlabelled or known.size == labels.numbers.size else whole.chosen(known)
 
 
 def own_collection_as_rows(collection: GraphCollection) -> Graph:
@@ -190,9 +198,8 @@ def own_collection_as_rows(collection: GraphCollection) -> Graph:
     scales = own_column_scales(features, names, bounded)
     ids = tuple(graph.name.rpartition("#")[2] for graph in collection.graphs)
     said = f"{collection.provenance.detail}; each graph is one row of {len(names)} columns: size, degrees, means"
-    from_rows = first.columns_from_rows or (scales is not None and bool(scales.names))
     nothing, provenance = sp.csr_array((sizes.size, sizes.size)), replace(collection.provenance, detail=said)
     # of other rows there are none, so no feature comes from an edge
     graph = plain_graph(collection.name, nothing, features, collection.labels, collection.num_classes, provenance)
-    graph = replace(graph, owner=collection.owner, owner_names=collection.owner_names, columns_from_rows=from_rows)
+    graph = replace(graph, owner=collection.owner, owner_names=collection.owner_names, columns_from_rows=True)
     return replace(graph, names=GraphNames(ids, names, collection.classes, one="graph"), columns=scales)

@@ -1,17 +1,21 @@
 """Columns of people: numbers, yes/no facts, texts and empty cells become one matrix of columns on a like scale.
 
-A column is found by its cells: *yes/no* (0 and 1, true and false, yes and no), *number*, or *text*. Dates (2024-12-31) are
-numbers: days since 1970. Kinds are taken as public. The user decides the rest:
+A column is found by its cells: *yes/no* (0 and 1, true and false, yes and no), *number*, or *text*. Dates (2024-12-31,
+31.12.2024; 31/12/2024 where a day above 12 says which is the month) are numbers: days since 1970. So are 2,038.35, and 2,5
+where all commas may be decimal ones. Kinds follow from everybody's cells and are taken as public: a row on such columns states
+``columns-public``, whatever was found. The user decides the rest:
 
 - ``bounds`` names the least and the largest value of a column. They must be known without the data, so they cost no privacy. A
-  value outside is cut to the bound, and the column is brought to −1 … 1. Yes/no columns are 0 or 1 and need no bounds. Numbers
-  without bounds become ranks before anybody learns from them (``methods.base.column_ranks``).
+  value outside is cut to the bound, and the column is brought to −1 … 1, one of nothing but 0 and 1, too: otherwise one person
+  with a 2 would move the numbers of all others. Other yes/no columns are 0 or 1. Numbers without bounds become ranks before
+  anybody learns from them (``methods.base.column_ranks``).
 - ``text: one-hot`` gives each distinct text a column of its own (0 or 1); ``drop`` leaves such columns out.
 - ``empty: missing`` gives an empty cell the middle of its column, and a further column that says that it was empty. Among
   numbers, NA, NaN, null and none are empty cells, too.
 
 A column that was computed from edges, such as a degree or a PageRank, tells of other people's ties: a node that leaves changes
-the rows of its neighbours. Methods then rest on the assumption ``features-from-edges``. A column counts as computed where its
+the rows of its neighbours. At node level methods then rest on the assumption ``features-from-edges``; where edges alone are
+private, rows take as public all that features say of them, whatever was found. A column counts as computed where its
 values, or their order, go along with the degree, the clustering coefficient, PageRank or the eigenvector centrality. The user
 may contradict (``from_edges: false``).
 """
@@ -20,6 +24,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -38,7 +43,8 @@ _TRUE, _FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "
 _NO_NUMBER = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
 _MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 _MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_DAY_ZERO = datetime.date(1970, 1, 1)
+_EPOCH = _DAY_ZERO.toordinal()
 _ALIKE = 0.98  # correlation, of values or of ranks, from which on a column counts as computed from edges
 _MOST_PATHS = 10**8  # paths of two edges: beyond it no triangle is counted
 _STEPS = 100  # of the power iterations
@@ -70,15 +76,35 @@ class OwnTableRules(OwnColumnRules, EdgeColumnRules):
     """What a user decides about the columns of own tables, in files or in memory."""
 
 
+class ReadRules(OwnTableRules):
+    """What a person says about own data. What is left open is told by the data, or asked."""
+
+    label: str | None = Field(
+        None, description="column that is predicted; '': nobody's label is known; default: found, or asked"
+    )
+    id: str | None = Field(None, description="column that names people, or row: the number of a row, from 0; default: found")
+    ends: list[str] | None = Field(None, description="the two columns of the ends of ties; default: found")
+    text: Literal["auto", "refuse", "one-hot", "drop"] = Field(  # type: ignore[assignment]
+        "auto", description="columns of texts: a column per text where they are few, an error, a column per text, or left out"
+    )
+    empty: Literal["auto", "refuse", "missing"] = Field(  # type: ignore[assignment]
+        "auto", description="empty cells: a further column that says so, or an error"
+    )
+    owner: str = Field("", description="column of ties that names who owns the record, for entity level (empty: nobody)")
+    kind: str = Field("", description="column of ties that names their kind (empty: all ties are alike)")
+    kinds: list[str] = Field([], description="kinds of ties that are kept (empty: all of them, and kinds are dropped)")
+
+
 @dataclass(frozen=True, eq=False)
 class OwnColumns:
     """A table of texts, as numbers.
 
     Attributes:
-        matrix: CSR float32 [n, d].
-        from_rows: which columns there are was computed from the rows.
+        matrix: CSR float64 [n, d].
+        from_rows: which columns there are, or of which kind, was computed from the rows. False only where all have bounds.
         bounded: names of columns that have bounds, and lie within −1 … 1.
         remarks: whole sentences for the provenance.
+        table: a line per column that was read: its name, its kind, what it holds, and what becomes of it.
     """
 
     matrix: sp.csr_array
@@ -86,17 +112,19 @@ class OwnColumns:
     from_rows: bool
     bounded: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    table: tuple[tuple[str, str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """kind: of its cells that are not empty. values: float64 [n], NaN where empty or text."""
+    """kind: of its cells that are not empty. values: float64 [n], NaN where empty or text. how: the numbers were written."""
 
     name: str
     kind: Literal["yes/no", "number", "text"]
     cells: Sequence[str]
     values: np.ndarray
     empty: np.ndarray
+    how: str = ""
 
 
 def read_own_columns(
@@ -132,7 +160,7 @@ def read_own_columns(
     wrong = []
     for place, column in zip(kept, columns, strict=True):
         called = "" if column.name == own_column_name(place) else f" ({column.name})"
-        called = f"column {place + 2}{called}" if numbered else f"column {column.name!r}"
+        called = f"column {place + 2}{called}" if numbered else own_column_called(column.name)
         wrong += [(row, place, f"{called} {sentence}") for row, sentence in _faults(column, rules, nodes)]
     faults = DataFileFaults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
@@ -147,10 +175,41 @@ def read_own_columns(
         remarks.append(f"a column for each text of {', '.join(texts)}")
     if filled := [column.name for column in columns if column.empty.any()]:
         remarks.append(f"empty cells of {', '.join(filled)} have a column of their own")
-    from_rows = bool(texts and rules.text == "one-hot") or bool(filled)
-    bounded = tuple(c.name for c in columns if c.kind == "number" and c.name in rules.bounds)
+    bounded = tuple(c.name for c in columns if c.kind != "text" and c.name in rules.bounds)
     every = tuple(name for _, own in parts for name in own)
-    return OwnColumns(sp.csr_array(matrix, dtype=np.float32), every, from_rows, bounded, tuple(remarks))
+    from_rows = rules.empty != "refuse" or bool(texts) or own_kinds_from_rows(every, bounded)
+    told = tuple(_told(column, rules) for column in columns)
+    return OwnColumns(sp.csr_array(matrix, dtype=np.float64), every, from_rows, bounded, tuple(remarks), told)
+
+
+def _told(column: _Column, rules: OwnColumnRules) -> tuple[str, str, str, str]:
+    there = column.values[~np.isnan(column.values) & ~column.empty]
+    gaps = int(column.empty.sum())
+    also = f", {gaps:,} empty (a column says so)" if gaps else ""
+    if column.kind == "text":
+        texts = sorted(set(column.cells))
+        shown = ", ".join(text or "(empty)" for text in texts[:4]) + (", …" if len(texts) > 4 else "")
+        return (
+            column.name,
+            "text",
+            f"{len(texts)} texts: {shown}",
+            "left out" if rules.text == "drop" else "a column for each text",
+        )
+    if column.kind == "yes/no":
+        return column.name, "yes/no", f"yes {int(there.sum()):,}, no {int(there.size - there.sum()):,}{also}", "0 or 1"
+    if not there.size:
+        return column.name, "number", f"nothing{also}", "kept"
+    day = (
+        (lambda value: (_DAY_ZERO + datetime.timedelta(days=float(value))).isoformat())
+        if column.how == "date"
+        else "{:.10g}".format
+    )
+    kind = column.how if column.how == "date" else "number"
+    held = f"{day(there.min())} … {day(there.max())}{also}"
+    if column.name in rules.bounds:
+        least, largest = rules.bounds[column.name]
+        return column.name, kind, held, f"cut to {least:g} … {largest:g}, brought to −1 … 1"
+    return column.name, kind, held, "its rank among the people, −1 … 1 (give bounds if they are known)"
 
 
 def _column(name: str, cells: list[str]) -> _Column:
@@ -159,14 +218,16 @@ def _column(name: str, cells: list[str]) -> _Column:
     there = {cell for cell in lowered if cell}
     if there <= _TRUE | _FALSE and there:
         return _Column(name, "yes/no", cells, np.array([1.0 if cell in _TRUE else 0.0 for cell in lowered]), empty)
-    values = np.array([csv_number(cell) for cell in cells])
-    dates = np.array([_day_in(cell) for cell in cells]) if np.isnan(values[~empty]).any() else values
-    values = dates if np.isnan(dates).sum() < np.isnan(values).sum() else values
+    values, how = np.array([csv_number(cell) for cell in cells]), ""
+    for other, called in _WRITTEN if np.isnan(values[~empty]).any() else ():
+        read = other(cells)
+        if np.isnan(read).sum() < np.isnan(values).sum():
+            values, how = read, called
     texts = int((np.isnan(values) & ~empty).sum())
     mostly = texts > 0.5 * max(1, len(cells) - int(empty.sum()))
     if texts and not mostly:  # among numbers these words are what other programs write for nothing
         empty = empty | np.array([cell in _NO_NUMBER for cell in lowered])
-    return _Column(name, "text" if mostly else "number", cells, values, empty)
+    return _Column(name, "text" if mostly else "number", cells, values, empty, "" if mostly else how)
 
 
 def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> list[tuple[int, str]]:
@@ -197,6 +258,11 @@ def own_column_name(place: int) -> str:
     return f"column {place + 2}"
 
 
+def own_column_called(name: str) -> str:
+    """A column in a sentence; one without a name of its own is called by its place already."""
+    return name if re.fullmatch(r"column \d+", name) else f"column {name!r}"
+
+
 def _encoded(column: _Column, rules: OwnColumnRules, file: str) -> tuple[np.ndarray, list[str]]:
     if column.kind == "text":
         if rules.text == "drop":
@@ -209,7 +275,7 @@ def _encoded(column: _Column, rules: OwnColumnRules, file: str) -> tuple[np.ndar
             )
         return np.eye(len(categories))[place], [f"{column.name} is {text or 'missing'}" for text in categories]
     values, name = column.values.copy(), column.name
-    if column.kind == "number" and name in rules.bounds:
+    if name in rules.bounds:
         values = _scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
     if not column.empty.any():
         return values[:, None], [name]
@@ -226,12 +292,54 @@ def _scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -
     return (2.0 * cut - least - largest) / (largest - least)
 
 
+def _days(cells: Sequence[str]) -> np.ndarray:
+    """Days since 1970 of dates that begin as 2024-12-31, or are written 31.12.2024; NaN where there is none."""
+    return np.array([_day_in(cell) for cell in cells])
+
+
 def _day_in(cell: str) -> float:
-    """Days since 1970 of a date that begins as 2024-12-31, NaN where there is none."""
     try:
-        return float(datetime.date.fromisoformat(cell[:10]).toordinal() - _EPOCH) if cell[4:5] == "-" else math.nan
+        if cell[4:5] == "-":
+            return float(datetime.date.fromisoformat(cell[:10]).toordinal() - _EPOCH)
+        if match := re.fullmatch(r"(\d\d?)\.(\d\d?)\.(\d{4})", cell):
+            return float(datetime.date(int(match[3]), int(match[2]), int(match[1])).toordinal() - _EPOCH)
     except ValueError:
         return math.nan
+    return math.nan
+
+
+def _slashed_days(cells: Sequence[str]) -> np.ndarray:
+    """Days since 1970 of 31/12/2024 or 12/31/2024, where some cell tells days from months."""
+    found = [re.fullmatch(r"(\d\d?)/(\d\d?)/(\d{4})", cell) for cell in cells]
+    first, second = (max((int(m[side]) for m in found if m), default=0) for side in (1, 2))
+    if (first > 12) == (second > 12):
+        return np.full(len(cells), math.nan)
+    day, month = (1, 2) if first > 12 else (2, 1)
+    return np.array([_day_in(f"{m[day]}.{m[month]}.{m[3]}") if m else math.nan for m in found])
+
+
+def _with_commas(cells: Sequence[str]) -> np.ndarray:
+    """Numbers written 2,038.35, or with a decimal comma, where some cell tells which of both a comma is."""
+    commas = [cell for cell in cells if "," in cell]
+    if any(
+        re.fullmatch(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+", cell) and not re.fullmatch(r"[^,]*,\d{3}", cell) for cell in commas
+    ):
+        german = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
+        return np.array(
+            [csv_number(cell.replace(".", "").replace(",", ".")) if german.fullmatch(cell) else math.nan for cell in cells]
+        )
+    english = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+    if any(english.fullmatch(cell) and ("." in cell or cell.count(",") > 1) for cell in commas):
+        return np.array([csv_number(cell.replace(",", "")) if english.fullmatch(cell) else csv_number(cell) for cell in cells])
+    return np.full(len(cells), math.nan)
+
+
+_WRITTEN = ((_days, "date"), (_slashed_days, "date"), (_with_commas, "commas"))  # other ways to write numbers
+
+
+def own_kinds_from_rows(names: Sequence[str], bounded: Sequence[str]) -> bool:
+    """Whether some column's kind was read from its cells. names: of all columns; bounded: of those whose bounds were given."""
+    return not set(names) <= set(bounded)
 
 
 def own_column_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> GraphColumns | None:
@@ -242,7 +350,7 @@ def own_column_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Seque
     """
     other = np.unique(matrix.indices[(matrix.data != 0) & (matrix.data != 1)])
     known = set(bounded)
-    inside = np.array([place for place in other if names[place] in known], dtype=np.int64)
+    inside = np.array([place for place, name in enumerate(names) if name in known], dtype=np.int64)
     places = np.setdiff1d(other, inside).astype(np.int64)
     entries = matrix[:, places]
     if places.size > _MOST_NUMBERS and entries.min() >= 0 and 2 * entries.nnz <= matrix.shape[0] * places.size:

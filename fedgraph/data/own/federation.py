@@ -18,7 +18,8 @@ called ``0``, ``1``, ….
 Texts, empty cells, dates and bounds are read as in ``own/csv`` (``columns``), by one rule for all clients: a text that one
 client has is a column for all.
 
-**Labels** are matched by their text. **masks.csv**: ``id,train|validation|test``; either every client has one or none.
+**Labels** are matched by their text. Names of columns, and labels, that differ in capitals alone are one, with a remark.
+**masks.csv**: ``id,train|validation|test``; either every client has one or none.
 
 **Edges between clients.** ``ids.csv`` (``id,hash``) gives a client's nodes the names by which others know them, and
 ``cross.csv`` (``id,hash``) lists edges from own nodes to nodes of others. The hashes are made by the clients beforehand, with
@@ -29,7 +30,7 @@ carry, is an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -121,7 +122,9 @@ def load(path: Path, rules: OwnTableRules, labelled: bool = True) -> Graph:
             raise DataError(f"{path / _MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes if labelled else (), labelled))
+    given, alike = (given, list[str]()) if manifest.classes else _spelt_alike(given)
     parts, bounded, remarks = client_tables.join_client_tables(given, rules, str(path))
+    remarks = [*alike, *remarks]
     given = [replace(g, part=part) for g, part in zip(given, parts, strict=True)]
     graph = owner_parts.join_owner_parts("own/federation", parts, GraphProvenance("own", ""), labelled)
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
@@ -158,6 +161,37 @@ def federation_feature_tables(path: Path) -> list[csv_tables.CsvFeatures]:
             if (raw.folder / name).is_file():
                 one = client_tables.read_client_table(read(raw, name), str(raw.folder / name))
                 found += [one] if isinstance(one, csv_tables.CsvFeatures) else []
+    return found
+
+
+def _spelt_alike(given: list[_Given]) -> tuple[list[_Given], list[str]]:
+    """(the clients with one spelling of each column and of each label, remarks): ``age`` and ``Age`` of two owners are one."""
+    remarks: list[str] = []
+    of_columns = _spellings((name for one in given for name in _columns_of(one)), "columns", remarks)
+    of_labels = _spellings((text for one in given for text in one.part.labels.tolist() if text), "labels", remarks)
+    found = []
+    for one in given:
+        names = _columns_of(one)
+        if len({of_columns[name] for name in names}) == len(names):  # else both are this client's own
+            renamed = tuple(of_columns[name] for name in names)
+            texts = one.texts if one.texts is None else replace(one.texts, names=renamed)
+            one = replace(one, texts=texts, part=replace(one.part, column_names=renamed if texts is None else ()))
+        labels = np.array([of_labels.get(text, text) for text in one.part.labels.tolist()], dtype=str)
+        found.append(replace(one, part=replace(one.part, labels=labels)))
+    return found, remarks
+
+
+def _columns_of(one: ClientTable) -> tuple[str, ...]:
+    return one.part.column_names if one.texts is None else one.texts.names
+
+
+def _spellings(texts: Iterable[str], what: str, remarks: list[str]) -> dict[str, str]:
+    """Each text → the first one that differs from it in capitals alone."""
+    first: dict[str, str] = {}
+    found = {text: first.setdefault(text.casefold(), text) for text in texts}
+    if several := [(text, one) for text, one in found.items() if text != one]:
+        listed = ", ".join(f"{one!r} and {text!r}" for text, one in several[:3])
+        remarks.append(f"{what} that differ in capitals alone are one: {listed}")
     return found
 
 

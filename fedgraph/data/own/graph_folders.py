@@ -7,7 +7,8 @@
     TU          NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt [NAME_node_labels.txt, NAME_node_attributes.txt]
     owners      a folder with one folder per owner, each of them one of these; or a column owner in labels.csv
 
-A graph without a line in labels.csv, or with an empty label, is left out. Features are the columns of nodes.csv; without any,
+A graph without a line in labels.csv, or with an empty label, is left out, but where each graph is one row: there its label is
+private, and so is whether it has one. Features are the columns of nodes.csv; without any,
 tasks take the degrees.
 """
 
@@ -65,11 +66,12 @@ def is_graph_folder(folder: Path) -> bool:
     return folder.is_dir() and (_kind(folder) != "" or any(map(_kind, _folders(folder))))
 
 
-def load(path: Path, rules: OwnTableRules, label: str) -> GraphCollection:
+def load(path: Path, rules: OwnTableRules, label: str, *, unlabelled: bool = False) -> GraphCollection:
     """The collection in a folder.
 
     Args:
         label: the column of labels.csv that is predicted; "": the first.
+        unlabelled: whether graphs without a label stay, with label −1.
 
     Raises:
         DataError: all faults of all files, each with file, line, what was found and what is allowed.
@@ -78,7 +80,8 @@ def load(path: Path, rules: OwnTableRules, label: str) -> GraphCollection:
     if not found.graphs:
         found.faults.refuse()
     given = join_own_collection(found.graphs, rules, str(path), tuple(found.unused), found.checksums, found.faults)
-    return label_own_collection(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
+    title = f"own graphs {path.resolve().name}"
+    return label_own_collection(f"own/{path.resolve().stem}", title, given, rules, str(path), unlabelled=unlabelled)
 
 
 def read(path: Path, label: str = "") -> GraphFolder:

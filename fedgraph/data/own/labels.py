@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsFloat
@@ -12,8 +14,11 @@ import numpy as np
 from fedgraph.data.base.csv_tables import csv_number
 from fedgraph.errors import DataError
 
-_MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat", "none"})  # as Python, NumPy and pandas write them
-_DOUBTFUL_WORDS = frozenset({"unknown", "n/a", "na", "null", "missing", "not available", "?", "-", "undefined", "unlabeled"})
+_MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat"})  # as Python, NumPy and pandas write them
+_DOUBTFUL_WORDS = frozenset(
+    {"unknown", "none", "n/a", "na", "null", "missing", "not available", "?", "-", "undefined", "unlabeled"}
+)
+_FRACTION = re.compile(r"([+-]?\d+)\.0+")  # a whole number as pandas writes it beside missing ones
 _MOST_FRACTIONS = 20  # distinct labels with a fraction; more than that is a number to predict, not a class
 
 
@@ -40,7 +45,8 @@ def describe_label_classes(count: int) -> str:
 def read_own_labels(values: Iterable[object], where: str, what: str = "node") -> OwnLabels:
     """The class of each node, or of each graph.
 
-    Missing is None, NaN, pandas' NA and NaT, −1, and the texts of ``_MISSING_WORDS`` (capitals do not matter). Classes are in
+    Missing is None, NaN, pandas' NA and NaT, −1, and the texts of ``_MISSING_WORDS`` (capitals do not matter); where 1 and −1
+    are all there is, −1 is a class. Texts that differ in capitals alone are one class, called as most write it. Classes are in
     the order of their values where they are whole numbers, and then in the order of their texts.
 
     Args:
@@ -53,7 +59,17 @@ def read_own_labels(values: Iterable[object], where: str, what: str = "node") ->
     Raises:
         DataError: no label is known, or the labels are numbers to predict and no classes.
     """
-    texts = [own_label_text(value) for value in values]
+    given = list(values)
+    texts = [own_label_text(value) for value in given]
+    signed = {text for text in texts if text is not None} == {"1"} and any(_is_minus_one(value) for value in given)
+    if signed:
+        texts = ["-1" if text is None and _is_minus_one(value) else text for text, value in zip(texts, given, strict=True)]
+    spellings: dict[str, Counter[str]] = {}
+    for text in texts:
+        if text is not None:
+            spellings.setdefault(text.casefold(), Counter())[text] += 1
+    usual = {text: min(own, key=lambda one: (-own[one], one)) for own in spellings.values() for text in own}
+    texts = [None if text is None else usual[text] for text in texts]
     known = sorted({text for text in texts if text is not None}, key=_by_value)
     if not known:
         raise DataError(f"{where}: no {what} has a label; allowed: at least one labelled {what}")
@@ -65,7 +81,10 @@ def read_own_labels(values: Iterable[object], where: str, what: str = "node") ->
         )
     position = {text: number for number, text in enumerate(known)}
     numbers = np.array([-1 if text is None else position[text] for text in texts], dtype=np.int64)
-    remarks = []
+    remarks = ["the labels are −1 and 1: −1 is a class here, and not a missing label"] if signed else []
+    if several := [own for own in spellings.values() if len(own) > 1]:
+        listed = "; ".join(" and ".join(map(repr, sorted(own))) for own in several[:3])
+        remarks.append(f"spellings that differ in capitals alone are one class: {listed}")
     if missing := int((numbers < 0).sum()):
         remarks.append(f"{missing:,} of {numbers.size:,} {what}s have no label (None, NaN, −1, empty)")
     if doubtful := [text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS]:
@@ -80,7 +99,7 @@ def own_label_text(value: object) -> str | None:
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):
-        text = value.strip()
+        text = _FRACTION.sub(r"\1", value.strip()) if _FRACTION.fullmatch(value.strip()) else value.strip()
         return None if text.casefold() in _MISSING_WORDS else text
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
@@ -92,6 +111,12 @@ def own_label_text(value: object) -> str | None:
             return None
         return str(int(number)) if number.is_integer() else repr(number)
     return str(value)
+
+
+def _is_minus_one(value: object) -> bool:
+    if isinstance(value, str):
+        return bool(re.fullmatch(r"-1(\.0+)?", value.strip()))
+    return isinstance(value, SupportsFloat) and not isinstance(value, (bool, np.bool_)) and float(value) == -1
 
 
 def _by_value(label: str) -> tuple[int, int, str]:

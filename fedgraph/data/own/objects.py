@@ -1,86 +1,57 @@
-"""Graphs that are in memory already: PyG, NetworkX, pandas or arrays, as a ``fedgraph`` graph, or many small ones at once.
+"""Graphs that are in memory already as arrays: of PyG, or of scipy and numpy; and many small ones at once.
 
-``own/object`` is the name of such a graph in a scenario. It is given to ``fedgraph.compare`` and lies in no file, so a scenario
-that names it elsewhere is refused. Whatever an object holds and no method reads (weights, times, directions, further labels) is
-named in the graph's provenance and in the log ``fedgraph``.
+Whatever an object holds and no method reads (weights, times, directions, further labels) is named in the graph's provenance and
+in the log ``fedgraph``.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import splits, validate_data_parameters
+from fedgraph.data.base import splits
 from fedgraph.data.own.collection import JoinedOwnCollection, label_own_collection
-from fedgraph.data.own.columns import EdgeColumnRules, OwnColumnRules, OwnColumns, OwnTableRules, read_own_columns
-from fedgraph.data.own.one_graph import OneGraph, check_one_graph
+from fedgraph.data.own.columns import EdgeColumnRules, OwnColumns
+from fedgraph.data.own.one_graph import OneGraph
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, GraphCollection, GraphMasks
+from fedgraph.types import GraphCollection, GraphMasks
 
 if TYPE_CHECKING:
     import networkx as nx
-    import pandas as pd
     from torch_geometric.data import Data
 
-_LABEL_COLUMNS = ("y", "label", "labels", "class", "target")
-_ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
 _READ_OF_PYG = ("x", "edge_index", "y", "num_nodes")
 _OWNER = "owner"  # of a small graph: who holds it
 
 
-def graph_from_object(
-    data: Any, name: str, label: str | None = None, columns: Mapping[str, object] | None = None, labelled: bool = True
-) -> Graph:
-    """``data`` as a graph. Edges become undirected, self-loops and repeated edges are dropped, weights too.
+def are_small_graphs(given: Sequence[object]) -> bool:
+    """Whether a tuple holds graphs, and no parts of one."""
+    import networkx as nx
+    from torch_geometric.data import Data
 
-    Args:
-        data: a PyG ``Data``, a NetworkX graph, ``(nodes, edges)`` of two pandas tables, ``(adjacency, features, labels)``, or a
-            ``Graph``.
-        label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
-        columns: what becomes of the columns of a pandas table (``columns.OwnTableRules``); of other data only
-            ``from_edges`` counts.
-        labelled: whether some label must be known. If not, labels are not read, and a table of nodes needs none.
-
-    Returns:
-        The graph; its provenance says what was not used. A ``Graph`` is returned as it is.
-
-    Raises:
-        DataError: one line that says what was found and what is allowed.
-        ScenarioError: ``columns`` holds a key or a value that is not allowed.
-    """
-    rules = validate_data_parameters(OwnTableRules, columns or {}, "own/object")
-    if isinstance(data, Graph):
-        return data
-    if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
-        given = _of_tables(*data, name, label, rules, labelled)
-    elif isinstance(data, tuple) and len(data) == 3:
-        given = _of_arrays(*data, name)
-    elif hasattr(data, "edge_index"):
-        given = _of_pyg(data, name)
-    elif hasattr(data, "nodes") and hasattr(data, "edges") and hasattr(data, "is_directed"):
-        given = _of_networkx(data, name, label or "y")
-    else:
-        raise DataError(
-            f"data is a {type(data).__name__}; allowed: a torch_geometric Data, a NetworkX graph, two pandas tables (nodes, "
-            "edges), a fedgraph Graph, or the tuple (adjacency, features, labels)"
-        )
-    return check_one_graph(given, rules, labelled)
+    return bool(given) and all(isinstance(one, (nx.Graph, Data)) for one in given)
 
 
 def _title(name: str) -> str:
     return f"a graph in memory called {name}"
 
 
-def _of_pyg(data: Any, name: str) -> OneGraph:
-    missing = [key for key in ("x", "edge_index", "y") if getattr(data, key, None) is None]
+def graph_of_pyg(data: Any, name: str, labelled: bool = True) -> OneGraph:
+    """What a PyG ``Data`` holds: ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] where ``labelled``, and masks.
+
+    Raises ``DataError`` for anything else.
+    """
+    missing = [key for key in ("x", "edge_index", *(("y",) if labelled else ())) if getattr(data, key, None) is None]
     if missing:
         raise DataError(f"the PyG data object has no {', '.join(missing)}; needed: x [n, d], edge_index [2, m], y [n]")
     rows, ends = _parts_of_pyg(data, "the PyG data object")
-    labels = data.y.cpu().numpy()
+    if rows.shape[1] == 0:
+        raise DataError("the PyG data object's x has no column; allowed: one or more (a constant 1 says nothing, and is one)")
+    labels = data.y.cpu().numpy() if labelled else np.full(rows.shape[0], -1)
     if labels.ndim > 1 and labels.shape[1:] != (1,):
         one = "one label per node, [n]. For several labels compare one at a time"
         raise DataError(f"y has shape {labels.shape}; allowed: {one}")
@@ -113,18 +84,6 @@ def _masks_of(data: Data, num_nodes: int) -> tuple[tuple[GraphMasks, ...], list[
     return (), [f"{key} (a split needs train_mask and test_mask)" for key in given]
 
 
-def _of_networkx(data: nx.Graph, name: str, label: str) -> OneGraph:
-    rows, ends, unused = _parts_of_networkx(data, "the graph", ("x", label))
-    if rows.shape[1] == 0:
-        raise DataError(
-            f"nodes have no attribute 'x'; every node needs its features there (and its label in {label!r}). For several "
-            "attributes give two pandas tables: (nodes, edges)"
-        )
-    labels = [data.nodes[node].get(label) for node in data.nodes]
-    ids = tuple(map(str, data.nodes))
-    return OneGraph(name, _title(name), ends[:, 0], ends[:, 1], rows, labels, unused=tuple(unused), ids=ids)
-
-
 def _parts_of_networkx(graph: nx.Graph, where: str, read: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """(rows [n, d], ends [m, 2], what no method reads); without ``x`` d is 0. read: attributes of nodes that are read."""
     position = {node: row for row, node in enumerate(graph.nodes)}
@@ -143,7 +102,8 @@ def _parts_of_networkx(graph: nx.Graph, where: str, read: Sequence[str]) -> tupl
     return np.stack(rows) if rows else np.zeros((len(position), 0)), ends, unused
 
 
-def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> OneGraph:
+def graph_of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> OneGraph:
+    """What ``(adjacency [n, n], features [n, d], labels [n])`` hold, dense or sparse. ``DataError`` for another shape."""
     table = sp.coo_array(adjacency)
     n = table.shape[0]
     if table.ndim != 2 or table.shape != (n, n):
@@ -152,46 +112,6 @@ def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> OneGrap
     unused = ("edge weights",) if (np.asarray(table.data)[there] != 1).any() else ()
     words = np.asarray(labels).reshape(-1).tolist()
     return OneGraph(name, _title(name), table.coords[0][there], table.coords[1][there], features, words, unused=unused)
-
-
-def _of_tables(
-    nodes: pd.DataFrame, edges: pd.DataFrame, name: str, label: str | None, rules: OwnColumnRules, labelled: bool
-) -> OneGraph:
-    """Two pandas tables. A node's id is its column ``id``, else the index; edges have named ends, or the first two columns."""
-    columns = [str(column) for column in nodes.columns]
-    chosen = label or next((column for column in columns if column.casefold() in _LABEL_COLUMNS), None)
-    if labelled and (chosen is None or chosen not in columns):
-        raise DataError(f"the table of nodes has no column {label or ' or '.join(_LABEL_COLUMNS)}; found: {', '.join(columns)}")
-    ids = [str(one) for one in (nodes["id"] if "id" in columns else nodes.index)]
-    if len(set(ids)) < len(ids):
-        raise DataError("two rows of the table of nodes have one id; allowed: each once")
-    kept = [column for column in columns if column not in (chosen, "id")]
-    cells = [["" if _is_missing(value) else str(value).strip() for value in row] for row in nodes[kept].itertuples(index=False)]
-    read = read_own_columns(kept, cells, rules, "the table of nodes", lambda row: f"the table of nodes:{row + 1}", ids)
-    ends = _ends([str(column) for column in edges.columns])
-    one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
-    unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
-    words = nodes[chosen].tolist() if chosen in columns else [None] * len(ids)
-    return OneGraph(name, _title(name), one, two, read.matrix, words, unused=unused, ids=tuple(ids)).with_table(read)
-
-
-def _ends(columns: Sequence[str]) -> tuple[str, str]:
-    if len(columns) < 2:
-        found = f"the table of edges has the columns {', '.join(columns) or 'none'}"
-        raise DataError(f"{found}; allowed: two ends, such as source, target")
-    return next((pair for pair in _ENDS if set(pair) <= set(columns)), (columns[0], columns[1]))
-
-
-def _rows_of(values: Sequence[object], ids: Sequence[str], end: str) -> np.ndarray:
-    position: Mapping[str, int] = {one: row for row, one in enumerate(ids)}
-    unknown = next((value for value in values if str(value) not in position), None)
-    if unknown is not None:
-        raise DataError(f"the column {end!r} of the edges names {unknown!r}; allowed: the {len(ids):,} ids of the nodes")
-    return np.array([position[str(value)] for value in values], dtype=np.int64)
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def collection_from_objects(given: Sequence[object], name: str, rules: EdgeColumnRules, label: str = "y") -> GraphCollection:
@@ -221,7 +141,7 @@ def collection_from_objects(given: Sequence[object], name: str, rules: EdgeColum
     sizes = np.array([rows.shape[0] for rows, *_ in read], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
     columns = tuple(f"column {place}" for place in range(widths[0]))
-    table = OwnColumns(sp.csr_array(np.concatenate([rows for rows, *_ in read])), columns, from_rows=False)
+    table = OwnColumns(sp.csr_array(np.concatenate([rows for rows, *_ in read])), columns, from_rows=bool(columns))
     ends = np.concatenate([ends + start for (_, ends, _, _), start in zip(read, starts, strict=True)])
     labels, owners = [one_label for _, _, one_label, _ in read], [owner for *_, owner in read]
     names = list(map(str, range(len(read))))

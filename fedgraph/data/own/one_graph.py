@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base.adjacencies import describe_adjacency_cleaning, feature_matrix, undirected_adjacency
-from fedgraph.data.own.columns import EdgeColumnRules, OwnColumns, notice_edge_columns, own_column_scales
+from fedgraph.data.own.columns import EdgeColumnRules, OwnColumns, notice_edge_columns, own_column_scales, own_kinds_from_rows
 from fedgraph.data.own.labels import OwnLabels, describe_label_classes, read_own_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphMasks, GraphNames, GraphProvenance, plain_graph
@@ -28,7 +28,7 @@ class OneGraph:
         rows: features [n, d], dense or sparse.
         where: names the data in an error.
         unused: what the data hold and no method reads.
-        from_rows: whether the columns there are were computed from the rows.
+        from_rows: whether the columns there are, or their kinds, were computed from the rows.
         names: of the d columns; none where they have no names.
         ids: of the n nodes, or none.
         bounded: names of the columns that have bounds.
@@ -57,13 +57,28 @@ class OneGraph:
         return replace(told, bounded=read.bounded, remarks=(*read.remarks, *self.remarks))
 
 
+def _as_narrow(rows: sp.csr_array) -> sp.csr_array:
+    """CSR float32 without stored zeros; float64 where some column would lose values that differ, such as seconds since 1970."""
+    narrow = feature_matrix(rows)
+    wide = sp.csc_array(rows, dtype=np.float64)
+    wide.sum_duplicates()
+    wide.eliminate_zeros()
+    for place in range(wide.shape[1]):
+        own = np.unique(wide.data[wide.indptr[place] : wide.indptr[place + 1]])
+        if own.size > 1 and np.unique(own.astype(np.float32)).size < own.size and np.abs(own).max() > 2**24:
+            found = sp.csr_array(wide)
+            found.sort_indices()
+            return found
+    return narrow
+
+
 def check_one_graph(given: OneGraph, rules: EdgeColumnRules, labelled: bool = True) -> Graph:
     """The graph. labelled: whether some label must be known; if not, none is read.
 
     Raises ``DataError`` in one line that says what was found and what is allowed.
     """
     dense = given.rows if sp.issparse(given.rows) else np.atleast_2d(np.asarray(given.rows, np.float64))
-    matrix, words = feature_matrix(sp.csr_array(dense)), list(given.words)
+    matrix, words = _as_narrow(sp.csr_array(dense)), list(given.words)
     n = len(words)
     if matrix.shape[0] != n or n == 0:
         raise DataError(f"{matrix.shape[0]} rows of features for {n} labels; allowed: one of each per node, at least one node")
@@ -92,6 +107,6 @@ def check_one_graph(given: OneGraph, rules: EdgeColumnRules, labelled: bool = Tr
     scales = own_column_scales(matrix, names, given.bounded)
     provenance = GraphProvenance("own", detail, dict(checksums))
     graph = plain_graph(given.name, cleaned.adjacency, matrix, labels.numbers, len(labels.classes), provenance)
-    from_rows = given.from_rows or (scales is not None and bool(scales.names))
+    from_rows = given.from_rows or own_kinds_from_rows(names, given.bounded)
     graph = replace(graph, masks=given.masks, columns_from_rows=from_rows, features_from_edges=from_edges)
     return replace(graph, names=GraphNames(given.ids, given.names, labels.classes), columns=scales)

@@ -270,7 +270,7 @@ class Plan(Generic[_P, _M]):
         said = (
             (sizes.num_nodes, sizes.num_features, sizes.num_classes, sizes.clients, sizes.graphs),
             (member.from_edges, member.from_labels, member.cut_edges, holders),
-            (public.name, _public_part(public.graph), _public_part(public.attributes)),
+            (public.name, _public_part(public.graph), _public_part(public.attributes), *filter(None, [public.drawn])),
         )
         return canonical.text(said)
 

@@ -78,12 +78,17 @@ class PublicFactsPart:
         graph: the test graph, or another set of nodes, where the setting makes it public; else None.
         attributes: where only edges are private, every node's features and its label (−1 where unknown), without any edge.
         asking: int64, ids of nodes that never train and only ask for their own answer (which these are is public).
+        asks: whether nodes ask so, be it that none is set apart: in a model everybody trains, and anybody may ask.
+        drawn: settings by which it was drawn who trains, or which edges are hidden; empty: as usual, or sizes show it.
+            Runs that differ in these alone hold other data, and may not share noise.
     """
 
     name: str
     graph: Graph | None = None
     attributes: Graph | None = None
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    asks: bool = False
+    drawn: str = ""
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,8 @@ def assume_public_derived_facts(facts: PublicFacts, relation: Relation, *, edges
         Assumption.SPLIT_FROM_LABELS: derived.split_from_labels and relation.protects_labels,
         Assumption.COMPONENT_FROM_EDGES: derived.component_from_edges and edges_private,
         Assumption.COLUMNS_PUBLIC: derived.columns_from_rows,
-        Assumption.FEATURES_FROM_EDGES: derived.features_from_edges,
+        # where edges alone are private, features are public with all that they say of edges; whether they count them is not
+        Assumption.FEATURES_FROM_EDGES: derived.features_from_edges and not relation.links_alone,
     }
     return tuple(assumption for assumption, holds in stated.items() if holds)
 

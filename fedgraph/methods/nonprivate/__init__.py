@@ -65,7 +65,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 def _asked(params: Params, facts: base.PublicFacts) -> AskedParams:
     attributes = facts.public.attributes
-    candidates = params.candidates(facts.public.asking.size > 0)
+    candidates = params.candidates(facts.public.asks)
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
     folds = params.divided(labelled, len(candidates))
     known = facts.public.graph if facts.public.name == "test-graph" else None

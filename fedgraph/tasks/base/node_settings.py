@@ -106,7 +106,9 @@ class Params(grid.Grid):
         return found
 
     def everybody(self, graph: Graph, public: Graph | None) -> protocols.ProtocolSetting:
-        """The setting in which all labelled people train, for a model that is used: nobody is tested.
+        """The setting in which everybody trains, for a model that is used: nobody is tested.
+
+        Where labels are private, so is who has none: such people train, too, and move no sum.
 
         Args:
             public: Other people, whose rows and edges are public. They take the place of what the task makes public.
@@ -139,8 +141,7 @@ class Params(grid.Grid):
         if self.protocol == "transductive":
             return protocols.ProtocolSetting(held, held, nobody, labelled, None, attributes, "attributes", split="random")
         if self.protocol == "asking":
-            asking = np.flatnonzero(held.labels < 0)
-            return protocols.ProtocolSetting(held, held, nobody, labelled, given, None, called, asking, split="random")
+            return protocols.ProtocolSetting(held, held, nobody, held.num_nodes, given, None, called, asks=True, split="random")
         asked = given if given is not None and called == "test-graph" else held
         return protocols.ProtocolSetting(held, asked, nobody, held.num_nodes, given, attributes, called, split="random")
 

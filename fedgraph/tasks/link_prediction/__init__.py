@@ -20,6 +20,7 @@ from pydantic import Field, model_validator
 from fedgraph import seeds
 from fedgraph.attacks import named, whole_run
 from fedgraph.cells import LinkPredictionCellFacts
+from fedgraph.documents import canonical
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import Budget, Plan, method_kinds
@@ -226,7 +227,8 @@ def _split(params: Params, seed: int, context: CellContext) -> tuple[protocols.P
             )
         links.require_unlinked_pair(graph.num_nodes, graph.adjacency)
         held = replace(graph, adjacency=links.adjacency_of(edges[~hidden], graph.num_nodes))
-        return _setting(held), edges[hidden]
+        usual = params.test_share == Params.model_fields["test_share"].default
+        return replace(_setting(held), drawn="" if usual else canonical.text(params.test_share)), edges[hidden]
 
     return context.cached(_split_key(params, seed, context), make)
 

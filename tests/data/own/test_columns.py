@@ -40,10 +40,10 @@ def test_words_for_nothing_among_numbers_are_empty_cells(tmp_path: Path) -> None
     """As R, pandas, databases and spreadsheets write them. Among texts they are texts: NA may be a country."""
     table = "id,age,born,country\nada,30,NA,NA\nbob,n/a,1990-01-01,CH\ncy,40,2000-01-01,none\ndan,50,1980-01-01,CH\n"
     with pytest.raises(DataError) as caught:
-        data.load("own/csv", path=people(tmp_path, table), parameters={"text": "one-hot"})
+        data.load("own/csv", path=people(tmp_path, table), parameters={"text": "one-hot", "empty": "refuse"})
     assert str(caught.value).splitlines() == [
-        f"{tmp_path}/features.csv:2: column 3 (born) of node 'ada' is 'NA'; allowed: finite numbers, or empty: missing",
-        f"{tmp_path}/features.csv:3: column 2 (age) of node 'bob' is 'n/a'; allowed: finite numbers, or empty: missing",
+        f"{tmp_path}/features.csv:2: column 'born' of node 'ada' is 'NA'; allowed: finite numbers, or empty: missing",
+        f"{tmp_path}/features.csv:3: column 'age' of node 'bob' is 'n/a'; allowed: finite numbers, or empty: missing",
     ]
     graph = data.load("own/csv", path=tmp_path, parameters={"text": "one-hot", "empty": "missing"})
     assert isinstance(graph, Graph)
@@ -63,20 +63,20 @@ def test_a_table_of_people_becomes_columns_on_one_scale(tmp_path: Path) -> None:
     assert table[:, 3].tolist() == [1, 0, 1, 0], "member"
     assert table[:, 4:].tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 0, 0]], "city: missing, Oslo, Rome"
     assert graph.columns_from_rows, "which texts there are was read from the rows"
-    for phrase in ("1 of 4 nodes have no label", "not used: 1 further column of edges.csv", "a column for each text of city"):
+    for phrase in ("1 of 4 nodes have no label", "not used: column 'since' of edges.csv", "a column for each text of city"):
         assert phrase in graph.provenance.detail
     assert np.abs(table).max() <= 1
 
 
 def test_all_faults_of_a_file_come_at_once_and_name_the_column(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
-        data.load("own/csv", path=people(tmp_path))
+        data.load("own/csv", path=people(tmp_path), parameters={"text": "refuse", "empty": "refuse"})
     lines = str(caught.value).splitlines()
     assert len(lines) == 3, "texts of city, an empty city, an empty age: one word allows each of them"
     assert lines[0].endswith("(and 2 further cells of this column)")
-    assert "features.csv:2: column 5 (city) of node 'ada' is 'Rome'; allowed: finite numbers, or text: one-hot" in lines[0]
+    assert "features.csv:2: column 'city' of node 'ada' is 'Rome'; allowed: finite numbers, or text: one-hot" in lines[0]
     assert any(
-        "features.csv:4: column 2 (age) of node 'cy' is an empty cell; allowed: finite numbers, or empty: missing" in x
+        "features.csv:4: column 'age' of node 'cy' is an empty cell; allowed: finite numbers, or empty: missing" in x
         for x in lines
     )
 
@@ -118,8 +118,11 @@ def test_names_of_people_are_no_categories() -> None:
 def test_columns_without_bounds_are_named_and_dropped_ones_are_gone() -> None:
     rows = [["1", "5000", "yes", "x"], ["2", "7", "no", "y"]]
     found = read(rows, ("age", "income", "member", "free text"), bounds={"age": [0, 100]}, drop=["free text"])
-    assert (found.names, found.bounded, found.from_rows) == (("age", "income", "member"), ("age",), False)
+    assert (found.names, found.bounded, found.from_rows) == (("age", "income", "member"), ("age",), True)
     assert found.remarks == ("columns left out: free text",)
+    assert not read(
+        rows, ("age", "income", "member", "free text"), bounds={"age": [0, 1]}, drop=["income", "member", "free text"]
+    ).from_rows
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9), st.floats(-100, 0), st.floats(1, 100))

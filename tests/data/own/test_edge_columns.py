@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.data.base import PublishedRequest
-from fedgraph.data.own import columns, load, objects
+from fedgraph.data.own import columns, load
+from fedgraph.data.own.reading import read
 
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=1)
 ADJACENCY = sp.csr_array(nx.to_scipy_sparse_array(GRAPH, dtype=float))
@@ -50,12 +51,12 @@ def test_on_a_ring_nobody_differs_in_degree() -> None:
 def test_the_graph_says_so_and_a_person_may_contradict() -> None:
     table = np.column_stack([RNG.normal(size=300), DEGREE])
     given = (ADJACENCY, table, np.arange(300) % 2)
-    graph = objects.graph_from_object(given, "g")
+    graph = read(given, name="g").graph
     assert graph.features_from_edges
     assert "column 1" in graph.provenance.detail
     assert "degree" in graph.provenance.detail
-    assert not objects.graph_from_object(given, "g", columns={"from_edges": False}).features_from_edges
-    assert objects.graph_from_object((ADJACENCY, table[:, :1], given[2]), "g", columns={"from_edges": True}).features_from_edges
+    assert not read(given, columns={"from_edges": False}).graph.features_from_edges
+    assert read((ADJACENCY, table[:, :1], given[2]), columns={"from_edges": True}).graph.features_from_edges
 
 
 def test_a_folder_of_tables_says_so_too(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedgraph.data.own.objects import graph_from_object
+from fedgraph.data.own.reading import read
 from fedgraph.errors import DataError, ScenarioError
 
 
@@ -24,10 +24,10 @@ def network() -> nx.DiGraph:
 
 def test_unlabelled_people_of_a_networkx_graph_are_not_trained_on(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "fedgraph"):
-        graph = graph_from_object(network(), "people")
+        graph = read(network()).graph
     assert graph.labels.tolist() == [1, -1, 0, -1]
     assert graph.num_classes == 2
-    for what in ("node attribute 'age'", "edge attribute 'time'", "edge attribute 'weight'", "the direction of edges"):
+    for what in ("column 'time' of the graph", "column 'weight' of the graph", "the direction of ties"):
         assert what in graph.provenance.detail
         assert what in caplog.text
 
@@ -37,14 +37,14 @@ def test_what_a_pyg_object_holds_beside_is_named() -> None:
     pyg = pytest.importorskip("torch_geometric.data")
     data = pyg.Data(x=torch.ones(4, 2), edge_index=torch.tensor([[0, 1], [1, 2]]), y=torch.tensor([0, 1, -1, 1]))
     data.edge_attr, data.time, data.train_mask = torch.ones(2, 1), torch.arange(2), torch.ones(4, dtype=torch.bool)
-    detail = graph_from_object(data, "people").provenance.detail
+    detail = read(data).graph.provenance.detail
     for what in ("edge_attr", "time", "train_mask (a split needs train_mask and test_mask)", "1 of 4 nodes have no label"):
         assert what in detail
     data.y = torch.zeros(4, 3)
     with pytest.raises(DataError, match="one label per node"):
-        graph_from_object(data, "people")
+        read(data)
     data.y = torch.linspace(0, 1, 4).reshape(4, 1)
-    assert graph_from_object(data, "people").num_classes == 4, "few fractions may be classes"
+    assert read(data).graph.num_classes == 4, "few fractions may be classes"
 
 
 def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -60,20 +60,20 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def test_two_pandas_tables_are_a_graph() -> None:
-    graph = graph_from_object(tables(), "people", columns={"bounds": {"age": [0, 100]}, "empty": "missing"})
+    graph = read(tables(), columns={"bounds": {"age": [0, 100]}, "empty": "missing"}).graph
     assert graph.labels.tolist() == [1, -1, 0]
     assert graph.features.toarray() == pytest.approx(np.array([[-0.4, 0, 1], [0, 1, 0], [0, 0, 1]]), abs=1e-6)
     assert graph.num_edges == 2
-    assert "column 'since' of the edges" in graph.provenance.detail
+    assert "column 'since' of the table of edges" in graph.provenance.detail
 
 
 def test_wrong_tables_get_one_line() -> None:
     nodes, edges = tables()
-    with pytest.raises(DataError, match="names 'z'; allowed: the 3 ids"):
-        graph_from_object((nodes, edges.replace("c", "z")), "people", columns={"empty": "missing"})
-    with pytest.raises(DataError, match="no column y or label"):
-        graph_from_object((nodes.rename(columns={"label": "grade"}), edges), "people")
+    with pytest.raises(DataError, match="edges:2: unknown node 'z'; allowed: the 3 ids"):
+        read((nodes, edges.replace("c", "z")))
+    with pytest.raises(DataError, match="there is no column 'label'"):
+        read((nodes.rename(columns={"label": "grade"}), edges), label="label")
     with pytest.raises(ScenarioError, match="unknown parameter 'bound'; did you mean 'bounds'"):
-        graph_from_object((nodes, edges), "people", columns={"bound": {}})
-    with pytest.raises(DataError, match="two rows of the table of nodes have one id"):
-        graph_from_object((nodes.assign(id="a"), edges), "people")
+        read((nodes, edges), columns={"bound": {}})
+    with pytest.raises(DataError, match="nodes:2: node 'a' appears a second time"):
+        read((nodes.assign(id="a"), edges))

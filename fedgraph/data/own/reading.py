@@ -1,0 +1,683 @@
+"""The one door in: what a person hands over becomes a graph, and words that say what was taken for what.
+
+    reading = fedgraph.read("my_folder")
+    print(reading)              # people, ties, label, columns, what is left out and why
+    reading.graph
+
+Everything that takes somebody's data comes through here: ``fedgraph new``, scenarios (``own/read``), ``fedgraph.compare``, and
+the people that a model is asked about. The words hold exact counts: they are for the eyes of the data's holder alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fedgraph.data.base import adjacencies, npz, splits, validate_data_parameters
+from fedgraph.data.base.csv_tables import csv_number
+from fedgraph.data.base.files import DataFileFaults
+from fedgraph.data.own import columns as own_columns
+from fedgraph.data.own import objects, tables
+from fedgraph.data.own.columns import OwnColumns, OwnTableRules, ReadRules, read_own_columns
+from fedgraph.data.own.labels import own_label_text
+from fedgraph.data.own.one_graph import OneGraph, check_one_graph
+from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles
+from fedgraph.data.own.tables import Gathered, is_id_name, plain_name
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import Graph, GraphCollection
+
+_MOST_TEXTS = 50  # different texts of a column that become columns; more are names, and left out
+_FEW = 20  # people of a class below which nothing can be said about it
+_FEWEST = 10  # people from which on a column of which each cell is another one is told to be ids, or the label again
+_MOST_CLASSES = 200
+_MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
+_SHOWN = 24  # columns, and classes, that the words list
+_BESIDE = "it stands beside the label in"
+_CONSTANT = "nothing known"
+_SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What was read.
+
+    Attributes:
+        graph: the graph; of many small graphs their collection.
+        says: what was understood, a small table for the eyes of the data's holder.
+        parameters: what a scenario says under ``parameters`` to read the same, and other people in the same way.
+    """
+
+    graph: Graph | GraphCollection
+    says: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.says
+
+
+def read(
+    what: object,
+    label: str | None = None,
+    id: str | None = None,
+    ends: Sequence[str] | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    labelled: bool = True,
+) -> Reading:
+    """Somebody's own data, as they are.
+
+    Args:
+        what: a file, a folder or an archive; two pandas tables ``(nodes, edges)``; a NetworkX graph; a PyG ``Data``;
+            ``(adjacency, features, labels)``; a ``fedgraph.types.Graph``; or a list of small graphs, each with its label.
+        label: the column, or the attribute, that is predicted; ``""``: nobody's label is known.
+        id: the column that names people; ``row``: the number of a row, from 0.
+        ends: the two columns of the ends of ties.
+        columns: what becomes of columns (``bounds``, ``text``, ``empty``, ``drop``, ``from_edges``), and of ties (``owner``,
+            ``kind``, ``kinds``), as under ``parameters`` of ``own/read``.
+        name: what the graph is called; default: as the file.
+        labelled: whether labels are read; without, nobody's is known, and columns that the data lack may be named.
+
+    Returns:
+        The graph, and what was understood.
+
+    Raises:
+        ScenarioError: an argument is wrong, or names no column that may be it.
+        DataError: two readings are left (the line names both, and the option that answers), or the data are damaged or
+            inconsistent; the line says where, what was found, and what is allowed.
+
+    Example:
+        >>> import networkx, fedgraph
+        >>> reading = fedgraph.read(networkx.karate_club_graph(), label="club")
+        >>> reading.graph.num_nodes, reading.graph.names.classes
+        (34, ('Mr. Hi', 'Officer'))
+    """
+    given = {"label": label, "id": id, "ends": None if ends is None or isinstance(ends, str) else list(ends)}
+    if isinstance(ends, str):
+        raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns, such as ['payer', 'payee']")
+    told = {key: value for key, value in given.items() if value is not None}
+    rules = validate_data_parameters(ReadRules, {**(columns or {}), **told}, "own/read")
+    try:
+        return _read(what, rules, name, labelled)
+    except (DataError, ScenarioError):
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
+        raise DataError(f"{_called(what)}: cannot be read ({type(error).__name__}: {error}); allowed: {_ALLOWED}") from error
+
+
+_ALLOWED = (
+    "a torch_geometric Data, a NetworkX graph, two pandas tables (nodes, edges), a path, a fedgraph Graph, the tuple "
+    "(adjacency, features, labels), or a list of small graphs"
+)
+
+
+def _called(what: object) -> str:
+    return str(what) if isinstance(what, (str, Path)) else f"data (a {type(what).__name__})"
+
+
+def _read(what: object, rules: ReadRules, name: str | None, labelled: bool) -> Reading:
+    if isinstance(what, (str, Path)):
+        return _read_path(Path(what).expanduser(), rules, name, labelled)
+    called = name or "people"
+    if isinstance(what, Graph):
+        return Reading(what, _say(what, None, [], [], []))
+    if isinstance(what, tuple) and len(what) == 2 and all(isinstance(part, pd.DataFrame) for part in what):
+        given = [tables.frame_table(part, f"the table of {kind}") for part, kind in zip(what, ("nodes", "edges"), strict=True)]
+        given[0].role = "nodes"
+        return _of_tables(Gathered(given), rules, called, f"a graph in memory called {called}", labelled)
+    if isinstance(what, (Iterator, list)) or (isinstance(what, tuple) and objects.are_small_graphs(what)):
+        return _collection(list(what), rules, called)
+    if isinstance(what, nx.Graph):
+        gathered = Gathered(tables.network_tables(what, "the graph"))
+        return _of_tables(gathered, rules, called, f"a graph in memory called {called}", labelled)
+    if isinstance(what, tuple) and len(what) == 3:
+        told = objects.graph_of_arrays(*what, called)
+    elif isinstance(what, (tuple, pd.DataFrame)):
+        one = "one pandas table" if isinstance(what, pd.DataFrame) else f"a tuple of {len(what)}"
+        raise DataError(f"data is {one}; allowed: {_ALLOWED}")
+    else:
+        from torch_geometric.data import Data, Dataset
+
+        if isinstance(what, Dataset):
+            return _collection([what[place] for place in range(len(what))], rules, called)
+        if not isinstance(what, Data):
+            raise DataError(f"data is a {type(what).__name__}; allowed: {_ALLOWED}")
+        told = objects.graph_of_pyg(what, called, labelled and rules.label != "")
+    graph = check_one_graph(told, rules, labelled and rules.label != "")
+    return Reading(graph, _say(graph, None, [], list(told.unused), []), _said(rules))
+
+
+def _said(rules: ReadRules, **found: object) -> dict[str, object]:
+    """What was said of the data, and what was found out, without what is the default."""
+    return rules.model_dump(exclude_defaults=True) | {key: value for key, value in found.items() if value}
+
+
+def _collection(graphs: list[object], rules: ReadRules, name: str) -> Reading:
+    found = objects.collection_from_objects(graphs, name, rules, rules.label or "y")
+    return Reading(found, found.provenance.detail, _said(rules))
+
+
+def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -> Reading:
+    if path.is_dir():
+        from fedgraph.data.own import federation, graph_folders
+
+        if graph_folders.is_graph_folder(path) and not _is_one_graph(path):
+            own = OwnTableRules.model_validate(_strict(rules))
+            many = graph_folders.load(path, own, rules.label or "")
+            return Reading(many, many.provenance.detail, _said(rules))
+        inside = [one for one in path.iterdir() if not one.name.startswith(".")]
+        if len([one for one in inside if one.is_dir()]) > 1 and not any(one.suffix in (".csv", ".txt") for one in inside):
+            graph = federation.load(path, OwnTableRules.model_validate(_strict(rules)), labelled and rules.label != "")
+            return Reading(graph, graph.provenance.detail, _said(rules))
+    found = tables.gather_files(path)
+    stem = path.resolve().name.split(".")[0] or "people"
+    if found.arrays and not found.tables:
+        return _of_npz(path, found, rules, name or f"own/{stem}", labelled)
+    found.aside |= dict.fromkeys(found.arrays, "an archive of arrays beside tables")
+    if not found.tables:
+        found.faults.refuse()
+        listed = "; ".join(f"{one}: {why}" for one, why in found.aside.items())
+        raise DataError(f"{path}: no table was found ({listed or 'the folder is empty'}); allowed: {tables.FORMATS}")
+    return _of_tables(found, rules, name or f"own/{stem}", f"own graph {path.resolve().name}", labelled)
+
+
+def _is_one_graph(folder: Path) -> bool:
+    """Whether ``nodes.csv`` and the like are those of one graph: many graphs say in a column which graph a row is of."""
+    if any(folder.glob("*_graph_indicator.txt")) or any(one.is_dir() for one in folder.iterdir()):
+        return False
+    if (nodes := folder / "nodes.csv").is_file():
+        head = nodes.read_bytes()[:10_000].decode("utf-8-sig", "replace").split("\n")[0]
+        return "graph" not in {plain_name(one) for one in re.split(r"[,;\t]", head)}
+    graphml = list(folder.glob("*.graphml"))
+    return len(graphml) == 1 and not (folder / "labels.csv").exists() and graphml[0].read_bytes().count(b"<graph ") == 1
+
+
+def _strict(rules: ReadRules) -> dict[str, object]:
+    """Rules of tables as collections and federations know them, which decide nothing by themselves."""
+    said = rules.model_dump(include=set(OwnTableRules.model_fields))
+    return {key: value for key, value in said.items() if value != "auto"}
+
+
+def _of_npz(path: Path, found: Gathered, rules: ReadRules, name: str, labelled: bool) -> Reading:
+    if len(found.arrays) > 1:
+        raise DataError(f"{path}: {' and '.join(found.arrays)}; allowed: one graph")
+    ((file, content),) = found.arrays.items()
+    where = str(path if path.name == file else path / file)
+    adjacency, attributes, values = npz.read_npz(content, where)
+    for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
+        if matrix.data.dtype.kind not in "fiub":
+            raise DataError(f"{where}: {part}s are of type {matrix.data.dtype}; allowed: numbers")
+        bad = np.flatnonzero(~np.isfinite(matrix.data))
+        if bad.size:
+            row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+            raise DataError(f"{where}: {part} of node {row} is {matrix.data[bad[0]]}; allowed: finite numbers")
+    if values.dtype.kind not in "iuU":
+        raise DataError(f"{where}: labels are of type {values.dtype}; allowed: integers (-1 for unknown) or text")
+    if values.dtype.kind != "U" and values.size and int(values.min()) < -1:
+        node = int(values.argmin())
+        raise DataError(f"{where}: label of node {node} is {values[node]}; allowed: 0 or more, or -1 for unknown")
+    arcs = sp.coo_array(adjacency)
+    kept = arcs.data != 0
+    unused = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
+    masks = splits.read_masks(content, where, values.size)
+    given = (arcs.row[kept], arcs.col[kept], attributes, values.tolist(), where, unused)
+    told = OneGraph(name, f"own graph {path.name}", *given, checksums=found.checksums, masks=masks)
+    graph = check_one_graph(told, rules, labelled and rules.label != "")
+    return Reading(graph, _say(graph, None, [], list(unused), []), _said(rules))
+
+
+# Tables
+
+
+@dataclass(eq=False)
+class _Label:
+    """holder, column: where it stands. texts: of the n people, None where it is missing."""
+
+    holder: Holder
+    column: str
+    texts: list[str | None]
+
+
+def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelled: bool) -> Reading:
+    faults = found.faults
+    try:
+        roles = find_roles(found, rules.id, rules.ends)
+        label = _label_of(roles, rules, labelled)
+    except (DataError, ScenarioError):
+        faults.refuse()  # wrong lines come first: they may be the reason
+        raise
+    n = len(roles.ids)
+    known = labelled and label is not None
+    left_out: list[tuple[str, str]] = []
+    read = _columns_of(roles, label, rules, faults, left_out, labelled)
+    faults.refuse()
+    constant = read.matrix.shape[1] == 0
+    if constant:
+        read = replace(read, matrix=sp.csr_array(np.ones((n, 1))), names=(_CONSTANT,))
+        roles.remarks.append("nothing is known of people but their ties: all have one column, a constant 1")
+    one, two, owners, remarks = _typed(roles, rules)
+    used = {*roles.ends, rules.owner, rules.kind}
+    more = [column for column in roles.ties.names if column not in used]
+    unused = [f"column {column!r} of {roles.ties.title}" for column in more]
+    unused += [f"column {column!r}: {reason}" for column, reason in left_out if reason.startswith(_BESIDE)]
+    left_out = [one for one in left_out if not one[1].startswith(_BESIDE)]
+    notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
+    notes = list(dict.fromkeys(notes))
+    masks = splits.of_parts(roles.parts, n, roles.split) if roles.split else ()
+    words: list[str | None] = label.texts if known and label is not None else [None] * n
+    where = roles.ties.where if label is None else label.holder.table.where
+    told = OneGraph(
+        name, title, one, two, read.matrix, words, where, tuple(unused), (*notes, *remarks), ids=tuple(roles.ids),
+        checksums=found.checksums or None, masks=masks,
+    ).with_table(read)  # fmt: skip
+    graph = check_one_graph(told, rules, known)
+    if owners.size:
+        apart = one != two
+        layers = adjacencies.adjacency_of_owners(np.column_stack([one, two])[apart], owners[apart], n)
+        graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
+    if roles.holders and not any(holder.table.headed for holder in roles.holders):
+        graph = replace(graph, names=replace(graph.names, columns=()))
+    dropped = [*rules.drop, *(column for column, _ in left_out)]
+    column = label.column if label is not None else rules.label
+    said = _said(rules, label=column, drop=dropped, text="one-hot", empty="missing")
+    said |= {"text": rules.text} if rules.text != "auto" else {}
+    said |= {"empty": rules.empty} if rules.empty != "auto" else {}
+    return Reading(graph, _say(graph, (roles, label, read), left_out, unused, found.aside.items()), said)
+
+
+def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """(both ends of the ties of kinds that are kept; the number of each one's owner, or nothing; remarks)."""
+    ties, remarks = roles.ties, list[str]()
+    if rules.kinds and not rules.kind:
+        raise ScenarioError("own/read: kinds says which kinds of ties are kept, and kind, which column names them, is missing")
+    for column in (rules.kind, rules.owner):
+        if column and column not in ties.names:
+            others = ", ".join(sorted({*ties.names} - {*roles.ends}))
+            raise DataError(f"{ties.where}: there is no column {column!r} beside the two ids; found: {others}")
+        if column and (bare := [row for row, cell in enumerate(ties.texts(column)) if not cell]):
+            also = f" (and on {len(bare) - 1:,} more lines)" if len(bare) > 1 else ""
+            raise DataError(f"{ties.place(bare[0])}: no {column}{also}; allowed: any text")
+    kept = np.ones(roles.one.size, dtype=bool)
+    if rules.kind:
+        kinds = np.array(ties.texts(rules.kind), dtype=object)
+        every = sorted(set(kinds.tolist()))
+        if unknown := sorted(set(rules.kinds) - set(every)):
+            raise ScenarioError(f"{ties.where}: no edge is of the kind {unknown[0]!r}; allowed: {', '.join(every)}")
+        kept = np.isin(kinds, rules.kinds or every)
+        said = ", ".join(f"{kind}: {int((kinds == kind).sum())}" for kind in every)
+        remarks.append(f"kinds of edges ({said}) are dropped: {int(kept.sum())} edges of {rules.kinds or 'all'} are alike")
+    owners = np.zeros(0, dtype=np.int64)
+    if rules.owner:
+        names, numbers = np.unique(np.array(ties.texts(rules.owner), dtype=object), return_inverse=True)
+        owners = numbers.astype(np.int64)[kept]
+        remarks.append(f"{names.size} owners of edges")
+    return roles.one[kept], roles.two[kept], owners, remarks
+
+
+# Which column is the label
+
+
+def _cells(holder: Holder, column: str) -> list[str]:
+    """The cells of the n people; "" for whoever has no row."""
+    own = holder.table.texts(column)
+    return [own[row] if row >= 0 else "" for row in holder.rows]
+
+
+def _texts_of(cells: Iterable[str]) -> list[str | None]:
+    """Labels as they will be read; −1 beside 1 alone is a class."""
+    given = list(cells)
+    texts = [own_label_text(cell) for cell in given]
+    return given if {text for text in texts if text is not None} == {"1"} else texts  # type: ignore[return-value]
+
+
+def _few_values(texts: Sequence[str | None]) -> bool:
+    """Whether few values stand for many people each."""
+    counts = Counter(text for text in texts if text is not None)
+    known = sum(counts.values())
+    return 2 <= len(counts) <= min(_MOST_CLASSES, max(5, known // 3)) and len(counts) < known
+
+
+def _names_people(texts: Sequence[str | None]) -> bool:
+    """Whether there are (nearly) as many values as people: names, or numbers to predict."""
+    counts = Counter(text for text in texts if text is not None)
+    known = sum(counts.values())
+    numbers = all(_is_numeric([text]) for text in counts)
+    return len(counts) > max(5, known / 3) or (known >= 3 and len(counts) == known and not numbers)
+
+
+def _shared(texts: Sequence[str | None]) -> bool:
+    """Whether a column that is not called a label looks like one: few values, of numbers very few, and many people for each."""
+    counts = Counter(text for text in texts if text is not None)
+    most = _MOST_NUMBERS if all(_is_numeric([text]) for text in counts) else _MOST_TEXTS
+    return len(counts) <= most and sum(counts.values()) >= 5 * len(counts)
+
+
+def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
+    """The column that is predicted; None where there is none. ``ReadingQuestion`` where several may be it."""
+    every = [(h, column) for h in roles.holders for column in h.table.names if column not in (h.id, "")]
+    if rules.label:
+        return _told_label(roles, every, rules.label, labelled)
+    if rules.label == "":
+        return None
+    if not labelled:
+        sure = [(h, column) for h, column in every if plain_name(column) in _SURE and h.table.headed]
+        return _Label(*sure[0], [None] * len(roles.ids)) if len(sure) == 1 else None
+    apart = [one for one in every if re.search(r"label|class", one[0].table.stem)]
+    narrow = every if len(every) <= 2000 else [one for one in every if one[0].table.headed]
+    texts: dict[int, list[str | None]] = {}
+
+    def few(place: int) -> bool:
+        if place not in texts:
+            texts[place] = _texts_of(_cells(*narrow[place]))
+        return _few_values(texts[place]) and not any(re.fullmatch(r"[+-]?\d+\.\d+", text or "") for text in texts[place])
+
+    named = [one for one in apart if plain_name(one[1]) in _SURE and one[0].table.headed]
+    if not named and len(apart) == 1:
+        named = apart
+    if not named and apart:
+        named = [one for one in apart if _few_values(_texts_of(_cells(*one)))]
+    places = range(len(narrow))
+    if not named:
+        certain = [p for p in places if narrow[p][0].table.headed and plain_name(narrow[p][1]) in _SURE]
+        named = [narrow[p] for p in certain if not _names_people(_texts_of(_cells(*narrow[p])))]
+    if not named:
+        ends = ("label", "class", "target")
+        named = [narrow[p] for p in places if narrow[p][0].table.headed and plain_name(narrow[p][1]).endswith(ends) and few(p)]
+    if not named:
+        plain = [p for p in places if not narrow[p][0].table.headed and not _is_numeric(_cells(*narrow[p]))]
+        named = [narrow[p] for p in plain if few(p)]
+    if not named and len(narrow) == 1 and not narrow[0][0].table.headed and few(0):
+        named = narrow
+    if not named and len(narrow) <= 400:
+        named = [narrow[p] for p in places if few(p) and _shared(texts[p])]
+    named = _different(named)
+    if len(named) > 1:
+        listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in named[:4]]
+        more = f" or one of {len(named) - 4} more" if len(named) > 4 else ""
+        first = named[0][1]
+        said = (
+            f"{named[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}? Say --label {first} or another"
+        )
+        raise ReadingQuestion(f"{said} (in Python label={first!r})", "label", [column for _, column in named])
+    return _Label(*named[0], _texts_of(_cells(*named[0]))) if named else None
+
+
+def _is_numeric(cells: Sequence[str]) -> bool:
+    return all(not cell or not math.isnan(csv_number(cell)) for cell in cells)
+
+
+def _different(named: list[tuple[Holder, str]]) -> list[tuple[Holder, str]]:
+    """Without columns that say the same as an earlier one."""
+    kept: list[tuple[tuple[Holder, str], list[str | None]]] = []
+    for one in named:
+        texts = _texts_of(_cells(*one))
+        if not any(_same_parts(texts, other) for _, other in kept):
+            kept.append((one, texts))
+    return [one for one, _ in kept]
+
+
+def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, labelled: bool) -> _Label | None:
+    having = [one for one in every if one[1] == label] or [one for one in every if one[1].casefold() == label.casefold()]
+    ids = [holder for holder in roles.holders if holder.id == label]
+    if not having and ids and labelled:
+        raise ScenarioError(
+            f"--label {label}: this column of {ids[0].table.title} names people, and is no label; {_choices(every)}"
+        )
+    if not having:
+        if not labelled:
+            return None
+        raise DataError(f"{_places(roles)}: there is no column {label!r}; {_choices(every)}")
+    apart = [one for one in having if re.search(r"label|class", one[0].table.stem)]
+    holder, column = (apart or having)[0]
+    if not labelled:
+        return _Label(holder, column, [None] * len(roles.ids))
+    texts = _texts_of(_cells(holder, column))
+    counts = Counter(text for text in texts if text is not None)
+    known = sum(counts.values())
+    numbers = all(_is_numeric([text]) for text in counts)
+    if _names_people(texts):
+        fractions = " To predict a number is not supported: cut it into classes (low, middle, high)." if numbers else ""
+        raise ScenarioError(
+            f"--label {label}: {len(counts):,} different values for {known:,} people, such as {next(iter(counts))!r}; a class "
+            f"is shared by many.{fractions} {_choices(every)}"
+        )
+    return _Label(holder, column, texts)
+
+
+def _places(roles: Roles) -> str:
+    return ", ".join(holder.table.where for holder in roles.holders) or roles.ties.where
+
+
+def _choices(every: Sequence[tuple[Holder, str]]) -> str:
+    fit = [column for holder, column in every[:400] if _few_values(_texts_of(_cells(holder, column)))]
+    if fit:
+        return f"columns that may be it: {', '.join(fit[:12])}"
+    return f"found: {', '.join(column for _, column in every[:12]) or 'no column'}"
+
+
+def _same_parts(one: Sequence[object], two: Sequence[object]) -> bool:
+    """Whether two columns tell the same people apart, over those of whom both are known."""
+    pairs = {(a, b) for a, b in zip(one, two, strict=True) if a not in (None, "") and b not in (None, "")}
+    firsts, seconds = {a for a, _ in pairs}, {b for _, b in pairs}
+    return len(pairs) > 1 and len(pairs) == len(firsts) == len(seconds)
+
+
+def _counts(texts: Sequence[str | None]) -> str:
+    counts = sorted(Counter(text for text in texts if text is not None).items(), key=lambda one: (-one[1], one[0]))
+    listed = ", ".join(f"{text}: {count:,}" for text, count in counts[:4])
+    return f"{listed}{f', … {len(counts)} values' if len(counts) > 4 else ''}"
+
+
+# What becomes of the other columns
+
+
+def _columns_of(
+    roles: Roles,
+    label: _Label | None,
+    rules: ReadRules,
+    faults: DataFileFaults,
+    left_out: list[tuple[str, str]],
+    labelled: bool,
+) -> OwnColumns:
+    """The columns of all tables of people. left_out: gets the names of columns that are no features, each with its reason."""
+    n = len(roles.ids)
+    found: list[OwnColumns] = []
+    seen: set[str] = set()
+    mine = [holder for holder in roles.holders if not re.search(r"label|class", holder.table.stem) or len(roles.holders) == 1]
+    for holder in roles.holders:
+        table = holder.table
+        others = [c for c in table.names if c != holder.id and not (label and holder is label.holder and c == label.column)]
+        if holder not in mine:
+            left_out += [(column, f"{_BESIDE} {table.title}") for column in others if column not in rules.drop]
+            continue
+        kept: dict[str, list[str]] = {}
+        for column in others:
+            if column in rules.drop:
+                continue
+            cells = _cells(holder, column)
+            again = cells == _cells(holder, holder.id)
+            if reason := "it is the id again" if again else _no_feature(column, cells, label, rules, table.headed):
+                left_out.append((column, reason))
+                continue
+            called = column if column not in seen else f"{column} ({table.stem})"
+            kept[called] = cells
+            seen.add(called)
+        found.append(_read_columns(holder, kept, rules, faults, roles.ids))
+        if table.matrix is not None:
+            found.append(_matrix_of(holder, n, seen))
+    _require_known(roles, rules, labelled)
+    if not found:
+        return OwnColumns(sp.csr_array((n, 0)), (), False)
+    matrix = sp.csr_array(sp.hstack([one.matrix for one in found]))
+    if matrix.nnz < 2**31:  # scipy chooses by what it joins; the same rows are the same bytes
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    remarks = tuple(dict.fromkeys(remark for one in found for remark in one.remarks))
+    return OwnColumns(
+        matrix,
+        tuple(name for one in found for name in one.names),
+        any(one.from_rows for one in found) or bool(left_out),
+        tuple(name for one in found for name in one.bounded),
+        remarks,
+        tuple(row for one in found for row in one.table),
+    )
+
+
+def _require_known(roles: Roles, rules: ReadRules, labelled: bool) -> None:
+    every = [column for holder in roles.holders for column in holder.table.names if column != holder.id]
+    for key in (*rules.bounds, *(rules.drop if labelled else ())):
+        if key not in every:
+            raise DataError(f"{_places(roles)}: there is no column {key!r}; allowed: {', '.join(every[:40])}")
+
+
+def _read_columns(
+    holder: Holder, kept: Mapping[str, list[str]], rules: ReadRules, faults: DataFileFaults, ids: Sequence[str]
+) -> OwnColumns:
+    strict = {
+        "bounds": {key: value for key, value in rules.bounds.items() if key in kept},
+        "text": "one-hot" if rules.text == "auto" else rules.text,
+        "empty": "missing" if rules.empty == "auto" else rules.empty,
+    }
+    own = own_columns.OwnColumnRules.model_validate(strict)
+    rows = list(zip(*kept.values(), strict=True)) if kept else [()] * len(ids)
+    file = holder.table.where
+
+    def place(row: int) -> str:
+        return holder.table.place(int(holder.rows[row])) if holder.rows[row] >= 0 else f"{file} (no line)"
+
+    wrong = DataFileFaults()
+    with faults.gathering():
+        return read_own_columns(tuple(kept), rows, own, file, place, ids, wrong, numbered=False)
+    return OwnColumns(sp.csr_array((len(ids), 0)), (), False)  # its faults were gathered
+
+
+def _matrix_of(holder: Holder, n: int, seen: set[str]) -> OwnColumns:
+    assert holder.table.matrix is not None
+    there = np.flatnonzero(holder.rows >= 0)
+    pick = sp.csr_array((np.ones(there.size), (there, holder.rows[there])), shape=(n, holder.table.matrix.shape[0]))
+    names = tuple(name if name not in seen else f"{name} ({holder.table.stem})" for name in holder.table.called)
+    matrix = sp.csr_array(pick @ holder.table.matrix)
+    held = f"{matrix.nnz:,} entries that are not 0"
+    row = (
+        f"{len(names):,} columns",
+        "numbers",
+        held,
+        "as they are" if set(np.unique(matrix.data)) <= {0.0, 1.0} else "ranks, or words",
+    )
+    return OwnColumns(matrix, names, False, table=(row,))
+
+
+def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: ReadRules, headed: bool) -> str:
+    """Why a column is no feature; "" where it is one."""
+    there = [cell for cell in cells if cell]
+    different = set(there)
+    if column in rules.bounds:
+        return ""
+    if not there:
+        return "all its cells are empty"
+    counting = plain_name(column) in ("", "index", "level0") or column.casefold().startswith("unnamed")
+    if counting and different in (set(map(str, range(len(cells)))), set(map(str, range(1, len(cells) + 1)))):
+        return "it counts the rows"
+    many = len(there) >= _FEWEST
+    if many and headed and plain_name(column) != "name" and is_id_name(column) and len(different) >= 0.9 * len(there):
+        return "it names or numbers people"
+    if many and label is not None and len(different) <= _MOST_CLASSES and _is_label_again(cells, label.texts):
+        return f"it says the same as the label {label.column!r}"
+    if rules.text != "auto" or own_columns.own_column_kinds({column: cells})[column][0] != "text":
+        return ""
+    if len(different) == 1 and len(there) == len(cells):
+        return f"all have the same text, {there[0]!r}"
+    commas = next((cell for cell in there if re.fullmatch(r"\d{1,3},\d{3}", cell)), None)
+    if commas and all(re.fullmatch(r"[\d,.]+", cell) for cell in there):
+        return f"{commas} may be {commas.replace(',', '')} or {commas.replace(',', '.')}: write numbers without a comma"
+    slashed = next((cell for cell in there if re.fullmatch(r"\d\d?/\d\d?/\d{4}", cell)), None)
+    if slashed:
+        return f"{slashed} may be day/month or month/day: write dates as 2024-12-31"
+    if len(different) > _MOST_TEXTS or (many and 2 * len(different) > len(there)):
+        return f"{len(different):,} different texts, such as {there[0][:40]!r}: names or free text"
+    return ""
+
+
+def _is_label_again(cells: Sequence[str], texts: Sequence[str | None]) -> bool:
+    pairs = [(cell, text) for cell, text in zip(cells, texts, strict=True) if cell and text is not None]
+    return len(pairs) >= _FEWEST and _same_parts([a for a, _ in pairs], [b.casefold() for _, b in pairs])
+
+
+# The words
+
+
+def _say(
+    graph: Graph,
+    told: tuple[Roles, _Label | None, OwnColumns] | None,
+    left_out: Sequence[tuple[str, str]],
+    unused: Sequence[str],
+    aside: Iterable[tuple[str, str]],
+) -> str:
+    """The small table."""
+    n = graph.num_nodes
+    alone = int((np.diff(graph.adjacency.indptr) == 0).sum())
+    who, ties, what = "", "", ""
+    rows: list[tuple[str, str]] = []
+    if told is not None:
+        roles, label, _ = told
+        base = roles.holders[0] if roles.holders else None
+        column = "" if base is None else base.id or "the number of the row"
+        who = f", named by {column!r} of {base.table.title}" if base is not None else ", those who have a tie"
+        ties = f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
+        what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
+    rows.append(("people", f"{n:,}{who}"))
+    rows.append(("ties", f"{graph.num_edges:,}{ties}; {alone:,} people have none"))
+    rows.append(("label", f"{what}{_class_counts(graph)}"))
+    small = [(name, count) for name, count in _sizes(graph) if count < _FEW]
+    if small:
+        listed = ", ".join(f"{name} {count}" for name, count in small[:_SHOWN]) + (", …" if len(small) > _SHOWN else "")
+        plural = "1 class has" if len(small) == 1 else f"{len(small)} classes have"
+        few = f"{plural} fewer than {_FEW} people ({listed}): nothing can be said of such a class"
+        rows.append(("", f"{few}; merge it with another, or leave the label of its people empty"))
+    lines = [f"  {head:<9}{text}" for head, text in rows]
+    if told is not None and told[2].table:
+        shown = told[2].table[:_SHOWN]
+        widths = [min(28, max(len(row[place]) for row in shown)) for place in range(3)]
+        for number, row in enumerate(shown):
+            cells = "  ".join(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True))
+            lines.append(f"  {'columns' if number == 0 else '':<9}{cells}  {row[3]}")
+        if len(told[2].table) > _SHOWN:
+            lines.append(f"  {'':<9}… and {len(told[2].table) - _SHOWN:,} more columns")
+    else:
+        constant = told is not None and graph.num_features == 1
+        lines.append(f"  {'columns':<9}{'a constant 1' if constant else f'{graph.num_features:,}'}")
+    for number, (column, reason) in enumerate(left_out[:_SHOWN]):
+        lines.append(f"  {'left out' if number == 0 else '':<9}{column or '(no name)'}: {reason}")
+    if len(left_out) > _SHOWN:
+        lines.append(f"  {'':<9}… and {len(left_out) - _SHOWN:,} more columns")
+    lines += [f"  {'not used' if number == 0 else '':<9}{one}" for number, one in enumerate(unused)]
+    lines += [f"  {'aside' if number == 0 else '':<9}{name}: {why}" for number, (name, why) in enumerate(aside)]
+    _, *notes = graph.provenance.detail.split("; ")
+    notes = [note for note in notes if not note.startswith("not used: ")]
+    lines += [f"  {'notes' if number == 0 else '':<9}{note}" for number, note in enumerate(notes)]
+    return "\n".join([f"{graph.name}: what was understood (exact counts, for the data's holder alone)", *lines])
+
+
+def _sizes(graph: Graph) -> list[tuple[str, int]]:
+    counts = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes)
+    names = graph.names.classes or tuple(map(str, range(graph.num_classes)))
+    return [(name, int(count)) for name, count in zip(names, counts, strict=True)]
+
+
+def _class_counts(graph: Graph) -> str:
+    sizes = _sizes(graph)
+    if not sizes:
+        return "nobody's is known, so that links alone can be asked for"
+    shown = ", ".join(f"{name} {count:,}" for name, count in sizes[:_SHOWN])
+    more = f", … {len(sizes)} classes" if len(sizes) > _SHOWN else ""
+    unknown = int((graph.labels < 0).sum())
+    return f"{shown}{more}{f'; {unknown:,} people have none' if unknown else ''}"

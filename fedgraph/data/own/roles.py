@@ -1,0 +1,495 @@
+"""Who is who in tables: which holds the ties, which columns are ids, who the people are. By names, and by what columns hold.
+
+A column is the id if it holds all ends; ends are two columns that hold ids. A header decides by its names; a place decides only
+where there is no header. Where two readings are left, the owner is asked: one line with both, and the option that answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fedgraph.data.own.tables import SIDES, WEAK_SIDES, Gathered, Table, id_text, is_id_name, plain_name, sides_of
+from fedgraph.errors import DataError, ScenarioError
+
+ROW = "row"  # ``--id row``: people are their rows, numbered from 0
+_PARTS = {
+    "train": "train",
+    "training": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "test": "test",
+}
+_WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
+_NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
+_OF_TIES = re.compile(
+    r"edge|tie|link|cite|friend|transaction|transfer|payment|relation|follow|graph|network|adj|contact|call|mail"
+)
+_OF_PEOPLE = re.compile(
+    r"node|people|person|user|account|label|target|feature|attribute|vertex|vertices|content|class|member|customer"
+)
+
+
+class ReadingQuestion(DataError):
+    """Two readings of somebody's data are left, and their owner has to choose.
+
+    Attributes:
+        option: what answers it: ``label``, ``id`` or ``ends``.
+        choices: the answers; of ends two names each.
+    """
+
+    def __init__(self, said: str, option: str, choices: Sequence[str | tuple[str, str]]) -> None:
+        super().__init__(said)
+        self.option, self.choices = option, tuple(choices)
+
+    def __reduce__(self) -> tuple[type[ReadingQuestion], tuple[str, str, tuple[str | tuple[str, str], ...]]]:
+        """As it travels between processes."""
+        return type(self), (str(self), self.option, self.choices)
+
+
+@dataclass(eq=False)
+class Holder:
+    """A table with a row for each person, or for some.
+
+    Attributes:
+        id: its column of ids.
+        rows: int64 [n], the row of each of the n people; −1 for whoever has none.
+    """
+
+    table: Table
+    id: str
+    rows: np.ndarray
+
+
+@dataclass(eq=False)
+class Roles:
+    """What was found.
+
+    Attributes:
+        ids: of the n people.
+        holders: tables of people; the first says who they are. None where ties alone were given.
+        ties: the table of ties; None where nobody has one.
+        ends: its two columns.
+        one, two: int64 [m], the people at the ends.
+        parts: person → train, validation or test, where a table says so; split: that table's file.
+        remarks: what a person should look at, in whole sentences.
+    """
+
+    ids: list[str]
+    holders: list[Holder]
+    ties: Table
+    ends: tuple[str, str]
+    one: np.ndarray
+    two: np.ndarray
+    parts: dict[int, str] = field(default_factory=dict)
+    split: str = ""
+    remarks: list[str] = field(default_factory=list)
+
+
+def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | None = None) -> Roles:
+    """Who is who.
+
+    Args:
+        found: tables; wrong rows are noted in its faults.
+        id: the column of ids, where its owner said so; ``row`` numbers rows from 0.
+        ends: the two columns of the ends of ties, where their owner said so.
+
+    Raises:
+        ReadingQuestion: two readings are left; the line holds both, and the option that answers.
+        DataError: no table holds ties, or no column their ends.
+        ScenarioError: what was said names no column.
+    """
+    if ends is not None and (isinstance(ends, str) or len(ends) != 2):
+        raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
+    remarks: list[str] = []
+    tables = [_matrix_as_ties(table, found.tables) for table in found.tables]
+    masks = [table for table in tables if _is_split(table)]
+    tables = [table for table in tables if table not in masks]
+    ties, pair = _ties(tables, ends, id)
+    others = [table for table in tables if table is not ties]
+    v = [*ties.ids(pair[0]), *ties.ids(pair[1])]
+    wanted = set(v) - {""}
+    if not others:
+        ids = sorted(wanted, key=_by_number)
+        if not ids:
+            raise DataError(
+                f"{ties.where}: holds no tie, and no table says who the people are; allowed: a table of people beside it"
+            )
+        remarks.append("people are those who have a tie: no table of people is there")
+        holders: list[Holder] = []
+    else:
+        holders, ids = _holders(others, ties, wanted, id, found, remarks)
+    position = {one: row for row, one in enumerate(ids)}
+    ties = _without_header(ties, pair, position, remarks) if holders else ties
+    lost = set[str]().union(*(holder.table.lost for holder in holders))
+    one, two = (_positions(ties, column, position, found, lost) for column in pair)
+    kept = (one >= 0) & (two >= 0)
+    parts, split = _split(masks, position, found, remarks)
+    ties = replace(
+        ties, frame=ties.frame[kept].reset_index(drop=True), lines=ties.lines[kept] if ties.lines.size else ties.lines
+    )
+    return Roles(ids, holders, ties, pair, one[kept], two[kept], parts, split, remarks)
+
+
+def _by_number(one: str) -> tuple[int, int, str]:
+    return (0, int(one), "") if one.isascii() and one.isdigit() and len(one) < 19 else (1, 0, one)
+
+
+def _named(table: Table, name: str) -> str | None:
+    """The column that a person calls so: in any case where one alone fits."""
+    if name in table.names:
+        return name
+    alike = [one for one in table.names if one.casefold().strip() == name.casefold().strip()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _likely(table: Table) -> list[str]:
+    """Columns that may be ids or ends."""
+    names = table.names
+    if len(names) <= _WIDE:
+        return names
+    called = [name for name in names if is_id_name(name)] if table.headed else []
+    return list(dict.fromkeys([*names[:12], *names[-4:], *called, *(n for pair in sides_of(names, SIDES) for n in pair)]))
+
+
+def _keys(table: Table) -> dict[str, set[str]]:
+    """Columns in which (nearly) every row has a cell of its own, with what they hold; the number of a row under "" is one."""
+    found = {}
+    for name in _likely(table):
+        cells = table.ids(name)
+        different = set(cells) - {""}
+        if len(different) >= _NEARLY * max(1, len(cells)) or (table.headed and plain_name(name) == "id"):
+            found[name] = different
+    if table.implied is not None:
+        found.setdefault(table.implied, set(map(str, range(len(table.frame)))))
+    return found
+
+
+# Which table holds the ties
+
+
+def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tuple[Table, tuple[str, str]]:
+    if ends is not None:
+        having = [(table, pair) for table in tables if None not in (pair := (_named(table, ends[0]), _named(table, ends[1])))]
+        if len(having) != 1:
+            found = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in tables)
+            many = "several tables have" if having else "no table has"
+            raise ScenarioError(f"--ends {' '.join(ends)}: {many} both columns; found: {found}")
+        ((table, pair),) = having
+        assert pair[0] is not None
+        assert pair[1] is not None
+        return table, (pair[0], pair[1])
+    said = [table for table in tables if table.ends is not None]
+    if len(said) == 1 and said[0].ends is not None:
+        return said[0], said[0].ends
+    if len(said) > 1:
+        raise DataError(
+            f"several files hold ties: {', '.join(table.title for table in said)}; allowed: one (leave the others out)"
+        )
+    keys = {table.where: _keys(table) for table in tables}
+    best: dict[str, tuple[Table, float, list[tuple[str, str]]]] = {}
+    for table in tables:
+        if table.role in ("nodes", "features") or table.matrix is not None:
+            continue
+        others = [key for other in tables if other is not table for key in keys[other.where].values()]
+        if (ranked := _ranked(table, others)) is not None:
+            best[table.where] = (table, *ranked)
+    if not best:
+        return _no_ties(tables)
+    every = list(best.values())
+    # a table whose own column holds all the ends of another one is that one's table of people
+    every = [one for one in every if not _is_keyed(one, every, keys)] or every
+    top = max(rank for _, rank, _ in every)
+    first = [one for one in every if one[1] == top]
+    if len(first) > 1:
+        hinted = [one for one in first if _OF_TIES.search(one[0].stem) and not _OF_PEOPLE.search(one[0].stem)]
+        first = hinted if len(hinted) == 1 else [one for one in first if not _OF_PEOPLE.search(one[0].stem)] or first
+    if len(first) > 1:
+        either = " or ".join(f"{table.title} ({', '.join(pairs[0])})" for table, _, pairs in first)
+        asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
+        raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
+    table, _, pairs = first[0]
+    if len(pairs) > 1:
+        either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
+        asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {' '.join(pairs[0])}, or others"
+        raise ReadingQuestion(asked, "ends", pairs)
+    return table, pairs[0]
+
+
+def _cover(table: Table, pair: tuple[str, str], keys: Sequence[set[str]]) -> float:
+    """The largest share of each of both ends that one column of ids holds."""
+    held = [own for column in pair if (own := set(table.ids(column)) - {""})]
+    return max((min(len(own & key) / len(own) for own in held) for key in keys), default=0.0) if held else 1.0
+
+
+def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[str, str]]] | None:
+    """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
+    names = table.names
+    if len(names) < 2:
+        return None
+    likely = _likely(table)
+    strong = sides_of(likely, SIDES) if table.headed else []
+    weak = sides_of(likely, WEAK_SIDES) if table.headed else []
+    if not len(table.frame):  # a header alone: its names decide
+        named = strong or (weak if _OF_TIES.search(table.stem) else [])
+        return (4, named[:1]) if named else None
+    covers = {pair: _cover(table, pair, keys) for pair in [*strong, *weak]}
+    if sure := [pair for pair in strong if covers[pair] >= 0.5]:
+        most = max(covers[pair] for pair in sure)
+        sure = [pair for pair in sure if covers[pair] == most]
+        plain = [pair for pair in sure if tuple(map(plain_name, pair)) in (("source", "target"), ("from", "to"))]
+        return 4, plain[:1] or sure
+    if sure := [pair for pair in weak if covers[pair] >= 0.5]:
+        return 3, [pair for pair in sure if covers[pair] == max(covers[one] for one in sure)]
+    if strong and (not keys or len(names) <= 6 or _OF_TIES.search(table.stem)):
+        return 2.5, strong[:1]  # the people of these ends are nowhere; said where they are looked for
+    first = (names[0], names[1])
+    if (not table.headed or len(names) == 2) and _cover(table, first, keys) >= 0.5:
+        return 2, [first]
+    pairs = [(one, two) for k, one in enumerate(likely) for two in likely[k + 1 :]] if len(likely) <= 14 else []
+    if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0 and len(table.frame)]:
+        return 1, held
+    if not table.headed and len(names) in (2, 3) and not keys:
+        return 0.5, [first]
+    return (0.4, [first]) if _OF_TIES.search(table.stem) and len(names) == 2 else None
+
+
+def _is_keyed(
+    one: tuple[Table, float, list[tuple[str, str]]],
+    every: Sequence[tuple[Table, float, list[tuple[str, str]]]],
+    keys: dict[str, dict[str, set[str]]],
+) -> bool:
+    """Whether a table holds the ids of all ends of another, and not the other way round."""
+    mine = list(keys[one[0].where].values())
+    for other in every:
+        if other is not one and _cover(other[0], other[2][0], mine) == 1.0:
+            theirs = list(keys[other[0].where].values())
+            if _cover(one[0], one[2][0], theirs) < 1.0:
+                return True
+    return False
+
+
+def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
+    """Lists id → ids as ties, where nothing else holds any."""
+    for table in tables:
+        if table.role == "features" and table.matrix is not None and table.id is not None:
+            items, people = [name.removeprefix("feature ") for name in table.called], set(table.ids(table.id))
+            every = people.union(*(key for other in tables if other is not table for key in _keys(other).values()))
+            if set(items) <= every:
+                arcs = sp.coo_array(table.matrix)
+                mine = np.array(table.ids(table.id), dtype=object)
+                frame = pd.DataFrame({"source": mine[arcs.coords[0]], "target": np.array(items, dtype=object)[arcs.coords[1]]})
+                table.matrix, table.called = None, ()
+                return Table(table.where, frame, role="edges", ends=("source", "target")), ("source", "target")
+    seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
+    raise DataError(
+        f"no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a table "
+        "such as source,target (its header alone where nobody has a tie), or --ends ONE TWO"
+    )
+
+
+def _matrix_as_ties(table: Table, every: Sequence[Table]) -> Table:
+    """An adjacency matrix, whose columns are called as its rows are, as a table of ties."""
+    names, n = table.names, len(table.frame)
+    if table.matrix is not None or n < 2 or not n <= len(names) <= n + 1:
+        return table
+    if len(names) == n + 1 and table.headed:
+        rows, columns = table.ids(names[0]), list(map(id_text, names[1:]))
+        if set(rows) != set(columns):
+            return table
+        body = table.frame.iloc[:, 1:]
+    elif len(names) == n and not table.headed:
+        rows = columns = list(map(str, range(n)))
+        body = table.frame
+    else:
+        return table
+    try:
+        weights = body.to_numpy(dtype=object)
+        weights = np.where(weights == "", "0", weights).astype(np.float64)
+    except ValueError:
+        return table
+    if not table.headed:
+        people = [other for other in every if other is not table and len(other.frame) == n]
+        if not (n > 2 and (weights == weights.T).all() and (np.diag(weights) == 0).all() and people):
+            return table
+        keys = _keys(people[0])
+        key = people[0].id or next((name for name in keys if name), None)
+        rows = columns = people[0].ids(key) if key else rows
+    at = np.argwhere(weights != 0)
+    frame = pd.DataFrame(
+        {"source": np.array(rows, dtype=object)[at[:, 0]], "target": np.array(columns, dtype=object)[at[:, 1]]}, dtype=object
+    )
+    ordered = [] if table.headed else [f"rows of the matrix {table.title} are the people in the order of {people[0].title}"]
+    weighted = ["weights of ties are not used"] if np.unique(weights).size > 2 else []
+    return Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
+
+
+# Who the people are
+
+
+def _holders(
+    others: list[Table], ties: Table, wanted: set[str], id: str | None, found: Gathered, remarks: list[str]
+) -> tuple[list[Holder], list[str]]:
+    said = {table.where: column for table in others if id is not None and (column := _named(table, id)) is not None}
+    if id is not None and not said and id != ROW:
+        listed = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in others)
+        raise ScenarioError(f"--id {id}: no table of people has such a column; found: {listed}")
+    chosen: list[tuple[Table, str, set[str]]] = []
+    for table in others:
+        if id == ROW and ROW not in table.names:
+            table = _numbered(table)
+            chosen.append((table, "", set(table.ids(""))))
+            continue
+        column = said.get(table.where) or table.id or _id_of(table, ties, wanted, remarks)
+        if column == table.implied and column is not None and column not in table.names:
+            table = _numbered(table)
+        chosen.append((table, column, set(table.ids(column)) - {""}))
+
+    def rank(one: tuple[Table, str, set[str]]) -> tuple[float, int, int, bool]:
+        covered = len(wanted & one[2]) / len(wanted) if wanted else 1.0
+        size = len(one[0].names) + len(one[0].called)
+        return round(covered, 2), len(one[2]), size, not _is_labels(one[0])
+
+    chosen.sort(key=rank, reverse=True)
+    ids: dict[str, int] = {}
+    holders: list[Holder] = []
+    for number, (table, column, mine) in enumerate(chosen):
+        if number and mine and not mine & ids.keys() and 2 * len(mine) < len(ids) and not _is_labels(table):
+            found.aside[table.title] = "no column of it holds ids of people"
+            continue
+        if not len(table.frame) and not _is_labels(table):
+            found.faults.note(table.where, "a header but no nodes; allowed: one line per node")
+        rows: dict[str, int] = {}
+        unknown = []
+        for row, one in enumerate(table.ids(column)):
+            if not one:
+                found.faults.note(table.place(row), f"a node without an id in column {column!r}; allowed: any text")
+            elif one in rows:
+                found.faults.note(table.place(row), f"node {one!r} appears a second time; allowed: once")
+            elif number and one not in ids and one not in holders[0].table.lost:
+                unknown.append((row, one))
+            else:
+                rows[one] = row
+                if not number:
+                    ids[one] = len(ids)
+        for row, one in unknown:
+            first = chosen[0][0].title
+            found.faults.note(table.place(row), f"unknown node {one!r}; allowed: the {len(ids):,} ids of {first}")
+        if number == 0 and not ids:
+            found.faults.refuse()
+            raise DataError(f"{table.where}: names nobody; allowed: one line per node")
+        holders.append(Holder(table, column, np.array([rows.get(one, -1) for one in ids], dtype=np.int64)))
+        lacking = int((holders[-1].rows < 0).sum())
+        if number and lacking and not _is_labels(table):
+            remarks.append(f"{lacking:,} people have no row in {table.title}")
+    return holders, list(ids)
+
+
+def _is_labels(table: Table) -> bool:
+    return bool(re.search(r"label|class", table.stem))
+
+
+def _numbered(table: Table) -> Table:
+    """The table with the number of its rows as a column without a name."""
+    frame = table.frame.copy()
+    frame.insert(0, "", [str(row) for row in range(len(frame))])
+    return replace(table, frame=frame, implied=None)
+
+
+def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> str:
+    """The column of ids of a table of people: it holds the ends, or is called so."""
+    keys = _keys(table)
+
+    def held(column: str) -> float:  # of a table that knows only some of the people, what it knows
+        mine = keys[column]
+        return max(len(wanted & mine) / len(wanted) if wanted else 1.0, len(wanted & mine) / len(mine) if mine else 0.0)
+
+    own = {name: share for name in keys if (share := held(name)) >= 0.5 or not wanted}
+    if wanted:
+        most = max((len(wanted & keys[name]) for name in own), default=0)
+        full = [name for name in own if len(wanted & keys[name]) == most]
+    else:
+        full = list(own)
+    written = [name for name in full if name != table.implied or name in table.names]
+    called = [name for name in written if table.headed and is_id_name(name)]
+    exact = [name for name in called if plain_name(name) in ("id", "nodeid", "node")]
+    plain = [name for name in written if name and not name.casefold().startswith("unnamed")]
+    placed = [name for name in written[:1] if not table.headed and name == table.names[0]]
+    for several in (exact, called, placed, plain, written, full):
+        if len(several) == 1:
+            if several is full and several != written:
+                remarks.append(f"{table.title} has no column of ids: its index, or the number of a row, is the id")
+            return several[0]
+        if len(several) > 1:
+            either = " or ".join(map(repr, several[:4]))
+            asked = f"{table.where}: which column is the id: {either}? Each holds the ends; say --id {several[0]}, or the other"
+            raise ReadingQuestion(asked, "id", several)
+    named = [name for name in table.names if table.headed and is_id_name(name)]
+    exact = [name for name in named if plain_name(name) in ("id", "nodeid", "node")]
+    if len(exact) == 1 or len(named) == 1:
+        return (exact or named)[0]
+    if not table.headed and table.names[0] in keys:
+        return table.names[0]
+    example = next(iter(sorted(wanted)), "")
+    near = max(keys, key=lambda name: len(wanted & keys[name]), default=None)
+    close = f"; the nearest is {near!r}, with {len(wanted & keys[near]):,} of {len(wanted):,}" if near else ""
+    raise DataError(
+        f"{table.where}: no column holds the ends of the ties in {ties.title}, such as {example!r}{close}; allowed: a column "
+        f"of ids (--id NAME), or --id {ROW} where ends are the numbers of rows, from 0"
+    )
+
+
+def _without_header(ties: Table, pair: tuple[str, str], position: dict[str, int], remarks: list[str]) -> Table:
+    """Without a first row of words of which neither is an id, where all other ends are: it names the columns."""
+    if ties.headed or len(ties.frame) < 2:
+        return ties
+    one, two = ties.ids(pair[0]), ties.ids(pair[1])
+    if one[0] in position or two[0] in position or not all(end in position for side in (one, two) for end in side[1:]):
+        return ties
+    remarks.append(f"the first line of {ties.title}, {one[0]!r} and {two[0]!r}, was taken for names of columns")
+    return replace(ties, frame=ties.frame.iloc[1:].reset_index(drop=True), lines=ties.lines[1:])
+
+
+def _positions(ties: Table, column: str, position: dict[str, int], found: Gathered, lost: set[str]) -> np.ndarray:
+    cells = ties.ids(column)
+    places = np.array([position.get(one, -1) for one in cells], dtype=np.int64)
+    allowed = f"allowed: the {len(position):,} ids of the nodes"
+    for row in np.flatnonzero(places < 0):
+        if cells[row] in lost and cells[row]:
+            continue
+        what = f"unknown node {cells[row][:60]!r}" if cells[row] else f"an empty cell in column {column!r}"
+        found.faults.note(ties.place(int(row)), f"{what}; {allowed}")
+    return places
+
+
+def _is_split(table: Table) -> bool:
+    """Whether a table says who trains and who tests."""
+    if len(table.names) != 2 or table.matrix is not None:
+        return False
+    if table.stem in ("mask", "masks", "split", "splits"):
+        return True
+    cells = table.texts(table.names[1])
+    return all(cell.casefold() in _PARTS for cell in cells) and len(set(cells)) > 1
+
+
+def _split(masks: Iterable[Table], position: dict[str, int], found: Gathered, remarks: list[str]) -> tuple[dict[int, str], str]:
+    parts: dict[int, str] = {}
+    file = ""
+    for table in masks:
+        file = table.where
+        remarks.append(f"{table.title} says who trains and who is tested, for split: public")
+        for row, (one, said) in enumerate(zip(table.ids(table.names[0]), table.texts(table.names[1]), strict=True)):
+            where, part = table.place(row), _PARTS.get(said.casefold())
+            if one not in position:
+                found.faults.note(where, f"unknown node {one!r}; allowed: the {len(position):,} ids of the nodes")
+            elif part is None:
+                found.faults.note(where, f"part {said!r}; allowed: train, validation, test")
+            elif parts.setdefault(position[one], part) != part:
+                found.faults.note(where, f"node {one!r} is in {parts[position[one]]} and in {part}; allowed: one part")
+    return parts, file

@@ -1,0 +1,769 @@
+"""Whatever a person hands over becomes tables of texts: files, folders, archives, pandas, NetworkX. Nothing is ever unpickled.
+
+pandas, pyarrow, networkx, scipy and Python's ``csv`` and ``json`` read; XML is looked at by defusedxml first. A file is told by
+its content, and by its name where the content leaves it open. Who is who in the tables is not decided here (``roles``).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fedgraph.data.base.csv_tables import csv_number
+from fedgraph.data.base.files import DataFileFaults, RawFiles
+from fedgraph.errors import DataError
+
+_SEPARATORS = "\t;|,"
+_SAMPLE = 300  # lines that a separator and a header are told from
+_MOST_UNPACKED = 8 * 1024**3
+_LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
+_ASIDE = frozenset({".md", ".yaml", ".yml", ".py", ".ipynb", ".html", ".pdf", ".png", ".jpg", ".svg", ".toml", ".log", ".sh"})
+_NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-"})
+_TYPED = re.compile(r"^(?P<name>[^:]*):(?P<kind>[A-Za-z_]+)(\[\])?(\((?P<space>[^)]*)\))?(\{.*\})?$")
+_KINDS = frozenset(
+    {"id", "start_id", "end_id", "label", "type", "int", "integer", "long", "float", "double", "boolean", "bool", "byte",
+     "short", "char", "string", "date", "datetime", "ignore"}
+)  # fmt: skip
+_WHOLE = re.compile(r"[+-]?\d+\.0+")
+
+SIDES = (
+    ("source", "target"), ("src", "dst"), ("src", "dest"), ("from", "to"), ("orig", "dest"), ("origin", "destination"),
+    ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("start", "end"), ("startid", "endid"),
+    ("head", "tail"), ("citing", "cited"), ("follower", "followee"), ("follower", "following"), ("caller", "callee"),
+    ("buyer", "seller"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"), ("u", "v"),
+)  # fmt: skip
+WEAK_SIDES = (("1", "2"), ("a", "b"), ("0", "1"), ("i", "j"), ("left", "right"), ("x", "y"))
+LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
+_ID_NAMES = frozenset(
+    {"id", "ids", "index", "node", "nodes", "nodeid", "person", "persons", "user", "vertex", "account", "customer", "client",
+     "uid", "key", "name", "member", "paper", "author", "entity", "nodename", "vertexname"}
+)  # fmt: skip
+
+
+def plain_name(name: str) -> str:
+    """A column's name without case, spaces and signs: ``User_ID`` is ``userid``."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column is called as ids usually are, such as ``id``, ``user_id``, ``txId`` or ``account``."""
+    plain = plain_name(name)
+    return plain in _ID_NAMES or (plain.endswith("id") and not plain.endswith(("paid", "grid", "valid"))) or plain == "idx"
+
+
+def id_text(cell: str) -> str:
+    """An id as it is compared: without the ``.0`` that pandas writes behind whole numbers."""
+    return cell[: cell.index(".")] if "." in cell and _WHOLE.fullmatch(cell) else cell
+
+
+def sides_of(names: Sequence[str], sides: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
+    """Pairs of columns whose names differ in their side alone, such as ``txId1, txId2`` or ``nameOrig, nameDest``."""
+    plain = {name: plain_name(name) for name in names}
+    found: list[tuple[str, str]] = []
+    for one, two in sides:
+        for first, called in plain.items():
+            for second, other in plain.items():
+                if first == second:
+                    continue
+                ends = called.endswith(one) and other.endswith(two) and called[: -len(one)] == other[: -len(two)]
+                starts = called.startswith(one) and other.startswith(two) and called[len(one) :] == other[len(two) :]
+                exact = len(one) > 1 or one.isdigit() or (called, other) == (one, two)
+                if (ends or starts) and exact and (first, second) not in found:
+                    found.append((first, second))
+    return found
+
+
+@dataclass(eq=False)
+class Table:
+    """A table of texts that remembers where each row stands.
+
+    Attributes:
+        where: the file, or what it is called in a message.
+        frame: texts without spaces around; "" is an empty cell. Every column has a name of its own.
+        lines: int64 [rows], the line of each row in the file; empty for what is in memory, whose rows are numbered.
+        headed: whether the columns have names of their own; else they are called by their place, ``column 1``.
+        role: what the format says it is: ``nodes``, ``edges``, or "".
+        id: the column that the format says is the id.
+        ends: the two columns that the format says are the ends of ties.
+        implied: a column that stands in no file: the number of a row, or a table's index.
+        matrix: CSR [rows, d], further columns that are numbers already.
+        called: what its d columns are called.
+        remarks: what was odd, in whole sentences.
+        lost: the cells of wrong rows, which are not in the frame: nobody who is named there is unknown.
+    """
+
+    where: str
+    frame: pd.DataFrame
+    lines: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    headed: bool = True
+    role: str = ""
+    id: str | None = None
+    ends: tuple[str, str] | None = None
+    implied: str | None = None
+    matrix: sp.csr_array | None = None
+    called: tuple[str, ...] = ()
+    remarks: list[str] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)
+    _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its folder and ending, in small letters."""
+        return Path(self.where).name.split(".")[0].casefold()
+
+    @property
+    def title(self) -> str:
+        """The file's name without its folder."""
+        return Path(self.where).name
+
+    @property
+    def names(self) -> list[str]:
+        """Of its columns of texts."""
+        return [str(name) for name in self.frame.columns]
+
+    def place(self, row: int) -> str:
+        """Where a row stands, as ``file:line``."""
+        return f"{self.where}:{self.lines[row] if self.lines.size else row + 1}"
+
+    def texts(self, column: str) -> list[str]:
+        """The cells of a column."""
+        return list(self.frame[column])
+
+    def ids(self, column: str) -> list[str]:
+        """The cells of a column as ids: ``1``, ``1.0`` and ``" 1"`` are one."""
+        if column not in self._ids:
+            self._ids[column] = list(map(id_text, self.frame[column]))
+        return self._ids[column]
+
+
+@dataclass(eq=False)
+class Gathered:
+    """Everything that was handed over.
+
+    Attributes:
+        checksums: file name → SHA-256.
+        aside: what was not understood: file name → what it looks like.
+        faults: lines that are wrong, of all files.
+        arrays: files that hold a whole graph as arrays: name → content.
+    """
+
+    tables: list[Table] = field(default_factory=list)
+    checksums: dict[str, str] = field(default_factory=dict)
+    aside: dict[str, str] = field(default_factory=dict)
+    faults: DataFileFaults = field(default_factory=DataFileFaults)
+    arrays: dict[str, bytes] = field(default_factory=dict)
+
+
+def gather_files(path: Path) -> Gathered:
+    """The tables of a file, an archive, or all files of a folder.
+
+    Raises:
+        DataError: the path leads nowhere, or a single file is not understood. Wrong lines are noted, and not raised.
+    """
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file or folder; allowed: a file with a graph, or a folder of tables")
+    found = Gathered()
+    single = not path.is_dir()
+    names = (
+        [path.name] if single else sorted(p.name for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "~")))
+    )
+    raw = RawFiles(path.parent if single else path)
+    for name in names:
+        if not single and (Path(name).suffix.casefold() in _ASIDE or name.casefold().startswith(("readme", "license"))):
+            found.aside[name] = "no data"
+            continue
+        with found.faults.gathering():
+            _read_file(raw.read(name), str(raw.folder / name), name, found)
+    found.checksums = raw.checksums
+    if single and not (found.tables or found.arrays):
+        found.faults.refuse()
+        raise DataError(f"{path}: {found.aside.get(path.name, 'holds no table')}; allowed: {FORMATS}")
+    return found
+
+
+FORMATS = (
+    "text tables and edge lists (.csv, .tsv, .txt), Parquet, Excel, JSON, JSON lines, GML, GEXF, GraphML, Pajek, Matrix "
+    "Market, .npz, .gz, .zip"
+)
+
+
+def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
+    """Adds the tables of one file, or says what it looks like."""
+    ending = Path(name).suffix.casefold()
+    if content[:2] == b"\x1f\x8b":
+        try:
+            inner = gzip.decompress(content)
+        except (OSError, EOFError, ValueError) as error:
+            raise DataError(f"{where}: not a whole gzip file ({error})") from error
+        _read_file(inner, where, name.removesuffix(".gz"), found)
+    elif ending == ".npz":
+        found.arrays[name] = content
+    elif content[:4] == b"PK\x03\x04" and (ending == ".xlsx" or b"xl/workbook" in content):
+        found.tables += _excel(content, where)
+    elif content[:4] == b"PK\x03\x04":
+        _unzip(content, where, found)
+    elif content[:4] == b"PAR1":
+        found.tables.append(_parquet(content, where))
+    elif content[:1] == b"\x80" and content[1:2] <= b"\x05" and content.endswith(b"."):
+        raise DataError(f"{where}: a pickle, which can run code when it is opened, is refused; allowed: {FORMATS}")
+    elif not content.strip():
+        found.aside[name] = "empty"
+        raise DataError(f"{where}: empty; {_NEEDED}")
+    else:
+        _read_text(content, where, name, found)
+
+
+_NEEDED = "allowed: a line for each row; a table without rows has its header alone, such as source,target"
+
+
+def _unzip(content: bytes, where: str, found: Gathered) -> None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            inside = [
+                one for one in archive.infolist() if not one.is_dir() and not Path(one.filename).name.startswith((".", "_"))
+            ]
+            if sum(one.file_size for one in inside) > _MOST_UNPACKED:
+                raise DataError(f"{where}: larger than {_MOST_UNPACKED:,} bytes when unpacked")
+            for one in inside:
+                name = Path(one.filename).name
+                if Path(name).suffix.casefold() in _ASIDE or name.casefold().startswith("readme"):
+                    found.aside[name] = "no data"
+                    continue
+                with found.faults.gathering():
+                    _read_file(archive.read(one), f"{where}/{one.filename}", name, found)
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+        raise DataError(f"{where}: not a whole zip archive ({error})") from error
+
+
+def _decoded(content: bytes, where: str) -> tuple[str | None, list[str]]:
+    """(text, remarks); None where it is no text."""
+    for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if content.startswith(mark):
+            try:
+                return content.decode(encoding), []
+            except UnicodeDecodeError as error:
+                raise DataError(f"{where}: not whole {encoding} text ({error.reason})") from error
+    try:
+        text = content.decode("utf-8")
+        return (None if "\0" in text else text), []
+    except UnicodeDecodeError:
+        control = sum(byte < 9 or 13 < byte < 32 for byte in content[:100_000])
+        if control:
+            return None, []
+        return content.decode("cp1252", "replace"), [f"{Path(where).name} is no UTF-8 and was read as Latin text (cp1252)"]
+
+
+def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
+    text, remarks = _decoded(content, where)
+    if text is None and Path(name).suffix.casefold() in (".csv", ".tsv", ".txt", ".json", ".gml"):
+        raise DataError(f"{where}: bytes that are no text; allowed: {FORMATS}")
+    if text is None:
+        found.aside[name] = "bytes that are no text"
+        return
+    start, ending = text.lstrip()[:4000], Path(name).suffix.casefold()
+    if start.startswith("%%MatrixMarket"):
+        found.tables.append(_matrix_market(content, where))
+    elif start.startswith("<"):
+        found.tables += _xml(content, where, start)
+    elif ending == ".gml" or re.search(r"^\s*graph\s*\[", start, re.MULTILINE | re.IGNORECASE):
+        found.tables += _gml(text, where)
+    elif start[:9].casefold().startswith(("*vertices", "*network")):
+        found.tables += _pajek(text, where)
+    elif start.startswith(("{", "[")):
+        found.tables += _json(text, where)
+    else:
+        table = _delimited(text, where, name, found)
+        if table is None:
+            found.aside[name] = "text that is no table"
+        else:
+            table.remarks += remarks
+            found.tables.append(table)
+
+
+def _lines_of(text: str, separator: str) -> Iterable[tuple[int, list[str]]]:
+    """(line, cells) of each line that is not empty. separator: "" splits at spaces and tabs."""
+    if not separator or '"' not in text:
+        for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
+            cells = [cell.strip() for cell in line.split(separator)] if separator else line.split()
+            if any(cells):
+                yield number, cells
+        return
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator != "\t", strict=True)
+    for cells in reader:
+        stripped = [cell.strip() for cell in cells]
+        if any(stripped):
+            yield reader.line_num, stripped
+
+
+def _separator(lines: Sequence[str]) -> str | None:
+    """What splits the lines; "" for spaces, None where nothing does."""
+    best: tuple[float, int, str] | None = None
+    for one in (*_SEPARATORS, ""):
+        try:
+            widths = [len(cells) for _, cells in _lines_of("\n".join(lines), one)]
+        except csv.Error:
+            try:  # a quoted cell may go on beyond the sample
+                widths = [len(cells) for _, cells in _lines_of("\n".join(lines[: len(lines) // 2]), one)]
+            except csv.Error:
+                continue
+        if not widths:
+            continue
+        width, count = Counter(widths).most_common(1)[0]
+        share = count / len(widths)
+        if width > 1 and share > 0.5 and abs(widths[0] - width) <= 1:
+            rank = (round(share, 1), min(width, 99) if one else 0, one)
+            best = rank if best is None or rank[:2] > best[:2] else best
+    return None if best is None else best[2]
+
+
+def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | None:
+    skipped, lines = 0, text.splitlines()
+    while skipped < len(lines) and (
+        not lines[skipped].strip()
+        or lines[skipped].lstrip()[:1] in ("#", "%")
+        or re.fullmatch(r"sep=.", lines[skipped].strip())
+    ):
+        skipped += 1
+    body = "\n".join(lines[skipped:]) if skipped else text
+    sample = [line for line in lines[skipped : skipped + _SAMPLE] if line.strip()]
+    if not sample:
+        found.aside[name] = "comments alone"
+        raise DataError(f"{where}: holds comments alone; {_NEEDED}")
+    separator = _separator(sample)
+    if separator is None:
+        if any(len(line.split()) > 3 for line in sample) and len({len(line.split()) for line in sample}) > 2:
+            return None
+        separator = ","
+    rows: list[tuple[int, list[str]]] = []
+    try:
+        rows.extend((number + skipped, cells) for number, cells in _lines_of(body, separator))
+    except csv.Error as error:
+        raise DataError(f"{where}:{rows[-1][0] + 1 if rows else 1}: {error}; allowed: a table, one line a row") from error
+    if not separator and Path(name).suffix.casefold() != ".csv":  # in lists of ties a comment may stand anywhere
+        rows = [row for row in rows if row[1][0][0] not in "#%"] or rows
+    return _of_rows(rows, where, found.faults)
+
+
+def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaults) -> Table:
+    """A table of rows of texts, of which the first may be a header. Rows of other widths are noted."""
+    head, body = rows[0][1], rows[1:]
+    width = Counter(len(cells) for _, cells in body).most_common(1)[0][0] if body else len(head)
+    short = len(head) == width - 1 and len(set(head)) == len(head)  # R names no column of names of rows
+    head = ["", *head] if short else head
+    headed = short or _is_header(head, [cells for _, cells in body[:_SAMPLE]])
+    width = len(head) if headed else width
+    while headed and width > 1 and not head[-1] and all(len(cells) < width or not cells[width - 1] for _, cells in body):
+        width -= 1  # a separator at the end of each line
+        head, body = head[:width], [(number, cells[:width]) for number, cells in body]
+    if headed:
+        typed = [_TYPED.match(cell) for cell in head]
+        named = _named(head, where)
+    else:
+        body, typed = rows, []
+        named = [f"column {place + 1}" for place in range(width)]
+    sound, lost = [], set[str]()
+    for number, cells in body:
+        if len(cells) == width:
+            sound.append((number, cells))
+        else:
+            lost.update(cells)
+            plural = "column" if len(cells) == 1 else "columns"
+            faults.note(
+                f"{where}:{number}", f"{len(cells)} {plural}; allowed: {width}, as in the {'header' if headed else 'others'}"
+            )
+    lines = np.array([number for number, _ in sound], dtype=np.int64)
+    frame = pd.DataFrame([cells for _, cells in sound], columns=named, dtype=object)
+    found = Table(where, frame, lines, headed, lost=lost)
+    return _of_typed_header(found, typed) if any(m and m["kind"].casefold() in _KINDS for m in typed) else found
+
+
+def _named(head: Sequence[str], where: str) -> list[str]:
+    """Names of columns, each once. ``DataError`` where one is there twice, or two columns have none."""
+    counts = Counter(head)
+    twice = next((name for name in head if counts[name] > 1), None)
+    if twice is not None:
+        said = f"column {twice!r} is named twice" if twice else "two columns are without a name"
+        raise DataError(f"{where}:1: {said}; allowed: each name once")
+    return list(head)
+
+
+def _of_typed_header(table: Table, typed: Sequence[re.Match[str] | None]) -> Table:
+    """Columns as Neo4j exports name them: ``personId:ID``, ``:START_ID``, ``age:int``, ``:LABEL``."""
+    names, said = [], {}
+    for name, match in zip(table.names, typed, strict=True):
+        kind = match["kind"].casefold() if match else ""
+        if kind not in _KINDS or match is None:
+            names.append(name)
+            continue
+        plain = match["name"] or {"id": "id", "start_id": "source", "end_id": "target", "label": "kind", "type": "kind"}.get(
+            kind, name
+        )
+        names.append(plain)
+        said[kind] = plain
+    frame = table.frame.set_axis(_named(names, table.where), axis=1)
+    ends = (said["start_id"], said["end_id"]) if {"start_id", "end_id"} <= said.keys() else None
+    role = "edges" if ends else "nodes" if "id" in said else ""
+    return replace(table, frame=frame, role=role, id=said.get("id"), ends=ends)
+
+
+def _number_like(cell: str) -> bool:
+    return not math.isnan(csv_number(cell)) or bool(
+        re.fullmatch(r"[+-]?\d+|[+-]?\d{1,3}(,\d{3})+(\.\d+)?|[+-]?\d+,\d+|\d{4}-\d\d-\d\d.*", cell)
+    )
+
+
+def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row names columns: by usual names, or by a column of which it differs in kind."""
+    known = [
+        bool(cell) and (is_id_name(cell) or plain_name(cell) in (*LABEL_NAMES, "part", "weight", "feature")) for cell in first
+    ]
+    paired = bool(sides_of(first, SIDES)) or bool(sides_of(first, WEAK_SIDES[:2]))
+    typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
+    texts = [cell for cell in first if not _number_like(cell)]
+    if len(set(first)) < len(first) or not texts:
+        return False
+    if not below:
+        return (paired or typed or any(known)) and len(texts) == len(first)
+    if not first[0] and all(first[1:]) and all(cells[0] for cells in below):  # pandas names no index
+        return True
+    kinds: list[bool | None] = []  # of each column: the first cell differs from all others in kind; None: it may or may not
+    for place, cell in enumerate(first):
+        column = [cells[place] for cells in below if place < len(cells) and cells[place].casefold() not in _NOTHING]
+        if not column:
+            kinds.append(None)
+        elif all(map(_number_like, column)):
+            kinds.append((not _number_like(cell) and cell.casefold() not in _NOTHING | {""}) or (None if not cell else False))
+        elif len(column) >= 10 and len(set(column)) * 5 <= len(column) and cell:
+            kinds.append(True if cell not in column else None)
+        else:
+            kinds.append(None)
+    if any(kinds):
+        return True
+    if any(kind is False for kind in kinds):  # numbers stand in the first row: names only where the id's is one
+        return known[0] and not _number_like(first[0])
+    return paired or typed or any(known) or (first[0] == "" and len(texts) == len(first))
+
+
+# Formats that other libraries read
+
+
+def _parquet(content: bytes, where: str) -> Table:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise DataError(
+            f"{where}: Parquet needs the package pyarrow; install fedgraph-privacy[parquet], or write CSV"
+        ) from error
+    try:
+        frame = parquet.read_table(pa.BufferReader(content)).to_pandas()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{where}: not a Parquet table of plain columns: {str(error).splitlines()[0]}") from error
+    return frame_table(frame, where)
+
+
+def _excel(content: bytes, where: str) -> list[Table]:
+    try:
+        sheets = pd.read_excel(
+            io.BytesIO(content), sheet_name=None, header=None, dtype=object, na_filter=False, engine="openpyxl"
+        )
+    except ImportError as error:
+        raise DataError(f"{where}: Excel needs the package openpyxl; install it, or save each sheet as CSV") from error
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{where}: not a workbook that can be read ({' '.join(str(error).split())})") from error
+    tables = []
+    for name, sheet in sheets.items():
+        cells = [[cell_text(value) for value in row] for row in sheet.itertuples(index=False)]
+        rows = [(number, row) for number, row in enumerate(cells, 1) if any(row)]
+        if rows:
+            faults = DataFileFaults()
+            tables.append(_of_rows(rows, f"{where}/{name}" if len(sheets) > 1 else where, faults))
+            faults.refuse()
+    return tables
+
+
+def _matrix_market(content: bytes, where: str) -> Table:
+    from scipy.io import mmread
+
+    try:
+        found = sp.coo_array(mmread(io.BytesIO(content)))
+    except (ValueError, OSError, OverflowError) as error:
+        raise DataError(f"{where}: not a Matrix Market file ({error})") from error
+    if found.shape[0] != found.shape[1]:
+        raise DataError(
+            f"{where}: a matrix of {found.shape[0]} × {found.shape[1]}; allowed: a square one, a row and a column a person"
+        )
+    kept = found.data != 0
+    ends = {"source": (found.coords[0][kept] + 1).astype(str), "target": (found.coords[1][kept] + 1).astype(str)}
+    remark = f"people of {Path(where).name} are numbered from 1, as Matrix Market does"
+    frame = pd.DataFrame(ends, dtype=object)
+    return Table(where, frame, role="edges", ends=("source", "target"), remarks=[remark])
+
+
+def _xml(content: bytes, where: str, start: str) -> list[Table]:
+    import networkx as nx
+    from defusedxml import ElementTree
+    from defusedxml.common import DefusedXmlException
+
+    try:
+        ElementTree.fromstring(content, forbid_dtd=True)
+    except DefusedXmlException as error:
+        raise DataError(f"{where}: refused, its XML declares entities or a document type ({type(error).__name__})") from error
+    except ElementTree.ParseError as error:
+        raise DataError(f"{where}: not whole XML ({error})") from error
+    try:
+        if "<gexf" in start:
+            graph = nx.read_gexf(io.BytesIO(content))
+        elif "<graphml" in start:
+            graph = nx.read_graphml(io.BytesIO(content))
+        else:
+            raise DataError(f"{where}: XML that is neither GraphML nor GEXF")
+    except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise DataError(f"{where}: not a graph that can be read ({' '.join(str(error).split())})") from error
+    return network_tables(graph, where)
+
+
+def _gml(text: str, where: str) -> list[Table]:
+    import networkx as nx
+
+    many = (
+        text
+        if re.search(r"^\s*multigraph\s", text, re.MULTILINE)
+        else re.sub(r"(\bgraph\s*\[)", r"\1 multigraph 1 ", text, count=1)
+    )
+    try:
+        graph = nx.parse_gml(many.splitlines(), label="id")
+    except (nx.NetworkXException, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{where}: not GML that can be read ({' '.join(str(error).split())})") from error
+    titles = [str(data.get("label", "")).strip() for _, data in graph.nodes(data=True)]
+    if all(titles) and len(set(titles)) == len(titles):  # in GML the label is a node's name
+        for _, data in graph.nodes(data=True):
+            del data["label"]
+        graph = nx.relabel_nodes(graph, dict(zip(graph.nodes, titles, strict=True)))
+    return network_tables(graph, where)
+
+
+def _pajek(text: str, where: str) -> list[Table]:
+    import networkx as nx
+
+    try:
+        graph = nx.parse_pajek(text.splitlines())
+    except (nx.NetworkXException, ValueError, KeyError, TypeError, IndexError, StopIteration) as error:
+        raise DataError(f"{where}: not a Pajek network that can be read ({' '.join(str(error).split())})") from error
+    for _, data in graph.nodes(data=True):
+        for key in ("id", "x", "y", "shape"):  # where a node was drawn
+            data.pop(key, None)
+    return network_tables(graph, where)
+
+
+def _json(text: str, where: str) -> list[Table]:
+    try:
+        found = json.loads(text)
+    except RecursionError as error:
+        raise DataError(f"{where}: JSON that is nested too deeply") from error
+    except ValueError as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2 or not lines[0].lstrip().startswith("{"):
+            raise DataError(f"{where}: not JSON ({error})") from error
+        found = []
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                found += [json.loads(line)] if line.strip() else []
+            except (ValueError, RecursionError) as wrong:
+                raise DataError(f"{where}:{number}: not JSON ({wrong})") from wrong
+    if isinstance(found, list):
+        return _records(found, where)
+    links = next((key for key in ("links", "edges", "relationships") if isinstance(found.get(key), list)), None)
+    people = next((key for key in ("nodes", "vertices") if isinstance(found.get(key), list)), None)
+    if links and people:
+        return _node_link(found[people], found[links], where)
+    values = list(found.values())
+    if values and all(isinstance(value, list) for value in values):
+        if len({len(value) for value in values}) == 1 and len(values) < len(values[0]) and len(values[0]) > 1:
+            return [frame_table(pd.DataFrame(found), where)]
+        return [_bags(found, where)]
+    if values and all(isinstance(value, Mapping) for value in values):
+        frame = pd.DataFrame.from_dict(found, orient="index")
+        frame.insert(0, "id" if "id" not in frame else "key", list(found))
+        return [frame_table(frame.reset_index(drop=True), where)]
+    if values and not any(isinstance(value, (list, Mapping)) for value in values):
+        names = ("id", "label" if "label" in Path(where).stem or "class" in Path(where).stem else "value")
+        return [frame_table(pd.DataFrame({names[0]: list(found), names[1]: values}, dtype=object), where)]
+    raise DataError(
+        f"{where}: JSON of an unknown form ({', '.join(map(repr, list(found)[:4]))}, …); allowed: node-link, records, id → list"
+    )
+
+
+def _node_link(nodes: list[Any], links: list[Any], where: str) -> list[Table]:
+    for part, what in ((nodes, "nodes"), (links, "links")):
+        if not all(isinstance(one, Mapping) for one in part):
+            raise DataError(f"{where}: its {what} are no mappings; allowed: node-link, as networkx and d3 write it")
+    people = pd.json_normalize(nodes)
+    people = people if len(people.columns) else pd.DataFrame(index=range(len(nodes)))
+    key = next((name for name in ("id", "key", "name") if name in people and people[name].notna().all()), None)
+    if key is None:
+        people.insert(0, "id", range(len(people)))
+        key = "id"
+    nodes_table = frame_table(people, where, role="nodes", id=key)
+    ties = pd.json_normalize(links) if links else pd.DataFrame({"source": [], "target": []})
+    pair = next(iter(sides_of([str(name) for name in ties.columns], SIDES)), None)
+    if pair is None:
+        raise DataError(f"{where}: its links name no source and target; found: {', '.join(map(str, ties.columns))}")
+    return [nodes_table, frame_table(ties, where, role="edges", ends=pair)]
+
+
+def _records(found: list[Any], where: str) -> list[Table]:
+    if not found or not all(isinstance(one, (Mapping, list)) for one in found):
+        raise DataError(
+            f"{where}: a JSON list of {type(found[0]).__name__ if found else 'nothing'}; allowed: a list of records"
+        )
+    if all(isinstance(one, list) for one in found):
+        return [_of_rows([(k, [cell_text(v) for v in row]) for k, row in enumerate(found, 1)], where, DataFileFaults())]
+    if not all(isinstance(one, Mapping) for one in found):
+        raise DataError(f"{where}: a JSON list of records and of other things; allowed: records alone")
+    kinds = [str(one.get("type", "")) for one in found]
+    if set(kinds) == {"node", "relationship"}:  # as Neo4j exports JSON
+        parts = []
+        for kind in ("node", "relationship"):
+            frame = pd.json_normalize([one for one, said in zip(found, kinds, strict=True) if said == kind])
+            frame = frame.drop(columns=["type"]).rename(columns=lambda name: str(name).removeprefix("properties."))
+            if kind == "relationship":
+                kept = [name for name in frame.columns if not re.match(r"(start|end)\.(?!id$)", name)]
+                parts.append(frame_table(frame[kept], where, role="edges", ends=("start.id", "end.id")))
+            else:
+                parts.append(frame_table(frame.drop(columns=["labels"], errors="ignore"), where, role="nodes", id="id"))
+        return parts
+    return [frame_table(pd.json_normalize(found), where)]
+
+
+def _bags(found: Mapping[str, list[Any]], where: str) -> Table:
+    """A table id → what each has: a column for each thing."""
+    things: dict[str, int] = {}
+    indptr, indices = [0], []
+    for own in found.values():
+        indices += sorted({things.setdefault(cell_text(one), len(things)) for one in own})
+        indptr.append(len(indices))
+    order = sorted(things, key=lambda one: (0, int(one), "") if one.isdigit() else (1, 0, one))
+    rank = {things[one]: place for place, one in enumerate(order)}
+    columns = np.array([rank[one] for one in indices], dtype=np.int64)
+    matrix = sp.csr_array((np.ones(columns.size, np.float32), columns, np.array(indptr)), shape=(len(found), len(things)))
+    frame = pd.DataFrame({"id": [str(key).strip() for key in found]}, dtype=object)
+    called = tuple(f"feature {one}" for one in order)
+    return Table(where, frame, id="id", role="features", matrix=matrix, called=called)
+
+
+# What is in memory already
+
+
+def cell_text(value: object) -> str:
+    """A value as text; "" where it is missing."""
+    if isinstance(value, str):
+        return value.strip()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if math.isnan(number):
+            return ""
+        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace").strip()
+    if isinstance(value, pd.Timestamp):
+        return str(value.date()) if value == value.normalize() else str(value)
+    return str(value).strip()
+
+
+def _texts(values: pd.Series[Any], where: str) -> list[str]:
+    if values.dtype.kind == "f" and is_id_name(str(values.name)) and (values.abs() >= _LARGEST_WHOLE).any():
+        found = f"column {values.name!r} holds numbers such as {values.abs().max():.0f} as floats, which lose digits"
+        raise DataError(f"{where}: {found}; allowed: text or whole numbers (dtype str or Int64)")
+    return [cell_text(value) for value in values.astype(object)]
+
+
+def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
+    """A pandas table, its index among the columns where that is no plain count of rows.
+
+    Args:
+        frame: any columns; a column of vectors of one length becomes columns.
+        where: what it is called in a message.
+        said: further attributes of ``Table``.
+
+    Raises:
+        DataError: two columns have one name, or ids are floats that lost digits.
+    """
+    plain = (
+        isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and frame.index.start == 0 and frame.index.step == 1
+    )
+    if isinstance(frame.index, pd.MultiIndex) or isinstance(frame.columns, pd.MultiIndex):
+        raise DataError(f"{where}: has an index of several levels; allowed: one level (reset_index())")
+    columns = {str(name): frame.iloc[:, place] for place, name in enumerate(frame.columns)}
+    if len(columns) < len(frame.columns):
+        _named([str(name) for name in frame.columns], where)
+    cells: dict[str, list[str]] = {}
+    if not plain:
+        cells[str(frame.index.name or "")] = [cell_text(value) for value in frame.index]
+    for name, values in columns.items():
+        vectors = len(values) and values.dtype == object and all(isinstance(v, (list, tuple, np.ndarray)) for v in values)
+        if vectors and len({len(one) for one in values}) == 1:
+            for place in range(len(values.iloc[0])):
+                cells[f"{name} {place}"] = [cell_text(one[place]) for one in values]
+            continue
+        cells[name] = _texts(values, where)
+    found = pd.DataFrame(cells, dtype=object, index=range(len(frame)))
+    numbered = bool(len(columns)) and all(isinstance(name, (int, np.integer)) for name in frame.columns)
+    if plain and "role" not in said:
+        return Table(where, found, headed=not numbered, implied="", **said)
+    return Table(where, found, headed=not numbered, **said)
+
+
+def network_tables(graph: Any, where: str, vector: str = "x") -> list[Table]:
+    """The two tables of a NetworkX graph: attributes of nodes are columns, an attribute of vectors several.
+
+    Raises:
+        DataError: some nodes have the vector and others not, or its lengths differ.
+    """
+    rows = [{str(key): value for key, value in data.items()} for _, data in graph.nodes(data=True)]
+    ids = [cell_text(node) for node in graph.nodes]
+    if len(set(ids)) < len(ids):
+        raise DataError(f"{where}: two nodes are called the same when written as text; allowed: each once")
+    names = dict.fromkeys(key for row in rows for key in row)
+    matrix, called = None, tuple[str, ...]()
+    vectors = [row[vector] for row in rows if row.get(vector) is not None]
+    if vectors and not isinstance(vectors[0], (str, bytes)):
+        if len(vectors) < len(rows):
+            lacking = next(node for node, row in zip(ids, rows, strict=True) if row.get(vector) is None)
+            raise DataError(f"{where}: node {lacking!r} has no attribute {vector!r}, others have; allowed: all nodes or none")
+        try:
+            stacked = np.stack([np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in vectors])
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{where}: the nodes' attributes {vector!r} are no numbers of one length ({error})") from error
+        matrix, called = sp.csr_array(stacked), tuple(f"column {place}" for place in range(stacked.shape[1]))
+        names.pop(vector)
+    key = "id" if "id" not in names else "node"
+    cells = {key: ids} | {name: [cell_text(row.get(name)) for row in rows] for name in names}
+    people = Table(
+        where, pd.DataFrame(cells, dtype=object, index=range(len(ids))), role="nodes", id=key, matrix=matrix, called=called
+    )
+    ties = [(one, two, data) for one, two, data in graph.edges(data=True)]
+    more = dict.fromkeys(str(key) for *_, data in ties for key in data)
+    ends = {"source": [cell_text(one) for one, _, _ in ties], "target": [cell_text(two) for _, two, _ in ties]}
+    ends |= {name if name not in ends else f"{name} ": [cell_text(data.get(name)) for *_, data in ties] for name in more}
+    remarks = ["the direction of ties is not used"] if graph.is_directed() else []
+    frame = pd.DataFrame(ends, dtype=object, index=range(len(ties)))
+    return [people, Table(where, frame, role="edges", ends=("source", "target"), remarks=remarks)]

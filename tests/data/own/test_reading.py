@@ -1,0 +1,450 @@
+"""The one door in: forms in which people have graphs, single faults of their tables, and the words that are shown first."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import fedgraph
+from fedgraph.data.own.reading import Reading, read
+from fedgraph.data.own.roles import ReadingQuestion
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import Graph
+
+N = 60
+RNG = np.random.default_rng(3)
+IDS = RNG.permutation(np.arange(1000, 1000 + N))
+PEOPLE = pd.DataFrame(
+    {
+        "id": IDS,
+        "age": RNG.integers(18, 80, N),
+        "member": np.where(RNG.random(N) < 0.5, "yes", "no"),
+        "city": np.array(["Gent", "Graz", "Lund"])[RNG.integers(0, 3, N)],
+        "group": np.array(["red", "green", "blue"])[np.arange(N) % 3],
+    }
+)
+TIES = pd.DataFrame(
+    sorted({tuple(sorted(map(int, RNG.choice(IDS, 2, replace=False)))) for _ in range(90)}), columns=["source", "target"]
+)
+
+
+def graph_of(reading: Reading) -> Graph:
+    assert isinstance(reading.graph, Graph)
+    return reading.graph
+
+
+def require_true(graph: Graph) -> None:
+    """The people, their classes and ties are those of PEOPLE and TIES."""
+    assert set(graph.ids) == set(map(str, IDS))
+    told = {one: graph.names.classes[k] for one, k in zip(graph.ids, graph.labels, strict=True)}
+    assert told == dict(zip(map(str, PEOPLE["id"]), PEOPLE["group"], strict=True))
+    arcs = graph.adjacency.tocoo()
+    found = {frozenset((graph.ids[a], graph.ids[b])) for a, b in zip(*arcs.coords, strict=True)}
+    assert found == {frozenset(map(str, pair)) for pair in TIES.itertuples(index=False)}
+
+
+def network() -> nx.Graph:
+    graph = nx.Graph()
+    graph.add_nodes_from((row.pop("id"), row) for row in PEOPLE.to_dict("records"))
+    graph.add_edges_from(TIES.itertuples(index=False, name=None))
+    return graph
+
+
+def sql(folder: Path) -> None:
+    PEOPLE.rename(columns={"id": "user_id"}).to_csv(folder / "users.csv", index=False)
+    ties = TIES.assign(id=range(5000, 5000 + len(TIES)), created_at="2026-01-05")[["id", "source", "target", "created_at"]]
+    ties.to_csv(folder / "friendships.csv", index=False)
+
+
+def payments(folder: Path) -> None:
+    PEOPLE.rename(columns={"id": "account"}).to_csv(folder / "accounts.csv", index=False)
+    TIES.rename(columns={"source": "nameOrig", "target": "nameDest"}).assign(step=1, amount=7)[
+        ["step", "amount", "nameOrig", "nameDest"]
+    ].to_csv(folder / "transactions.csv", index=False)
+
+
+def elliptic(folder: Path) -> None:
+    PEOPLE[["id", "age"]].to_csv(folder / "txs_features.csv", index=False, header=False)
+    PEOPLE[["id", "group"]].set_axis(["txId", "class"], axis=1).to_csv(folder / "txs_classes.csv", index=False)
+    TIES.set_axis(["txId1", "txId2"], axis=1).to_csv(folder / "txs_edgelist.csv", index=False)
+
+
+def musae(folder: Path) -> None:
+    (folder / "club_features.json").write_text(json.dumps({str(one): [int(one) % 3, 7] for one in IDS}))
+    PEOPLE[["id", "group"]].to_csv(folder / "club_target.csv", index=False)
+    TIES.set_axis(["id_1", "id_2"], axis=1).to_csv(folder / "club_edges.csv", index=False)
+
+
+def cora(folder: Path) -> None:
+    words = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (N, 9)))
+    pd.concat([PEOPLE["id"], words, PEOPLE["group"]], axis=1).to_csv(
+        folder / "club.content", sep="\t", header=False, index=False
+    )
+    TIES.to_csv(folder / "club.cites", sep="\t", header=False, index=False)
+
+
+def snap(folder: Path) -> None:
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+    lines = ["# Undirected graph of a club", "# FromNodeId\tToNodeId", *(f"{a}\t{b}" for a, b in TIES.itertuples(index=False))]
+    (folder / "ties.txt").write_text("\n".join(lines) + "\n")
+
+
+def matrix(folder: Path) -> None:
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+    nx.to_pandas_adjacency(network(), dtype=int).to_csv(folder / "adjacency.csv")
+
+
+def bare_matrix(folder: Path) -> None:
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+    np.savetxt(folder / "matrix.txt", nx.to_numpy_array(network(), nodelist=list(IDS)), fmt="%d")
+
+
+def matrix_market(folder: Path) -> None:
+    from scipy import io as scipy_io
+
+    PEOPLE.assign(id=np.arange(1, N + 1)).to_csv(folder / "people.csv", index=False)
+    scipy_io.mmwrite(folder / "ties.mtx", nx.to_scipy_sparse_array(network(), nodelist=list(IDS)), symmetry="symmetric")
+
+
+def pandas_index(folder: Path) -> None:
+    PEOPLE.to_csv(folder / "people.csv")
+    TIES.to_csv(folder / "edges.csv")
+
+
+def parquet(folder: Path) -> None:
+    PEOPLE.to_parquet(folder / "people.parquet")
+    TIES.to_parquet(folder / "ties.parquet")
+
+
+def gephi(folder: Path) -> None:
+    PEOPLE.rename(columns={"id": "Id"}).assign(Label=[f"Person {k}" for k in range(N)]).to_csv(
+        folder / "nodes.csv", index=False
+    )
+    TIES.set_axis(["Source", "Target"], axis=1).assign(Type="Undirected", Weight=1).to_csv(folder / "edges.csv", index=False)
+
+
+def neo4j(folder: Path) -> None:
+    typed = {"id": "personId:ID", "age": "age:int", "group": "group:string"}
+    PEOPLE.rename(columns=typed).assign(**{":LABEL": "Person"}).to_csv(folder / "persons.csv", index=False)
+    TIES.set_axis([":START_ID", ":END_ID"], axis=1).assign(**{":TYPE": "KNOWS"}).to_csv(folder / "knows.csv", index=False)
+
+
+def apoc(folder: Path) -> None:
+    lines = [{"type": "node", "id": str(row.pop("id")), "properties": row} for row in PEOPLE.to_dict("records")]
+    ties = [{"type": "relationship", "start": {"id": str(a)}, "end": {"id": str(b)}} for a, b in TIES.itertuples(index=False)]
+    (folder / "club.json").write_text("\n".join(json.dumps(line) for line in [*lines, *ties]))
+
+
+def lists(folder: Path) -> None:
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+    (folder / "friends.json").write_text(json.dumps({str(one): list(map(int, network()[one])) for one in network()}))
+
+
+def written(write: Callable[..., None], name: str) -> Callable[[Path], None]:
+    return lambda folder: write(network(), folder / name)
+
+
+def node_link(folder: Path) -> None:
+    (folder / "club.json").write_text(json.dumps(nx.node_link_data(network(), edges="links"), default=int))
+
+
+def zipped(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "club.zip", "w") as archive:
+        archive.writestr("club/people.csv", PEOPLE.to_csv(index=False, sep=";"))
+        archive.writestr("club/ties.csv", TIES.to_csv(index=False))
+        archive.writestr("club/README.md", "# a club\n")
+
+
+def excel(folder: Path) -> None:
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(folder / "club.xlsx") as book:
+        PEOPLE.to_excel(book, sheet_name="people", index=False)
+        TIES.to_excel(book, sheet_name="ties", index=False)
+
+
+FORMS: dict[str, Callable[[Path], None]] = {
+    "sql": sql, "payments": payments, "elliptic": elliptic, "musae": musae, "cora": cora, "snap": snap, "matrix": matrix,
+    "bare matrix": bare_matrix, "pandas index": pandas_index, "parquet": parquet, "gephi": gephi, "neo4j": neo4j, "apoc": apoc,
+    "lists": lists, "graphml": written(nx.write_graphml, "club.graphml"), "gexf": written(nx.write_gexf, "club.gexf"),
+    "gml": written(nx.write_gml, "club.gml"), "node-link": node_link, "zip": zipped, "excel": excel,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_the_same_club(form: str, tmp_path: Path) -> None:
+    FORMS[form](tmp_path)
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG")
+    label = {"elliptic": "class", "cora": "column 11"}.get(form, "group")
+    reading = read(tmp_path, label=label)
+    require_true(graph_of(reading))
+    assert "photo.png: no data" in str(reading)
+    assert "60" in reading.says
+    again = read(tmp_path, columns=reading.parameters)
+    assert (graph_of(again).features != graph_of(reading).features).nnz == 0, "what a scenario says reads the same"
+    assert graph_of(again).names == graph_of(reading).names
+
+
+def test_matrix_market_counts_from_one(tmp_path: Path) -> None:
+    matrix_market(tmp_path)
+    graph = graph_of(read(tmp_path, label="group"))
+    arcs = graph.adjacency.tocoo()
+    ties = {
+        frozenset((int(IDS[int(graph.ids[a]) - 1]), int(IDS[int(graph.ids[b]) - 1]))) for a, b in zip(*arcs.coords, strict=True)
+    }
+    assert ties == {frozenset(pair) for pair in TIES.itertuples(index=False)}
+
+
+def test_pajek_and_an_edge_list_alone_have_no_label(tmp_path: Path) -> None:
+    bare = nx.Graph(nx.relabel_nodes(network(), str).edges)
+    nx.write_pajek(bare, tmp_path / "club.net")
+    TIES.to_csv(tmp_path / "ties.tsv", sep="\t", index=False)
+    for name in ("club.net", "ties.tsv"):
+        graph = graph_of(read(tmp_path / name, label=""))
+        assert graph.num_edges == len(TIES)
+        assert graph.num_classes == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_encodings_that_spreadsheets_write(encoding: str, tmp_path: Path) -> None:
+    PEOPLE.assign(city="Köln").to_csv(tmp_path / "people.csv", index=False, encoding=encoding, sep=";")
+    TIES.to_csv(tmp_path / "ties.csv", index=False, encoding=encoding)
+    require_true(graph_of(read(tmp_path, label="group")))
+
+
+# People who were joined by their place
+
+
+def test_ids_come_from_the_column_that_holds_the_ends_whatever_it_is_called() -> None:
+    for name in ("Id", "user_id", "node_id", "kunde"):
+        require_true(graph_of(read((PEOPLE.rename(columns={"id": name}), TIES), label="group")))
+    require_true(graph_of(read((PEOPLE.set_index("id"), TIES), label="group")))
+
+
+def test_a_header_of_numbers_is_a_header(tmp_path: Path) -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(N, 3)), index=IDS)
+    table.to_csv(tmp_path / "features.csv", index_label="id")
+    PEOPLE[["id", "group"]].to_csv(tmp_path / "labels.csv", index=False)
+    TIES.to_csv(tmp_path / "edges.csv", index=False)
+    graph = graph_of(read(tmp_path))
+    require_true(graph)
+    assert graph.names.columns == ("0", "1", "2")
+
+
+def test_two_readings_are_one_question_with_the_option_that_answers() -> None:
+    twice = PEOPLE.assign(other_id=PEOPLE["id"].to_numpy()[::-1]).rename(columns={"id": "first_id"})
+    with pytest.raises(ReadingQuestion, match=r"which column is the id: 'first_id' or 'other_id'.*--id first_id"):
+        read((twice, TIES), label="group")
+    require_true(graph_of(read((twice, TIES), label="group", id="first_id")))
+    ties = TIES.assign(by=TIES["source"]).set_axis(["wer", "wen", "durch"], axis=1)
+    with pytest.raises(ReadingQuestion, match="which columns are the ends of ties: wer and wen or wer and durch"):
+        read((PEOPLE, ties), label="group")
+    require_true(graph_of(read((PEOPLE, ties), label="group", ends=["wer", "wen"])))
+    with pytest.raises(ReadingQuestion, match=r"which column is the label: 'member'.*--label member"):
+        read((PEOPLE, TIES))
+
+
+def test_rows_without_ids_are_numbered_only_where_their_owner_says_so() -> None:
+    nodes = pd.DataFrame({"kunde": PEOPLE["city"], "group": PEOPLE["group"]})
+    position = {one: k for k, one in enumerate(IDS)}
+    ties = TIES.map(position.__getitem__)
+    assert "its index, or the number of a row, is the id" in read((nodes, ties), label="group").says
+    with pytest.raises(DataError, match=r"no column holds the ends.*--id row"):
+        read((nodes, ties + 10_000), label="group")
+
+
+def test_ends_that_nobody_has_are_all_counted() -> None:
+    with pytest.raises(DataError, match=r"unknown node '9000'; allowed: the 60 ids[^…]*… and 392 more of this kind"):
+        read((PEOPLE, pd.DataFrame({"source": range(9000, 9400), "target": [IDS[0]] * 400})), label="group", id="id")
+
+
+# Labels
+
+
+def test_the_label_in_another_spelling_is_no_feature() -> None:
+    again = PEOPLE.assign(y=PEOPLE["group"].map({"red": 2, "green": 0, "blue": 1}))
+    reading = read((again, TIES), label="group")
+    assert not [name for name in graph_of(reading).names.columns if name.startswith("y")]
+    assert "y: it says the same as the label 'group'" in reading.says
+    assert reading.parameters["drop"] == ["y"]
+
+
+def test_minus_one_and_one_are_two_classes_and_none_is_one() -> None:
+    signed = PEOPLE.assign(group=np.where(np.arange(N) % 2, 1, -1))
+    assert graph_of(read((signed, TIES), label="group")).names.classes == ("-1", "1")
+    none = PEOPLE.assign(group=np.where(np.arange(N) % 2, "none", "some"))
+    assert graph_of(read((none, TIES), label="group")).names.classes == ("none", "some")
+
+
+def test_spellings_of_a_class_are_one() -> None:
+    words = PEOPLE.assign(group=np.array(["yes", "Yes", "no"])[np.arange(N) % 3])
+    reading = read((words, TIES), label="group")
+    assert graph_of(reading).num_classes == 2
+    assert "spellings that differ in capitals alone are one class: 'Yes' and 'yes'" in reading.says
+    numbers = PEOPLE.assign(group=np.array(["1", "1.0", "2"])[np.arange(N) % 3])
+    assert graph_of(read((numbers, TIES), label="group")).names.classes == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [("id", "names people, and is no label"), ("Label", "60 different values"), ("views", "different values for 60")],
+)
+def test_what_no_class_can_be_is_refused_with_those_that_can(column: str, says: str) -> None:
+    table = PEOPLE.assign(Label=[f"Person {k}" for k in range(N)], views=np.arange(N) * 7 % 53)
+    with pytest.raises(ScenarioError, match=says) as caught:
+        read((table, TIES), label=column)
+    assert "group" in str(caught.value)
+
+
+def test_a_class_of_few_people_is_named_with_what_to_do() -> None:
+    rare = PEOPLE.assign(group=np.where(np.arange(N) < 4, "rare", "usual"))
+    assert "1 class has fewer than 20 people (rare 4)" in read((rare, TIES), label="group").says
+
+
+# Columns
+
+
+def test_numbers_and_dates_are_read_as_people_write_them() -> None:
+    table = PEOPLE.assign(
+        seen=1_700_000_000 + np.arange(N),
+        amount=[f"{1000 + k:,}.35" for k in range(N)],
+        born=[f"{1 + k % 28}.11.{1950 + k % 40}" for k in range(N)],
+        height=[f"1,{60 + k % 30}" for k in range(N)],
+        unclear=[f"{k % 9},{100 + k}" for k in range(N)],
+        customer_id=np.arange(N) * 31 + 5,
+    )
+    reading = read((table, TIES), label="group")
+    graph = graph_of(reading)
+    columns = {name: graph.features[:, [place]].toarray().ravel() for place, name in enumerate(graph.names.columns)}
+    assert np.unique(columns["seen"]).size == N, "float32 would make them one"
+    assert columns["amount"].tolist() == pytest.approx([1000.35 + k for k in range(N)], abs=1e-2)
+    assert columns["height"][:3].tolist() == pytest.approx([1.60, 1.61, 1.62])
+    assert np.unique(columns["born"]).size > 30
+    assert "unclear: 0,100 may be 0100 or 0.100" in reading.says
+    assert "customer_id: it names or numbers people" in reading.says
+    assert not {"unclear", "customer_id"} & columns.keys()
+
+
+def test_who_has_no_tie_is_counted(tmp_path: Path) -> None:
+    reading = read((PEOPLE, TIES.iloc[:10]), label="group")
+    alone = N - len(set(TIES.iloc[:10].to_numpy().ravel()))
+    assert f"10, between 'source' and 'target' of the table of edges; {alone} people have none" in reading.says
+    assert str(reading) == reading.says
+
+
+def test_long_ids_as_floats_are_refused() -> None:
+    with pytest.raises(DataError, match="as floats, which lose digits"):
+        read((PEOPLE.assign(id=(PEOPLE["id"] + 2**60).astype(float)), TIES), label="group")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a "b">]><graphml>&a;</graphml>', b"<html><p>hello</p></html>", b"<graphml>"],
+)
+def test_xml_that_declares_entities_or_is_no_graph_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "club.graphml").write_bytes(content)
+    with pytest.raises(DataError, match=r"club\.graphml"):
+        read(tmp_path / "club.graphml")
+
+
+@pytest.mark.parametrize("name", ["club.pkl", "club.csv"])
+def test_a_pickle_is_never_opened(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(pickle.dumps(PEOPLE))
+    with pytest.raises(DataError, match="a pickle, which can run code"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [(3, "data is a int"), (None, "data is a NoneType"), ((1, 2), "a tuple of 2"), ([3], "graph 0 is a int"),
+     (PEOPLE, "one pandas table"),
+     ("nowhere.csv", "no such file"), ((1, 2, 3), "allowed")],
+)  # fmt: skip
+def test_what_is_no_graph_is_one_line(what: object, says: str) -> None:
+    with pytest.raises(DataError, match=says) as caught:
+        read(what)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_generator_and_a_tuple_of_small_graphs_are_a_collection() -> None:
+    graphs = [nx.cycle_graph(4 + k) for k in range(4)]
+    for k, graph in enumerate(graphs):
+        graph.graph["y"] = k % 2
+    for given in (graphs, tuple(graphs), iter(graphs)):
+        assert len(read(given).graph.graphs) == 4  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [({"methods": 3}, "methods is 3"), ({"trust": 1}, "trust is 1"),
+     ({"clients": 1000}, "clients is 1,000; allowed: at most 60"),
+     ({"seeds": 0}, "seeds is 0"), ({"columns": "age"}, "columns is 'age'"), ({"epsilons": None}, "epsilons is None")],
+)  # fmt: skip
+def test_compare_names_the_argument(arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        fedgraph.compare((PEOPLE, TIES), label="group", **arguments)  # type: ignore[arg-type]
+
+
+def test_compare_takes_one_name_for_a_list_and_numbers_of_numpy(tmp_path: Path) -> None:
+    run = fedgraph.compare(
+        (PEOPLE, TIES), "features", np.float64(8), "curator", delta=np.float32(1e-5), label="group", out=tmp_path / "run"
+    )
+    assert list(run.table()["epsilon"]) == [8.0]
+
+
+# Graphs as they lie
+
+
+@pytest.mark.dataset
+@pytest.mark.parametrize(
+    ("folder", "people", "ties", "classes"),
+    [
+        ("email", 1005, 16_064, 42),
+        ("facebook_pages", 22_470, 170_823, 4),
+        ("github", 37_700, 289_003, 2),
+        ("polblogs", 1490, 16_705, 2),
+    ],
+)
+def test_public_graphs_open_as_they_lie(data_root: Path, folder: str, people: int, ties: int, classes: int) -> None:
+    home = data_root / "as_found" / folder
+    if not home.exists():
+        pytest.skip(f"{home} is not there")
+    graph = graph_of(read(home))
+    assert (graph.num_nodes, graph.num_edges, graph.num_classes) == (people, ties, classes)
+
+
+def test_a_workbook_without_its_reader_gets_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = io.BytesIO()
+    with zipfile.ZipFile(book, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    (tmp_path / "club.xlsx").write_bytes(book.getvalue())
+
+    def missing(*args: object, **settings: object) -> None:
+        raise ImportError("no openpyxl")
+
+    monkeypatch.setattr(pd, "read_excel", missing)
+    with pytest.raises(DataError, match="Excel needs the package openpyxl"):
+        read(tmp_path / "club.xlsx")
+
+
+def test_owners_who_spell_alike_have_one_column_and_one_class(tmp_path: Path) -> None:
+    for bank, age, classes in (("a", "age", ("1", "2")), ("b", "Age", ("1.0", "2.0"))):
+        folder = tmp_path / bank
+        folder.mkdir()
+        (folder / "features.csv").write_text(f"id,{age}\n" + "".join(f"n{k},{20 + k}\n" for k in range(6)))
+        (folder / "labels.csv").write_text("id,label\n" + "".join(f"n{k},{classes[k % 2]}\n" for k in range(6)))
+        (folder / "edges.csv").write_text("source,target\nn0,n1\n")
+    graph = graph_of(read(tmp_path))
+    assert (graph.num_features, graph.num_classes, graph.owner_names) == (1, 2, ("a", "b"))
+    assert "columns that differ in capitals alone are one: 'age' and 'Age'" in graph.provenance.detail
