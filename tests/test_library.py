@@ -227,7 +227,8 @@ def test_comparing_writes_nothing_that_was_not_asked_for(
 
 
 def test_dir_shows_what_users_may_use() -> None:
-    assert dir(fedgraph) == ["Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "read", "run"]
+    users = ["Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "read", "recorded", "run"]
+    assert dir(fedgraph) == users
 
 
 def test_a_list_of_small_graphs_is_compared_with_whole_graphs_private() -> None:
