@@ -232,16 +232,14 @@ def measure_all(
         settings = {key: value for key, value in spec.items() if key not in ("attack", "label")}
         name = str(spec.get("label") or spec["attack"])
         module = cast("SceneAttack", plugins.load("attacks", spec["attack"]))
-        why = module.refuses(made)
-        if why is None and module.GAME not in scenes:
-            scenes[module.GAME] = _scene(module.GAME, asked, made, cell, context, partition, held, public)
-        if why is None and scenes[module.GAME] is None:
-            why = "too few units to toss coins for"
-        if why is not None:
+        if (why := module.refuses(made)) is not None:
             refused[name] = why
             continue
-        scene = scenes[module.GAME]
-        assert scene is not None
+        if module.GAME not in scenes:
+            scenes[module.GAME] = _scene(module.GAME, asked, made, cell, context, partition, held, public)
+        if (scene := scenes[module.GAME]) is None:
+            refused[name] = "too few units to toss coins for"
+            continue
         scene.rng = seeds.seeded_generator(context.root, "named", name, *cell.path)
         told = module.attack(module.Params(**settings), scene)
         found.append(_judge(name, module, scene, told, provable))
@@ -271,9 +269,7 @@ def _scene(
     elif isinstance(kind, coin_game.OwnCoinGame):
         played = kind.play(partition, held, public, asked.units, rng)
     else:
-        relation = coin_game.relation_of(kind, made)
-        assert relation is not None
-        played = coin_game.toss_edges(partition, held, relation, asked.units, rng)
+        played = coin_game.toss_edges(partition, held, coin_game.relation_of_edges(made), asked.units, rng)
     coins = played.found.coins
     if coins.size < 4 or coins.all() or not coins.any():
         return None

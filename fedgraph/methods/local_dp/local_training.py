@@ -112,8 +112,10 @@ def _viewed(plan: Planned, graph: Graph) -> Graph:
 
 def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
     """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
-    if isinstance(work.inputs, gin.GinInputs) and (work.network.norm == "batch" or work.batches is not None):
-        return _trained_in_batches(params, work, work.inputs, before)
+    layout, whole = work.network.layout, work.inputs
+    batched = work.network.norm == "batch" or work.batches is not None
+    if batched and isinstance(layout, gin.GinLayout) and isinstance(whole, gin.GinInputs):
+        return _trained_in_batches(params, work, layout, whole, before)
     if params.optimiser == "adam":
         return descend_by_adam(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, 0.0)
     return with_momentum(params, work, before, torch.zeros_like(before))[0]
@@ -135,11 +137,11 @@ def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[tor
     return gradient
 
 
-def _trained_in_batches(params: Params, work: Work, whole: gin.GinInputs, before: torch.Tensor) -> torch.Tensor:
+def _trained_in_batches(
+    params: Params, work: Work, layout: gin.GinLayout, whole: gin.GinInputs, before: torch.Tensor
+) -> torch.Tensor:
     """As ``train_locally``, a step for each batch of graphs; running statistics of batch norm follow the batches."""
-    layout, vector = work.network.layout, before
-    assert isinstance(layout, gin.GinLayout)
-    first, second, step = torch.zeros_like(vector), torch.zeros_like(vector), 0
+    vector, first, second, step = before, torch.zeros_like(before), torch.zeros_like(before), 0
     for epoch in range(params.local_epochs):
         parts = [whole]
         if work.batches is not None and params.batch_size is not None:

@@ -93,8 +93,10 @@ def _row(params: Params, cell: Cell) -> ClusteringRow:
 
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
-    if cell.method in (SIZE, DEGREES):
-        return None
+    return None if cell.method in (SIZE, DEGREES) else _planned(params, cell, context)
+
+
+def _planned(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade]:
     graph, row = held_graphs.find_one(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
     partition = held_graphs.deal(params, cell.seed, context)
@@ -129,8 +131,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     k = params.clusters or held_graphs.find_one(params, context).num_classes
     if cell.method in (SIZE, DEGREES):
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
-    made = plan(params, cell, context)
-    assert made is not None
+    made = _planned(params, cell, context)
     sizes = [s.graph.num_nodes for s in partition.subgraphs]
     how_many = ClientClustering(k, params.num_init, params.max_iterations, params.verify)
     if cell.method == TASK_CONSTANT_DISTANCES:

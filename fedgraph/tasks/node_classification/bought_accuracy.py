@@ -38,10 +38,12 @@ class BoughtAccuracy:
     Attributes:
         training: The plan of the training alone.
         whole: The same with the release of the accuracy, which is what a budget is charged.
+        std: Of the noise on each count, people.
     """
 
     training: Plan
     whole: Plan
+    std: float
 
     @property
     def release(self) -> PlannedRelease:
@@ -69,13 +71,11 @@ class BoughtAccuracy:
         return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
 
     def _words(self, done: TrainedCell) -> str:
-        assert isinstance(self.release.mechanism, GaussianNoise)
         asked = _asked_alone(done.world.setting).size
-        spread = self.release.mechanism.std / asked
         return (
             f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
-            f"counts of right and of wrong answers, each with a standard deviation of {self.release.mechanism.std:.3g} people "
-            f"({100 * spread:.2g} % of them)."
+            f"counts of right and of wrong answers, each with a standard deviation of {self.std:.3g} people "
+            f"({100 * self.std / asked:.2g} % of them)."
         )
 
 
@@ -116,7 +116,7 @@ def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> BoughtA
     after = range(made.schedule.rounds, made.schedule.rounds + 1)
     release = PlannedRelease(_PATH, bound, mechanism, Gaussian(multiplier), after)
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
-    return BoughtAccuracy(made, replace(made, schedule=schedule))
+    return BoughtAccuracy(made, replace(made, schedule=schedule), mechanism.std)
 
 
 def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:

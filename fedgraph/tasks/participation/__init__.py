@@ -203,7 +203,8 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
             own = models[client](done.question)
             scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
             scores[rows] = own
-    assert scores is not None
+    if scores is None:
+        raise ScenarioError(f"{cell.dataset}: no client holds a node that is tested, so no row alone has a number")
     found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
     records = found.records_of_all("alone", scores, prices, together.plan.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):

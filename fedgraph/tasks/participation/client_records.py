@@ -188,7 +188,7 @@ class ClientRecords:
             rng: Client → the randomness of its own steps.
 
         Raises:
-            RuntimeFailure: The method offers no such steps; a plan refuses it before.
+            RuntimeFailure: The method offers no such steps (a plan refuses it before), or nobody is tested.
         """
         after: np.ndarray | None = None
         made, asked, tuned = done.plan, done.question, method.OFFERS.tuned
@@ -205,7 +205,8 @@ class ClientRecords:
                 own = method.predict(made, state, asked.induced(rows))
             after = np.zeros((asked.num_nodes, own.shape[1])) if after is None else after
             after[rows] = own
-        assert after is not None
+        if after is None:
+            raise RuntimeFailure(f"{made.method}: no client holds a node that is tested")
         return self.records_of_all(_WEIGHTS, after, price_clients(done, self.federation), RECORD_TOWARD_OTHERS)
 
     def nodes(self, client: int) -> int:
