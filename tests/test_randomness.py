@@ -181,7 +181,6 @@ STATED, NOISELESS = (
 )
 PUBLISHED, MEASURED = "of public nodes", "of labels that only measure, in what stays with the data's holder"
 LISTS = {
-    "tasks/base/graphs/clear_embeddings.py ClearSampleSettings.sample": NOISELESS,
     "tasks/base/graphs/graph_collections.py prepare": COUNTED,
     "tasks/base/graphs/graph_collections.py split_by_folds": STATED,
     "tasks/base/graphs/graph_collections.py split_by_clients": COUNTED,
