@@ -27,7 +27,7 @@ import numpy as np
 
 from fedgraph import learning, seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import layouts, shared_gnn, torch
+from fedgraph.learning import layouts, shared_gnn
 from fedgraph.methods import base, local_dp
 from fedgraph.methods.local_dp import evidence
 from fedgraph.methods.local_dp import local_training as local_training
@@ -168,8 +168,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     velocity = np.zeros_like(parameters) if plan.params.protects else None
     nothing = (None,) * plan.facts.sizes.num_clients
     copies = parameters[:0].reshape(0, parameters.size)
-    model = {"parameters": parameters} | ({"velocity": np.zeros_like(parameters)} if plan.params.client_momentum else {})
-    return base.State(model, Memory(nothing, copies, velocity=velocity))
+    return base.State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
@@ -189,12 +188,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         made = local_training.clip_local_gradients if params.training == "dp_sgd" else local_training.update_of
         sent["model"] = desk.release("model", made(params, work, model["parameters"]))
     elif round_ in trains:
-        if params.client_momentum:
-            velocity = layouts.to_device(model["velocity"][work.where])
-            after = torch.cat(local_training.with_momentum(params, work, before, velocity)) - torch.cat((before, velocity))
-        else:
-            after = local_training.train_locally(params, work, before) - before
-        change = after.cpu().numpy() * np.float32(work.weight)
+        change = (local_training.train_locally(params, work, before) - before).cpu().numpy() * np.float32(work.weight)
         sent["change"] = desk.release("model", change)
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
@@ -212,7 +206,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         training = table.training[inbox.round]
         new = [c for c in training if c not in where]
         where.update(zip(new, inbox.each.get("where", []), strict=True))
-        model = local_training.merged(plan, state.model, training, inbox.each["change"], where)
+        model = {"parameters": local_training.merged(plan, before, training, inbox.each["change"], where)}
     if "model" in inbox.sums and velocity is not None:
         velocity = local_training.step_of(plan, velocity, inbox)
         model = {"parameters": before + velocity}

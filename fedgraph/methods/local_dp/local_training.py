@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning import descend_by_adam, descend_with_momentum, gin, layouts, shared_gnn, torch
-from fedgraph.methods.base import Model, Plan, PlanInbox
+from fedgraph.learning import descend, descend_by_adam, gin, layouts, shared_gnn, torch
+from fedgraph.methods.base import Plan, PlanInbox
 from fedgraph.methods.local_dp import encoders
 from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
 from fedgraph.methods.local_dp.params import Params
@@ -118,15 +118,7 @@ def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Ten
         return _trained_in_batches(params, work, layout, whole, before)
     if params.optimiser == "adam":
         return descend_by_adam(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, 0.0)
-    return with_momentum(params, work, before, torch.zeros_like(before))[0]
-
-
-def with_momentum(
-    params: Params, work: Work, before: torch.Tensor, velocity: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(parameters, velocity) after ``local_epochs`` steps of plain descent, whose velocity is the server's at first (MFL)."""
-    how = (params.local_epochs, params.learning_rate, params.client_momentum)
-    return descend_with_momentum(before, velocity, _gradient(params, work, before), *how)
+    return descend(before, _gradient(params, work, before), params.local_epochs, params.learning_rate)
 
 
 def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -215,61 +207,20 @@ def step_of(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarray
 
 
 def merged(
-    plan: Planned, model: Model, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
-    size = model["parameters"].size
-    if not plan.params.client_momentum:
-        return {"parameters": _merged_parameters(plan, model["parameters"], training, changes, where)}
-    both = {client: np.concatenate([where[client], size + where[client]]) for client in training}
-    after = _merged_parameters(plan, np.concatenate([model["parameters"], model["velocity"]]), training, changes, both)
-    return {"parameters": after[:size], "velocity": after[size:]}
-
-
-def _merged_parameters(
     plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> np.ndarray:
-    """The parameters after a round: FedAvg's weighted average over those who trained, or a robust mean in its place.
+    """The parameters after a round in clear: FedAvg's weighted average over those who trained.
 
-    before: float32 [p], or with momentum at clients [2p], parameters and velocity. changes: of each who trained, float32,
-    weighted by its share of all clients. where: per client, which entries of ``before`` it changes.
+    before: float32 [p]. changes: of each who trained, float32, weighted by its share of all clients. where: per client, which
+    entries of ``before`` it changes.
     """
     counts = np.array([len(s) if plan.facts.sizes.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
     missing = len(training) < plan.facts.sizes.num_clients
     scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
     parameters = before.copy()
-    if plan.params.aggregate != "mean":
-        weights = counts[list(training)] / counts.sum()
-        single = [change / weight for change, weight in zip(changes, weights, strict=True)]
-        held, change = _robust_mean(single, [where[c] for c in training], weights, plan.params)
-        parameters[held] += (change / weights.sum()).astype(np.float32)
-        return parameters
     for client, change in zip(training, changes, strict=True):
         parameters[where[client]] += change if scale is None else change * scale
     return parameters
-
-
-def _robust_mean(
-    changes: list[np.ndarray], where: list[np.ndarray], weights: np.ndarray, params: Params
-) -> tuple[np.ndarray, np.ndarray]:
-    """Per entry the median, or the trimmed mean, of the clients that have it (Yin, Chen, Ramchandran & Bartlett 2018).
-
-    It is scaled by these clients' joint weight, as in FedAvg, where the others change nothing. changes: of each client, not
-    weighted. where: of each, int64, the entries that it changes. weights: float [clients], public shares of all clients.
-    Returns the entries that some client has, int64 [k], and their change, float64 [k].
-    """
-    held, position = np.unique(np.concatenate(where), return_inverse=True)
-    rows, starts = np.full((len(where), held.size), np.nan), np.cumsum([0, *map(len, where)])
-    for row, change, first in zip(rows, changes, starts, strict=False):
-        row[position[first : first + change.size]] = change
-    total, count = (weights[:, None] * ~np.isnan(rows)).sum(axis=0), (~np.isnan(rows)).sum(axis=0)
-    if params.aggregate == "median":
-        centre = np.nanmedian(rows, axis=0)
-    else:
-        rows, cut = np.sort(rows, axis=0), (params.trim * count).astype(np.int64)  # NaN is last
-        place = np.arange(len(rows))[:, None]
-        centre = np.mean(rows, axis=0, where=(place >= cut) & (place < count - cut))
-    return held, centre * total
 
 
 def read_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
