@@ -186,7 +186,7 @@ LISTS = {
     "tasks/base/graphs/graph_collections.py split_by_clients": COUNTED,
     "tasks/base/graphs/graph_pairs.py verify": SHARED,
     "tasks/graph_clustering/compared_clients.py _minima_variation": SHARED,
-    "tasks/graph_clustering/compared_clients.py classify_clients": MEASURED,
+    "tasks/graph_clustering/compared_clients.py accuracy_of_folds": MEASURED,
     "tasks/graph_clustering/held_graphs.py draw_public.make": COUNTED,
     "tasks/node_classification/chosen_settings.py split_judges": COUNTED,
     "tasks/node_classification/pictures.py of_nodes": COUNTED,

@@ -17,6 +17,6 @@ def test_a_neighbour_moves_and_a_stranger_does_not() -> None:
         return np.asarray((adjacency @ features).toarray(), dtype=np.float64)
 
     pairs = np.array([[0, 1], [1, 2], [0, 2], [0, 3]])
-    found = linkteller.measure_linkteller_influence(pairs, rows, 1e-3, ask)
+    found = linkteller.influence_of(pairs, rows, 1e-3, ask)
     assert (found[:2] > 1).all()
     np.testing.assert_allclose(found[2:], 0.0, atol=1e-12)

@@ -17,12 +17,11 @@ from fedgraph.federation.messages import ClientMessage
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.methods.local_dp import local_training
-from fedgraph.methods.local_dp.local_training import clip_local_gradients
+from fedgraph.methods.local_dp.local_training import clip_gradients
 from fedgraph.partition import ego
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.composition import compose_overlapping_secure
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.events import Gaussian, Repeated
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Assumption, Relation, Viewer
@@ -85,7 +84,7 @@ def test_the_noise_of_an_update_is_that_of_the_price(training: str, library: Gra
     work = local_dp.prepare(plan, partition.subgraphs[0])
     desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(1))
     sent = local_dp.client(plan, work, model, 0, PlanStreams(0, ("c",)), desk)["model"].value
-    exact = (clip_local_gradients if training == "dp_sgd" else local_training.update_of)(plan.params, work, model["parameters"])
+    exact = (clip_gradients if training == "dp_sgd" else local_training.update_of)(plan.params, work, model["parameters"])
     release = next(r for r in plan.schedule.releases if r.path == "model")
     noise = (sent - release.bound.enforce(exact)).astype(np.float64)
     assert isinstance(release.event, Gaussian)
@@ -107,9 +106,10 @@ def test_a_secure_sum_is_priced_as_sensitivities_that_add_up_before_the_noise(li
     assert isinstance(release.mechanism, GaussianNoise)
     assert facts.membership.holdings is not None
     total = release.mechanism.std * math.sqrt(facts.sizes.num_clients - 1)  # one participant takes its own share off
-    exact = compose_overlapping_secure(2 * plan.params.clip * facts.membership.holdings, total, plan.params.rounds, DELTA)
-    assert facts.membership.holdings.sum(axis=0).max() > 1
-    assert plan.provable("model").epsilon == pytest.approx(exact.price.epsilon, rel=1e-6)
+    most = facts.membership.holdings.sum(axis=0).max()
+    exact = price(Repeated(Gaussian(total / (2 * plan.params.clip * most)), plan.params.rounds), DELTA)
+    assert most > 1
+    assert plan.provable("model").epsilon == pytest.approx(exact.epsilon, rel=1e-6)
 
 
 @pytest.mark.parametrize("training", NOISY)
@@ -120,7 +120,7 @@ def test_replacing_a_whole_graph_changes_an_update_by_at_most_twice_the_clip(
     partition, facts = dealt(library)
     plan = plan_of(facts, epsilon=math.inf, training=training, clip=clip, unit="graph", learning_rate=4.0)
     parameters = local_dp.start(plan, np.random.default_rng(0)).model["parameters"]
-    made = clip_local_gradients if training == "dp_sgd" else local_training.update_of
+    made = clip_gradients if training == "dp_sgd" else local_training.update_of
     release = next(r for r in plan.schedule.releases if r.path == "model")
     own = partition.subgraphs[0]
     worst = 0.0

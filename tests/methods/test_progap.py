@@ -59,9 +59,9 @@ def test_a_stage_begins_with_the_bases_of_the_stage_before(library: Graph) -> No
     sums = [aggregate_hop(library.adjacency, gap_networks.progressive_rows(first, public, [], 4))]
     second = gap_networks.train_progressive_stage(first, public, sums, nobody, 4, 0, 1)
     again = gap_networks._progressive(public, sums, 4)
-    gap_networks.fitting.write_fitting_vector(again, second)
+    gap_networks.fitting.load_vector(again, second)
     before = gap_networks._progressive(public, [], 4)
-    gap_networks.fitting.write_fitting_vector(before, first)
+    gap_networks.fitting.load_vector(before, first)
     for name, tensor in before.bases[0].state_dict().items():
         assert np.array_equal(tensor.numpy(), again.bases[0].state_dict()[name].numpy()), name
 

@@ -42,7 +42,7 @@ def trained(request: pytest.FixtureRequest) -> Iterator[tuple[TrainedCell, Bough
         done = node_classification.train(params, cell, context)
         # The same declaration a second time: the training of the task, and the release beside it.
         whole = node_classification.plan(params, cell, context)
-        yield done, BoughtAccuracy(done.plan, whole), cell
+        yield done, BoughtAccuracy(done.plan, whole, whole.schedule.releases[-1].mechanism.std), cell
 
 
 def sums_and_noise(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -138,4 +138,4 @@ def test_a_price_that_leaves_nothing_for_the_training_is_refused(
         return done.plan
 
     with pytest.raises(PrivacyError, match=r"leaves nothing of ε = 0\.6"):
-        bought_accuracy.plan_bought_accuracy(PRICE, 0.6, done.world.setting, plan)
+        bought_accuracy.plan(PRICE, 0.6, done.world.setting, plan)

@@ -109,9 +109,9 @@ def test_accuracy_needs_labels_that_distances_explain() -> None:
     apart = apart + apart.T
     np.fill_diagonal(apart, 0)
     noise = rng.random((60, 60))
-    assert compared_clients.classify_clients(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
-    assert compared_clients.classify_clients(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
-    assert compared_clients.classify_clients(apart[:4, :4], truth[:4], rng) == {}
+    assert compared_clients.accuracy_of_folds(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
+    assert compared_clients.accuracy_of_folds(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
+    assert compared_clients.accuracy_of_folds(apart[:4, :4], truth[:4], rng) == {}
 
 
 def test_public_nodes_are_held_by_no_client(library: Graph) -> None:

@@ -27,7 +27,7 @@ from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
 from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.cell_training import train_cell
+from fedgraph.tasks.base.cell_training import train
 from fedgraph.types import Graph
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
@@ -156,9 +156,9 @@ def test_a_client_that_is_left_out_is_never_trained_on(
 
     def told(world: DealtWorld, *rest: Any, **named: Any) -> Any:
         trained.append(world)
-        return train_cell(world, *rest, **named)
+        return train(world, *rest, **named)
 
-    monkeypatch.setattr(participation.cell_training, "train_cell", told)
+    monkeypatch.setattr(participation.cell_training, "train", told)
     where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     every = participation.cells(params, where)
     left = [c for c in every if c.world.without is not None]

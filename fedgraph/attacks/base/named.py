@@ -32,7 +32,7 @@ from fedgraph import plugins, seeds
 from fedgraph.attacks.base import attack_scene, coin_game, whole_run
 from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding
 from fedgraph.attacks.base.whole_run import WholeRunAttack
-from fedgraph.attacks.lira import compute_lira_ratios
+from fedgraph.attacks.lira import likelihood_ratios
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells import Cell, CellContext, NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
 from fedgraph.errors import RuntimeFailure
@@ -140,7 +140,7 @@ def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray,
         others = np.arange(len(coins)) != run
         known = coins[others]
         both = known.any(axis=0) & ~known.all(axis=0)
-        score = np.where(both, compute_lira_ratios(confidence[run], confidence[others], known, each=False), np.nan)
+        score = np.where(both, likelihood_ratios(confidence[run], confidence[others], known, each=False), np.nan)
         right += np.where(both, (score > 0) == coins[run], 0.0)
         counted += both
     return right, counted

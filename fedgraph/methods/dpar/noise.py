@@ -111,7 +111,7 @@ def values_event(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     return Repeated(events.Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
 
 
-def dpar_noise_steps(sizes: DparNoiseSizes, multiplier: float) -> Repeated:
+def round_steps(sizes: DparNoiseSizes, multiplier: float) -> Repeated:
     """The steps of one round: each on rows drawn by coins, or whole passes over fixed batches."""
     if not sizes.fixed_batches:
         return Repeated(events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced), sizes.local_steps)
@@ -120,7 +120,7 @@ def dpar_noise_steps(sizes: DparNoiseSizes, multiplier: float) -> Repeated:
 
 
 def _whole(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
-    steps = Repeated(dpar_noise_steps(sizes, noise.sgd), sizes.rounds)
+    steps = Repeated(round_steps(sizes, noise.sgd), sizes.rounds)
     inner = Composed((choices_event(sizes, noise), values_event(sizes, noise), steps))
     return inner if sizes.amplified >= 1 else events.SampledOnce(inner, sizes.amplified)
 

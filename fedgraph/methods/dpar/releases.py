@@ -234,6 +234,6 @@ def of_training(
     std, min_clients = params.clip * found.sgd, 1
     if sizes.local_steps == 1:
         std, min_clients = gradient_std(found.sgd, params.clip, facts)
-    event = noise_of.dpar_noise_steps(sizes, found.sgd)
+    event = noise_of.round_steps(sizes, found.sgd)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity.kernel_name(aggregated_rows.clipped_sum))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients

@@ -185,7 +185,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     before = layouts.to_device(model["parameters"][work.where])
     sent = {}
     if round_ in trains and params.protects:
-        made = local_training.clip_local_gradients if params.training == "dp_sgd" else local_training.update_of
+        made = local_training.clip_gradients if params.training == "dp_sgd" else local_training.update_of
         sent["model"] = desk.release("model", made(params, work, model["parameters"]))
     elif round_ in trains:
         change = (local_training.train_locally(params, work, before) - before).cpu().numpy() * np.float32(work.weight)
@@ -214,7 +214,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         kept = np.concatenate([kept, model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            embeddings[client] = local_training.read_embedding(plan, client, rows)
+            embeddings[client] = local_training.received_embedding(plan, client, rows)
     return base.State(model, Memory(tuple(embeddings), kept, where, velocity))
 
 

@@ -158,15 +158,15 @@ def update_of(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
     return update
 
 
-def clip_local_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+def clip_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
     """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
     total = np.zeros_like(parameters)
     for graph in work.graphs:
-        total[graph.where] += clip_local_gradient(params, graph, parameters)
+        total[graph.where] += clip_gradient(params, graph, parameters)
     return total
 
 
-def clip_local_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
+def clip_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
     """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
     before = layouts.to_device(parameters[graph.where])
     found = shared_gnn.gradient(graph.network, before, graph.inputs).cpu().numpy()
@@ -223,7 +223,7 @@ def merged(
     return parameters
 
 
-def read_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
+def received_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
     """As the server takes it: bits made unbiased where the settings say so."""
     pooled, mechanism = plan.made.pooled, plan.made.sent[client].mechanism
     if pooled is not None:

@@ -127,7 +127,7 @@ _CLIPPED_ONLY = Disclose("clipped, but no noise was asked for")
 _NO_NOISE = Unprotected("updates are sent without noise")
 
 # It clips each graph's gradient. It is named by text, since its file imports this file's settings.
-_KERNEL = "fedgraph.methods.local_dp.local_training.clip_local_gradients"
+_KERNEL = "fedgraph.methods.local_dp.local_training.clip_gradients"
 
 
 @dataclass(frozen=True)

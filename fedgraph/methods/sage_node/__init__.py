@@ -106,7 +106,7 @@ def _noise(
         return GaussianNoise(std), [Gaussian(multiplier)] * len(sizes), None, min_clients
     multiplier = sage.sage_noise_multiplier(stage, sizes, budget.epsilon, budget.delta, budget.calibrated_by)
     std, min_clients = base.gradient_std(multiplier, params.clip, facts)
-    published = sage.published_sage_epsilon(stage, multiplier, sizes, budget.delta) if stage.claimed else None
+    published = sage.epsilon_of_paper(stage, multiplier, sizes, budget.delta) if stage.claimed else None
     return GaussianNoise(std), [stage.event(multiplier, n) for n in sizes], published, min_clients
 
 

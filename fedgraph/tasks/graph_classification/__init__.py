@@ -234,7 +234,7 @@ def _dealt(
         else:
             split = collections.split_by_folds(collection.labels, *how)
         kinds = collections.node_kinds(collection) if on_nodes else None
-        return split, collections.deal_graphs(collection, shares, split.train, kinds)
+        return split, collections.deal(collection, shares, split.train, kinds)
 
     return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
 

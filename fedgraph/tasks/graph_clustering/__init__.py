@@ -164,7 +164,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
     facts = replace(_facts(partition, found), rounds=made.schedule.rounds, label=row.named, encoder=row.encoder, rule=row.rule)
     facts = replace(facts, how=row.how, training=made.params.training, release=made.params.release, attack=measured.attack)
-    facts = replace(facts, node_losses=embedding.quantiles, worst_node_clients=len(embedding.holders or (0,)))
+    facts = replace(facts, worst_node_clients=len(embedding.holders or (0,)))
     drawn = _artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {}
     return done.as_outcome(cell, metrics | measured.metrics, facts, measured=measured.epsilon, artefacts=drawn)
 
@@ -174,7 +174,7 @@ def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray,
     metrics = cluster.scores(truth, found.labels, known)
     if params.classify and known is not None:
         rng = seeds.seeded_generator(context.root, *cell.path, "classify")
-        metrics |= context.runtime.on_server(compared_clients.classify_clients, known, truth, rng)
+        metrics |= context.runtime.on_server(compared_clients.accuracy_of_folds, known, truth, rng)
     return metrics
 
 

@@ -165,7 +165,7 @@ def _minima_variation(
     return SolverMinima(len(which), lower, float(drop.mean()), 1 + RESTARTS + KICKS, options.restarts + options.kicks > 0)
 
 
-def classify_clients(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
+def accuracy_of_folds(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
     """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support
     vector machine on exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs
     of a class with fewer members than folds are left out.

@@ -138,7 +138,7 @@ def list_clustering_rows(params: Params) -> list[ClusteringRow]:
     found = []
     for index, entry in enumerate(params.methods):
         pooled = entry.get("release", "rows") != "rows"
-        for value in [graph_settings.read_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
+        for value in [graph_settings.parse_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
             for encoder in params.encoders[:1] if graph_settings.is_in_clear(value) or pooled else params.encoders:
                 rule = "1/n" if isinstance(value, str) else "epsilon"
                 usual = graph_settings.is_in_clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")

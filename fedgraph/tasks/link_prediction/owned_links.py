@@ -24,7 +24,7 @@ _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in th
 
 
 def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
-    """Deal nodes to owners that stay the same for all seeds, as ``deal_clients`` does.
+    """Deal nodes to owners that stay the same for all seeds, as ``client_records.deal`` does.
 
     Args:
         partition: The settings of the partition, its name among them.
@@ -34,7 +34,7 @@ def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[G
         ScenarioError: The partition follows edges, so it would see those that are hidden; or two clients would hold one node.
         DataError: Two clients have one name, or a client is called as tables call everybody.
     """
-    found = client_records.deal_clients(graph, partition, context)
+    found = client_records.deal(graph, partition, context)
     if found[1].from_edges:
         raise ScenarioError(
             f"owners asks for clients that stay the same, and partition {partition['partition']!r} follows edges, hidden ones, "

@@ -79,9 +79,7 @@ class BoughtAccuracy:
         )
 
 
-def plan_bought_accuracy(
-    price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]
-) -> BoughtAccuracy:
+def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]) -> BoughtAccuracy:
     """The training of the largest ε that together with the accuracy costs at most the row's.
 
     Args:

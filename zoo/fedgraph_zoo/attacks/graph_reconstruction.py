@@ -80,7 +80,7 @@ def _layers(made: Plan[Any, Any], state: State) -> list[tuple[torch.Tensor, torc
     """(weights [out, in], bias [out]) of both layers of the trained network."""
     shape = NetworkShape("gcn", made.facts.sizes.num_features, made.facts.sizes.num_classes, made.params.hidden)
     network = fitting.build_network_for_fitting(shape, 0)
-    fitting.write_fitting_vector(network, state.model["parameters"])
+    fitting.load_vector(network, state.model["parameters"])
     every = [parameter.detach().cpu() for parameter in network.parameters()]
     weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))
     return list(zip(weights, biases, strict=True))

@@ -42,7 +42,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     state, reader = attack_scene.start_model(scene), attack_scene.gradient_reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
-    for subgraph, flat in attack_scene.read_gradients(scene, params.clients, model):
+    for subgraph, flat in attack_scene.gradients_of(scene, params.clients, model):
         labels = subgraph.graph.labels[subgraph.graph.labels >= 0]
         if not labels.size:
             continue

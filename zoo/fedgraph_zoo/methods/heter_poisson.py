@@ -228,7 +228,7 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         return _rows(plan, part, sp.csr_array(part.adjacency.shape, dtype=np.float32))
 
     at = (plan.made.layout, plan.params.clip, alone, weights, plan.params.sampling_rate)
-    return seen.read_rows(plan, state, graph, units, *at)
+    return seen.find_rows(plan, state, graph, units, *at)
 
 
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
