@@ -13,6 +13,7 @@ from scipy.stats import binom
 from fedgraph.privacy.accounting import losses, mixture
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import PoissonGaussian, Repeated
+from tests.mutants.sampling import hockey_stick
 
 STEPS = [(1.5, 0.05, 800, 1e-4), (1.0, 0.01, 300, 1e-5), (5.0, 0.3, 50, 1e-6)]
 PAIRS = [(1.5, 0.05, 1, False), (1.0, 0.3, 5, False), (2.0, 0.28, 2, False), (1.5, 0.05, 2, True), (0.8, 0.5, 3, True)]
@@ -127,7 +128,7 @@ def test_one_sided_mixture_is_violated_by_changed_rows():
     one_sided = privacy_loss_mechanism.MixtureGaussianPrivacyLoss(
         sigma, list(range(2 * rows)), _one_sided_weights(rows, q), adjacency_type=privacy_loss_mechanism.AdjacencyType.REMOVE
     )
-    real = mixture.hockey_stick(mixture.pair(sigma, q, rows, False), 0.0)
+    real = hockey_stick(mixture.pair(sigma, q, rows, False), 0.0)
     assert real == pytest.approx(0.846, abs=1e-3)
     assert float(np.squeeze(one_sided.get_delta_for_epsilon([0.0]))) == pytest.approx(0.806, abs=1e-3)
 

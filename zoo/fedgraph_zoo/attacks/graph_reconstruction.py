@@ -19,12 +19,10 @@ from torch.nn import functional
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import NetworkShape
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.learning import NetworkShape, fitting, unit_matrix_rows
+from fedgraph.methods import Plan, State
+from fedgraph.privacy import Viewer
 
 REFERENCE = "Zhang, Liu, Huang, Wang, Lu, Liu & Chen, IJCAI 2021, arXiv 2106.02820"
 NEEDS = "the network's weights, all rows and the training labels; no edge"

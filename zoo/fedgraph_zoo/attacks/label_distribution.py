@@ -14,9 +14,9 @@ from pydantic import Field
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan, method_kinds
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.methods import Plan, method_kinds
+from fedgraph.privacy import Viewer
 
 REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
 NEEDS = "to choose the model that clients are sent (an active server), and each client's answer to it"
