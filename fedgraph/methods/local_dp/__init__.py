@@ -36,7 +36,7 @@ from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
 from fedgraph.methods.local_dp.evidence import reads_rounds
 from fedgraph.methods.local_dp.local_training import Made, Planned, Work
 from fedgraph.methods.local_dp.local_training import prepare as prepare
-from fedgraph.methods.local_dp.params import ENCODING_PARAMS, Params
+from fedgraph.methods.local_dp.params import Params
 from fedgraph.privacy import Desk, Guarantee, PlannedRelease, Trust, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -90,7 +90,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         how = (params.training, params.clip, params.updates, unit)
         of_model, least = updates.plan_protected(*how, facts, table, given, budget.delta)
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
-    key = params.model_dump_json(exclude=set(ENCODING_PARAMS))
+    key = params.training_key
     made = Made(
         network=net,
         projection=projection,

@@ -2,6 +2,7 @@
 must not learn it, on which assumptions.
 """
 
+import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
@@ -16,7 +17,7 @@ from fedgraph.methods.local_dp.encoders import EncoderReleaseKind, EncoderRule, 
 from fedgraph.methods.local_dp.updates import UpdatesSeen, UpdateTraining, UpdateUnit
 from fedgraph.privacy import Assumption, Protection, Relation
 
-ENCODING_PARAMS = (  # no update needs these
+_OF_ENCODING = (  # no update needs these
     "bits_per_row",
     "encoder",
     "epsilon_rule",
@@ -28,6 +29,7 @@ ENCODING_PARAMS = (  # no update needs these
     "personal",
     "client_epsilons",
 )
+_MERGING = {"client_momentum": 0.0, "aggregate": "mean", "trim": 0.2}  # the server's rule: no settings, but in names of streams
 
 
 _OwnEpsilon = Annotated[float, Field(gt=0)]
@@ -111,7 +113,14 @@ class Params(Settings):
         random streams.
         """
         given = [(k, v) for k, v in super().__repr_args__() if k != "client_epsilons" or v is not None]
-        return [*given, ("aggregate", "mean"), ("trim", 0.2), ("client_momentum", 0.0)]
+        return [*given, *_MERGING.items()]
+
+    @property
+    def training_key(self) -> str:
+        """What shapes the updates: rows with one key share their training, and its random streams."""
+        merging = json.dumps(_MERGING, separators=(",", ":"))[1:-1]
+        given = self.model_dump_json(exclude=set(_OF_ENCODING))
+        return given.replace('"client_fraction":', f'{merging},"client_fraction":', 1)
 
     @property
     def protects(self) -> bool:
