@@ -89,7 +89,7 @@ def test_permuting_the_classes_changes_nothing_for_gw_and_everything_for_the_oth
     """Two graphs whose rows point to different classes: at distance 0 for GW only."""
     rows = np.eye(3)[[0, 0, 1]]
     received = [rows, rows[:, [1, 2, 0]]]
-    how_many = compared_clients.ClientClustering(2, 1, 2)
+    how_many = compared_clients.Clustering(2, 1, 2)
     cell = Cell("t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT), 1.0, "provable", 0)
     where = CellContext("t", "d", None, 0, 1, runtime.start("serial"))
     graphs: list[Any] = [None, None]

@@ -24,7 +24,7 @@ from fedgraph.types import Graph, Partition
 CoinGameKind = Literal["nodes", "edges", "clients"]
 
 
-class CoinUnits(Protocol):
+class Units(Protocol):
     """What is in question.
 
     Attributes:
@@ -79,7 +79,7 @@ class CoinGame:
         strangers: int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question.
     """
 
-    found: CoinUnits
+    found: Units
     partition: Partition
     known: Graph
     strangers: np.ndarray

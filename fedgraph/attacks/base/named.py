@@ -184,7 +184,7 @@ def _rank(values: np.ndarray, risk: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class NamedAttackFindings:
+class Findings:
     """What all named attacks found on one cell.
 
     Attributes:
@@ -218,7 +218,7 @@ def measure_all(
     asked: WholeRunAttack | None, made: Plan, cell: Cell, context: CellContext, partition: Partition, held: Graph,
     public: Graph,
     provable: float,
-) -> NamedAttackFindings:  # fmt: skip
+) -> Findings:  # fmt: skip
     """All attacks by name on one cell: a verdict or a refusal for each. Both are empty where the cell is not attacked, or where
     it releases nothing.
 
@@ -226,7 +226,7 @@ def measure_all(
     all clients' nodes. public: the graph that predictions are asked for. provable: ε of the run that counts.
     """
     if asked is None or not asked.named or not asked.meant_for(cell) or not made.schedule.releases:
-        return NamedAttackFindings((), {})
+        return Findings((), {})
     found, refused, scenes = [], {}, {}
     for spec in asked.named:
         settings = {key: value for key, value in spec.items() if key not in ("attack", "label")}
@@ -245,7 +245,7 @@ def measure_all(
         found.append(_judge(name, module, scene, told, provable))
     of_nodes = scenes.get("nodes")
     risk = None if of_nodes is None or not of_nodes.shadows else _measure_risk(of_nodes)
-    return NamedAttackFindings(tuple(found), refused, risk)
+    return Findings(tuple(found), refused, risk)
 
 
 def _scene(

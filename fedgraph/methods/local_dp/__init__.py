@@ -137,8 +137,8 @@ def _encoders(
     facts: base.PublicFacts,
     budget: base.Budget,
     net: shared_gnn.SharedGnn,
-    table: updates.UpdateAttendance,
-    given: updates.UpdateShares,
+    table: updates.Attendance,
+    given: updates.Shares,
     whole: bool,
 ) -> tuple[EncoderSettings, PooledEncoder | None]:
     """(how rows are encoded; how one vector of a graph is sent, None where rows are).

@@ -18,7 +18,7 @@ from fedgraph.methods.base import Plan, PlanInbox
 from fedgraph.methods.local_dp import encoders
 from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
 from fedgraph.methods.local_dp.params import Params
-from fedgraph.methods.local_dp.updates import UpdateAttendance
+from fedgraph.methods.local_dp.updates import Attendance
 from fedgraph.privacy import L2Ball, MultiBitEncoder, PlannedRelease, blocks
 from fedgraph.types import Graph, Subgraph
 
@@ -43,7 +43,7 @@ class Made:
     network: shared_gnn.SharedGnn
     projection: np.ndarray | None
     public: Graph | None
-    attendance: UpdateAttendance
+    attendance: Attendance
     sent: tuple[PlannedRelease, ...]
     sizes: tuple[tuple[int, ...], ...]
     encoding: EncoderSettings

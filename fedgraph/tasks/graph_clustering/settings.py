@@ -71,7 +71,7 @@ class Params(GraphSolverSettings):
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
-    attack: canary_graphs.CanaryGraphAttack | None = Field(
+    attack: canary_graphs.GraphAttack | None = Field(
         None, description="toss a coin for each graph, and read what is released: a lower bound on ε"
     )
     map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")

@@ -197,11 +197,11 @@ def _graph(context: CellContext) -> Graph:
     return context.data
 
 
-def _questions(params: Params, cell: Cell, context: CellContext) -> list[owned_links.OwnedLinkQuestion]:
+def _questions(params: Params, cell: Cell, context: CellContext) -> list[owned_links.Question]:
     federation = _federation(params, cell, context)
     hidden = _split(params, cell.seed, context)[1]
 
-    def make() -> list[owned_links.OwnedLinkQuestion]:
+    def make() -> list[owned_links.Question]:
         return owned_links.ask(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
 
     return context.cached(("questions", _dealt_key(params, cell), params.negatives), make)

@@ -44,7 +44,7 @@ def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[G
 
 
 @dataclass(frozen=True, eq=False)
-class OwnedLinkQuestion:
+class Question:
     """What one owner is asked; both are empty where nothing is asked.
 
     Attributes:
@@ -57,7 +57,7 @@ class OwnedLinkQuestion:
 
 
 def ask(graph: Graph, federation: DealtFederation, hidden: np.ndarray, negatives: int, path: Sequence[str | int],
-                 context: CellContext) -> list[OwnedLinkQuestion]:  # fmt: skip
+                 context: CellContext) -> list[Question]:  # fmt: skip
     """One for each owner, empty where it has no hidden tie, or no pair without a tie. path: names the random stream."""
     found, owner = [], np.zeros(graph.num_nodes, dtype=np.int64)
     for share in federation.partition.subgraphs:
@@ -68,14 +68,14 @@ def ask(graph: Graph, federation: DealtFederation, hidden: np.ndarray, negatives
         some = negatives if len(own) and inside.num_edges < n * (n - 1) // 2 else 0
         rng = seeds.seeded_generator(context.root, "negatives", context.dataset, *path, "owner", name)
         pairs = links.draw_pairs(n, some, rng, inside.adjacency)
-        found.append(OwnedLinkQuestion(own if some else own[:0], share.nodes[pairs] if some else own[:0]))
+        found.append(Question(own if some else own[:0], share.nodes[pairs] if some else own[:0]))
     return found
 
 
 def measure(
     world: World,
     federation: DealtFederation,
-    questions: Sequence[OwnedLinkQuestion],
+    questions: Sequence[Question],
     scores: _Scores,
     prices: Sequence[float],
     toward: str,

@@ -79,7 +79,7 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     return _plan_one(params, cell, context) if selects is None else selects.priced.plan
 
 
-def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accuracy.BoughtAccuracy | None:
+def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accuracy.Bought | None:
     """What a row that publishes its accuracy declares; None for all others."""
     price = cell.among(params.methods).get("publish_accuracy")
     if price is None:
@@ -88,7 +88,7 @@ def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accur
     def plan_training(epsilon: float) -> Plan:
         return _plan_one(params, replace(cell, epsilon=epsilon), context)
 
-    def make() -> bought_accuracy.BoughtAccuracy:
+    def make() -> bought_accuracy.Bought:
         setting = _setting(params, cell, context)
         return bought_accuracy.plan(float(price), cell.epsilon, setting, plan_training)
 
@@ -107,7 +107,7 @@ def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
     return attendance.note_sampling(made)
 
 
-def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.ChosenSettings | None:
+def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.Choice | None:
     given = cell.among(params.methods).get("select")
     if given is None:
         return None
@@ -116,7 +116,7 @@ def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_se
     rng = seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed)
     parts = chosen_settings.split_judges(whole, params.protocol, rng)
     asked = TaskRowSelect.model_validate(given)
-    return chosen_settings.ChosenSettings(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
+    return chosen_settings.Choice(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
 
 
 def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:

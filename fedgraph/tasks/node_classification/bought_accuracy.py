@@ -32,7 +32,7 @@ _LEAST = 0.02  # of the row's ε, which the training must keep
 
 
 @dataclass(frozen=True, eq=False)
-class BoughtAccuracy:
+class Bought:
     """What a row that publishes its accuracy declares.
 
     Attributes:
@@ -79,7 +79,7 @@ class BoughtAccuracy:
         )
 
 
-def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]) -> BoughtAccuracy:
+def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]) -> Bought:
     """The training of the largest ε that together with the accuracy costs at most the row's.
 
     Args:
@@ -105,7 +105,7 @@ def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: 
     return best
 
 
-def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> BoughtAccuracy:
+def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> Bought:
     _require_bounded(made, setting)
     guarantee = made.guarantee
     multiplier = calibrate.gaussian_multiplier(1, price, guarantee.delta)
@@ -114,7 +114,7 @@ def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> BoughtA
     after = range(made.schedule.rounds, made.schedule.rounds + 1)
     release = PlannedRelease(_PATH, bound, mechanism, Gaussian(multiplier), after)
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
-    return BoughtAccuracy(made, replace(made, schedule=schedule), mechanism.std)
+    return Bought(made, replace(made, schedule=schedule), mechanism.std)
 
 
 def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:

@@ -125,7 +125,7 @@ class _Priced:
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenSettings:
+class Choice:
     """One choice of settings of a cell.
 
     Attributes:

@@ -162,7 +162,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     made = _planned(params, cell, federation, world)
     done = cell_training.train(world, _holding(params, cell, context), made, cell, context)
     scales = [done.world.setting.ranks] * len(federation.names)
-    found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
+    found = clients.Records(federation, params.alerts, params.positive, scales)
     method = method_kinds.load_classifier(cell.method)
     asked = done.question
 
@@ -205,7 +205,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
             scores[rows] = own
     if scores is None:
         raise ScenarioError(f"{cell.dataset}: no client holds a node that is tested, so no row alone has a number")
-    found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
+    found = clients.Records(federation, params.alerts, params.positive, scales)
     records = found.records_of_all("alone", scores, prices, together.plan.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)

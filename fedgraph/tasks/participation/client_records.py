@@ -84,7 +84,7 @@ def epsilons_of(done: TrainedCell, federation: DealtFederation) -> list[float]:
 
 
 @dataclass(frozen=True, eq=False)
-class ClientRecords:
+class Records:
     """What models of a federation say, client by client.
 
     Attributes:

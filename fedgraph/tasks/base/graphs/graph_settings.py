@@ -96,7 +96,7 @@ def _written(epsilon: float | str) -> float | str:
 
 
 @dataclass(frozen=True)
-class GraphTaskRow:
+class Row:
     """One model at one budget through one encoder.
 
     Attributes:
@@ -124,12 +124,12 @@ class GraphTaskRow:
 
 def list_rows(
     methods: Sequence[SettingsSpec], epsilons: Sequence[float | str], encoders: Sequence[str]
-) -> Iterator[tuple[GraphTaskRow, ...]]:
+) -> Iterator[tuple[Row, ...]]:
     """The rows of every model, in order. epsilons: the task's, for a model that names none."""
     for index, method in enumerate(methods):
         budgets = [parse_epsilon(e) for e in method.get(_OWN, epsilons)]
         yield tuple(
-            GraphTaskRow(index, _label(method), encoder, value)
+            Row(index, _label(method), encoder, value)
             for value in budgets
             for encoder in (["none"] if is_in_clear(value) else encoders)
         )
