@@ -24,7 +24,7 @@ from fedgraph import data, seeds
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.propagation import walks
 from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_GRID, CandidateParams
+from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_GRID, Candidate
 from fedgraph.methods.nonprivate.phases import BestCandidate, TriedCandidate
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
@@ -37,9 +37,7 @@ NONE = np.zeros(0, np.float32)
 class Course:
     """One candidate, trained step by step; ``asked`` and ``judged`` graphs answer after every ten steps."""
 
-    def __init__(
-        self, candidate: CandidateParams, held: Graph, inputs: fitting.FittingInputs, seed: tuple[int, int, int]
-    ) -> None:
+    def __init__(self, candidate: Candidate, held: Graph, inputs: fitting.FittingInputs, seed: tuple[int, int, int]) -> None:
         self.candidate, self.held, self.inputs, self.seed = candidate, held, inputs, seed
         shape = candidate.shape(held.num_features, held.num_classes, {})
         self.network, self.at, self.steps = (

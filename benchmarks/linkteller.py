@@ -124,7 +124,7 @@ def attacked(graph: Graph, network: Network, nodes: np.ndarray, rng: np.random.G
     spread = averaging(graph.adjacency, network.norm)
     first, second = np.triu_indices(nodes.size, 1)
     pairs = np.column_stack([nodes[first], nodes[second]])
-    scores = linkteller.measure_linkteller_influence(pairs, graph.features, CHANGE, network.asked(spread, graph.features))
+    scores = linkteller.influence_of(pairs, graph.features, CHANGE, network.asked(spread, graph.features))
     joined = np.asarray(graph.adjacency[pairs[:, 0], pairs[:, 1]]).ravel() != 0
     apart = np.flatnonzero(~joined)
     near = sp.csr_array(graph.adjacency @ graph.adjacency)

@@ -181,13 +181,12 @@ STATED, NOISELESS = (
 )
 PUBLISHED, MEASURED = "of public nodes", "of labels that only measure, in what stays with the data's holder"
 LISTS = {
-    "tasks/base/graphs/clear_embeddings.py ClearSampleSettings.sample": NOISELESS,
     "tasks/base/graphs/graph_collections.py prepare": COUNTED,
     "tasks/base/graphs/graph_collections.py split_by_folds": STATED,
     "tasks/base/graphs/graph_collections.py split_by_clients": COUNTED,
     "tasks/base/graphs/graph_pairs.py verify": SHARED,
     "tasks/graph_clustering/compared_clients.py _minima_variation": SHARED,
-    "tasks/graph_clustering/compared_clients.py classify_clients": MEASURED,
+    "tasks/graph_clustering/compared_clients.py accuracy_of_folds": MEASURED,
     "tasks/graph_clustering/held_graphs.py draw_public.make": COUNTED,
     "tasks/node_classification/chosen_settings.py split_judges": COUNTED,
     "tasks/node_classification/pictures.py of_nodes": COUNTED,

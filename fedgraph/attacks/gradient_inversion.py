@@ -46,7 +46,7 @@ def refuses(made: Plan) -> str | None:
 def attack(params: Params, scene: Scene) -> SceneFinding:
     model, reader = attack_scene.start_model(scene).model, attack_scene.gradient_reader(scene)
     scores, truth, matches = [], [], []
-    for subgraph, flat in attack_scene.read_gradients(scene, params.clients, model):
+    for subgraph, flat in attack_scene.gradients_of(scene, params.clients, model):
         layer, back = reader.first_layer(flat)
         rows = unit_matrix_rows(subgraph.graph.features)[subgraph.graph.labels >= 0].toarray()
         strength = np.abs(layer @ back).max(axis=0)

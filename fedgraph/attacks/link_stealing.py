@@ -47,8 +47,8 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
         score, apart = (-pair_distances(answers, some)[:, 2] for some in (pairs, strangers))
         return attack_scene.find_edges(score, coins, apart, what)
     known, there = known_pairs(scene, params.part)
-    classifier = pair_classifier(describe_pairs(answers, known), there)
-    score, apart = (classifier.decision_function(describe_pairs(answers, some)) for some in (pairs, strangers))
+    classifier = pair_classifier(_describe_pairs(answers, known), there)
+    score, apart = (classifier.decision_function(_describe_pairs(answers, some)) for some in (pairs, strangers))
     return attack_scene.find_edges(score, coins, apart, what)
 
 
@@ -66,7 +66,7 @@ def pair_classifier(examples: np.ndarray, there: np.ndarray) -> Pipeline:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(examples, there)
 
 
-def describe_pairs(answers: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def _describe_pairs(answers: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """[k, 12]: distances and entropies of the answers [n, c] of both ends."""
     return np.nan_to_num(np.concatenate([pair_distances(answers, pairs), pair_entropies(answers, pairs)], axis=1))
 

@@ -50,13 +50,13 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
         return np.asarray(np.exp(scene.shown(scene.target, graph=replace(scene.known, features=features))))
 
     every = np.concatenate([pairs, away])
-    asked = measure_linkteller_influence(every, scene.known.features, params.change, ask)
+    asked = influence_of(every, scene.known.features, params.change, ask)
     score, apart = asked[: len(pairs)], asked[len(pairs) :]
     what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
     return attack_scene.find_edges(score, kept, apart, what)
 
 
-def measure_linkteller_influence(
+def influence_of(
     pairs: np.ndarray, features: sp.csr_array, change: float, ask: Callable[[sp.csr_array], np.ndarray]
 ) -> np.ndarray:
     """float64 [k], the influence of both nodes of a pair on each other, summed.

@@ -34,11 +34,11 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     confidence = attack_scene.log_odds(scene.own_labels())
     coins = scene.coins_of_shadows()
     each = params.variance == "each" or (params.variance == "auto" and len(coins) >= _OWN_VARIANCE)
-    score = compute_lira_ratios(confidence[0], confidence[1:], coins, each)
+    score = likelihood_ratios(confidence[0], confidence[1:], coins, each)
     return attack_scene.find_members(score, scene.target.coins)
 
 
-def compute_lira_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
+def likelihood_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
     """[m] log-likelihood ratios. seen: [m]. shadows: [s, m]. coins: bool [s, m], who trained in which; each unit in some, not
     in all.
     """

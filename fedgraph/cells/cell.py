@@ -29,7 +29,7 @@ class Cell:
 
     Attributes:
         task: The task's label in the scenario.
-        dataset: The label of the data set, or ``no data``.
+        dataset: The label of the data set.
         method: The method, or the name of a row that the task adds itself.
         variant: The label that the scenario gives the row, or ``default``.
         world: Who trains together, and who is trusted.
@@ -161,7 +161,7 @@ class CellContext:
     Attributes:
         label: The task's label.
         dataset: The label of the data set.
-        data: The graph or collection; None for a task that reads none.
+        data: The graph or collection.
         root: The root seed of all random streams.
         seeds: How many repetitions the scenario asks for.
         runtime: Where the rounds run.
@@ -173,7 +173,7 @@ class CellContext:
 
     label: str
     dataset: str
-    data: Graph | GraphCollection | None
+    data: Graph | GraphCollection
     root: int
     seeds: int
     runtime: RuntimeParties

@@ -319,7 +319,6 @@ class GraphClassificationCellFacts(TaskFacts):
     Attributes:
         graphs: How many the collection has.
         mean_nodes: Of a graph.
-        smallest: Nodes of the smallest graph.
         majority: Share of the larger class.
         folds: Training, validation and test graphs.
         classifier: ``SVM``, or what votes in its place.
@@ -337,7 +336,6 @@ class GraphClassificationCellFacts(TaskFacts):
     kind: str = "graph_classification"
     graphs: int = 0
     mean_nodes: float = 0.0
-    smallest: int = 0
     majority: float = 0.0
     folds: tuple[int, int, int] = (0, 0, 0)
     classifier: str = "SVM"
@@ -367,7 +365,6 @@ class GraphClusteringCellFacts(TaskFacts):
         how: By which distance graphs are compared.
         training: Of the row.
         release: Of the row.
-        node_losses: ε at 0, 50, 90, 99 and 100 % of the nodes.
         worst_node_clients: How many clients hold the node with the largest ε.
         solver: How well the discrepancies were solved.
     """
@@ -383,7 +380,6 @@ class GraphClusteringCellFacts(TaskFacts):
     how: str = ""
     training: str = ""
     release: str = ""
-    node_losses: tuple[float, ...] = ()
     worst_node_clients: int = 0
     solver: SolverFacts = field(default_factory=SolverFacts)
 

@@ -4,7 +4,6 @@ from .base import PublishedData as PublishedData
 from .base import csv_tables as csv_tables
 from .base import data_families as data_families
 from .base import data_search_root as data_search_root
-from .base import default_data_roots as default_data_roots
 from .base import load as load
 from .base import names as names
 from .base import parse_data_name as parse_data_name
@@ -12,6 +11,7 @@ from .base import set_data_search_root as set_data_search_root
 from .base import splits as splits
 from .base.csv_tables import CSV_ID_COLUMNS as CSV_ID_COLUMNS
 from .base.csv_tables import csv_number as csv_number
+from .base.files import DataFileFaults as DataFileFaults
 from .base.files import cache_folder as cache_folder
 from .base.splits import random_split as random_split
 from .own import collection as collection

@@ -2,8 +2,6 @@ from . import client as client
 from . import round_attendance as round_attendance
 from . import rounds as rounds
 from .messages import ClientJob as ClientJob
-from .round_attendance import ROUND_ATTENDANCE_LINKS as ROUND_ATTENDANCE_LINKS
 from .round_attendance import Participation as Participation
-from .round_attendance import round_attendance_traffic as round_attendance_traffic
 from .rounds import RoundPrefixes as RoundPrefixes
 from .rounds import RoundsOutcome as RoundsOutcome

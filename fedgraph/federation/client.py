@@ -118,8 +118,7 @@ def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
     if key not in kept:
         kept[key] = None
         if compute_together(job.plan) and _plans_alike(job.plan, clients):
-            joint, _ = messages.unite([held[client] for client in clients])
-            kept[key] = method.prepare(job.plan, joint)
+            kept[key] = method.prepare(job.plan, messages.unite([held[client] for client in clients]))
     return kept[key]
 
 

@@ -242,17 +242,15 @@ def _require_alike(message: ClientMessage, known: dict[str, DeskSum]) -> None:
             )
 
 
-def unite(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
+def unite(subgraphs: Sequence[Subgraph]) -> Subgraph:
     """Many clients' subgraphs as one, for methods that compute the clients of a block together.
 
-    Returns: (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.
-
-    A node that two clients hold is there twice, without an edge between the two. ``client`` is the first one's number;
-    there is no centre.
+    The union is disjoint, and rows stand in the order of ``subgraphs``: a node that two clients hold is there twice, without an
+    edge between the two. ``client`` is the first one's number; there is no centre.
     """
     first = subgraphs[0]
     if len(subgraphs) == 1:
-        return first, np.array([0, first.graph.num_nodes], dtype=np.int64)
+        return first
     graphs = [s.graph for s in subgraphs]
     starts = np.concatenate([[0], np.cumsum([g.labels.size for g in graphs])]).astype(np.int64)
     validation = None
@@ -270,7 +268,7 @@ def unite(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
         validation=validation,
     )
     nodes = np.concatenate([s.nodes for s in subgraphs])
-    return Subgraph(first.client, graph, nodes, None, np.concatenate(cuts) if cuts else None), starts
+    return Subgraph(first.client, graph, nodes, None, np.concatenate(cuts) if cuts else None)
 
 
 def _stacked(matrices: Sequence[sp.csr_array], shifts: np.ndarray, columns: int) -> sp.csr_array:

@@ -42,7 +42,7 @@ class _Link:
         return f"{self.down / 1e6:g} Mbit/s down, {self.up / 1e6:g} up, {self.latency * 1e3:g} ms one way"
 
 
-ROUND_ATTENDANCE_LINKS = {"home": _Link(50e6, 10e6, 0.02), "data centre": _Link(10e9, 10e9, 0.0005)}
+LINKS = {"home": _Link(50e6, 10e6, 0.02), "data centre": _Link(10e9, 10e9, 0.0005)}
 
 
 class Participation(Settings):
@@ -77,29 +77,13 @@ def draw(answering: int, num_clients: int, rounds: int, root: int, path: tuple[s
     return answered
 
 
-@dataclass(frozen=True)
-class _Traffic:
-    """What travelled.
-
-    Attributes:
-        down: bytes to one client in one round, the largest.
-        up: bytes from one client in one round, the largest.
-        seconds: of all rounds, on each of ``ROUND_ATTENDANCE_LINKS``.
-    """
-
-    down: int
-    up: int
-    seconds: dict[str, float]
-
-
-def round_attendance_traffic(sizes: Sequence[tuple[int, int]]) -> _Traffic:
-    """What travelled, and how long it took. Clients work side by side; the server's own line is no limit.
+def link_seconds(sizes: Sequence[tuple[int, int]]) -> dict[str, float]:
+    """Seconds of all rounds on each of ``LINKS``. Clients work side by side; the server's own line is no limit.
 
     Args:
         sizes: per round, bytes down to and up from one client.
     """
-    seconds = dict.fromkeys(ROUND_ATTENDANCE_LINKS, 0.0)
-    for name, link in ROUND_ATTENDANCE_LINKS.items():
-        for down, up in sizes:
-            seconds[name] += 2 * link.latency + 8 * down / link.down + 8 * up / link.up
-    return _Traffic(max((d for d, _ in sizes), default=0), max((u for _, u in sizes), default=0), seconds)
+    return {
+        name: sum((2 * link.latency + 8 * down / link.down + 8 * up / link.up for down, up in sizes), 0.0)
+        for name, link in LINKS.items()
+    }

@@ -37,8 +37,8 @@ from .optimisers import public_training as public_training
 from .optimisers.descents import Descended as Descended
 from .optimisers.descents import Descent as Descent
 from .optimisers.descents import StatefulDescent as StatefulDescent
+from .optimisers.descents import descend as descend
 from .optimisers.descents import descend_by_adam as descend_by_adam
-from .optimisers.descents import descend_with_momentum as descend_with_momentum
 from .optimisers.noisy_graph import NoisyGraphChannel as NoisyGraphChannel
 from .optimisers.noisy_graph import NoisyGraphCorrection as NoisyGraphCorrection
 from .optimisers.noisy_graph import train_on_noisy_graph as train_on_noisy_graph

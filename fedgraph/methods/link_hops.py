@@ -212,7 +212,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     nodes, own = subgraph.nodes, links.list_all(subgraph.graph.adjacency)
     inner, away = links.list_known(subgraph)
     everything = not plan.params.hops
-    teach, teach_away = (everything | supervises_link(plan, pairs) for pairs in (inner, away))
+    teach, teach_away = (everything | supervises(plan, pairs) for pairs in (inner, away))
     adjacency = links.adjacency_of(own[~teach], nodes.size)
     if subgraph.cut is not None:
         adjacency = aggregation.with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
@@ -223,7 +223,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(adjacency, supervision, shares, nodes)
 
 
-def supervises_link(plan: Planned, pairs: np.ndarray) -> np.ndarray:
+def supervises(plan: Planned, pairs: np.ndarray) -> np.ndarray:
     """bool [m], whether a pair would supervise if it were an edge: a public coin of each pair, which no edge changes.
 
     pairs: int64 [m, 2], global ids.
@@ -238,7 +238,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
             return {"supervision": desk.release("supervision", partial(_supervised, plan, work, model))}
         return {"supervision": desk.release("supervision", partial(_gradient, plan, work, model, streams))}
     rows = model["rows"][:, -plan.made.public.shape[1] :]
-    return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_hop(plan, work.adjacency, work.nodes, rows))}
+    return {"aggregate": desk.release("aggregate", lambda: noisy_hops.own_sums(plan, work.adjacency, work.nodes, rows))}
 
 
 def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:

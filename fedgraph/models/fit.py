@@ -245,7 +245,8 @@ def _own(settings: ScenarioDataset, reading: Mapping[str, object]) -> tuple[Grap
     if settings.path is not None and settings.name in ("own/read", "own/csv", "own/npz"):
         return model.read_people(settings.path, reading)
     found = data.load(settings.name, root=settings.root, path=settings.path, parameters=settings.parameters)
-    assert isinstance(found, Graph)
+    if not isinstance(found, Graph):
+        raise ScenarioError(f"{settings.name} is a collection of graphs; allowed: one graph, whose nodes or links have a model")
     return found, reading
 
 
@@ -253,7 +254,8 @@ def _cell(
     models: TaskModels[Settings], task: ScenarioTask, row: EntryRowKey, context: CellContext, wanted: FitOptions
 ) -> tuple[Settings, Cell]:
     """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
-    assert isinstance(task.params, models.params)
+    if not isinstance(task.params, models.params):
+        raise ScenarioError(f"task {row.task!r} has settings of another kind than {task.kind!r}, so no model")
     quiet: dict[str, object] = {k: v for k, v in _MEASURED.items() if k in models.params.model_fields}
     quiet["methods"] = [{k: v for k, v in spec.items() if k != "publish_accuracy"} for spec in dict(task.params)["methods"]]
     if wanted.delta is not None:
@@ -284,9 +286,8 @@ _MEASURED = {
 
 def _chosen(params: Settings, cell: Cell, select: TaskRowSelect) -> Settings:
     """The row's settings with ``select``. ``ScenarioError`` where a choice has no price."""
-    assert cell.entry is not None
-    methods = [*dict(params)["methods"]]
-    methods[cell.entry] = {**methods[cell.entry], "trust": [cell.world.trust.value], "select": select.model_dump()}
+    methods = [dict(spec) for spec in dict(params)["methods"]]
+    cell.among(methods).update(trust=[cell.world.trust.value], select=select.model_dump())
     try:
         return type(params).model_validate({**params.model_dump(), "methods": methods, "epsilons": [cell.epsilon]})
     except ValidationError as error:

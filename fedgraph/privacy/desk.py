@@ -352,14 +352,14 @@ class Desk:
         plan = self._allow(path, self.round)
         if not isinstance(plan.event, Selected) or self.together:
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a choice needs Selected, by one party alone")
-        best: tuple[TriedAtDesk, np.ndarray] | None = None
-        for number in range(selection.draw_trials(plan.event.shape, plan.event.stop, self.rng)):
+
+        def one(number: int) -> tuple[TriedAtDesk, np.ndarray]:
             tried, score = trial(number)
-            noised = self._noised(plan, plan.bound.enforce(score), self.round)
-            if best is None or noised.item() > best[1].item():
-                best = (tried, noised)
-        assert best is not None  # there is one trial at least
-        return best[0], self._record(plan, best[1])
+            return tried, self._noised(plan, plan.bound.enforce(score), self.round)
+
+        trials = selection.draw_trials(plan.event.shape, plan.event.stop, self.rng)  # one at least
+        best, noised = max(map(one, range(trials)), key=lambda made: made[1].item())
+        return best, self._record(plan, noised)
 
     def _noised(self, plan: PlannedRelease, bounded: np.ndarray, round_: int, shares: int = 1) -> np.ndarray:
         mechanism, exact = plan.mechanism.of_many(len(self.together)) if self.together else plan.mechanism, bounded

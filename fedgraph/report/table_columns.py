@@ -17,7 +17,6 @@ from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, format_row_mean
 from fedgraph.report.scores import SCORE_METRICS, SHORT_SCORE_METRICS, Score, format_score_mean
-from fedgraph.worlds import WorldKind
 
 ColumnValue = str | float | None
 
@@ -122,8 +121,7 @@ def _held(number: ColumnNumber, of: Callable[[Protection], str]) -> str | None:
 def _trust(number: ColumnNumber) -> str:
     if number.score is not None:
         return number.score.trust.value
-    world = number.head.world
-    return "" if world.kind is WorldKind.PAPER else world.trust.value
+    return number.head.world.trust.value
 
 
 def _chosen(number: ColumnNumber) -> str:

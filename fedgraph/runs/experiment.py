@@ -223,7 +223,7 @@ def stages_of(
     console: Console,
     pairs: store.CellPairStore | None = None,
 ) -> Iterator[ScheduledStage]:
-    """Every task on every data set; a task that reads none, once.
+    """Every task on every data set.
 
     Args:
         ready: The scenario.
@@ -237,15 +237,12 @@ def stages_of(
         ScenarioError: As for ``DataError``.
     """
     root = seeds.root_seed(ready.scenario.seed)
-    given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
-    given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
-    for name, graph in given:
+    for settings, graph in zip(ready.scenario.datasets, graphs, strict=True):
+        name = settings.label or settings.name
         for task in ready.tasks:
-            module = tasks.load(task.kind)
-            chosen = not task.datasets or graph is None or name in task.datasets
-            if module.TASK.needs_data != (graph is not None) or not chosen:
+            if task.datasets and name not in task.datasets:
                 continue
-            many = ready.scenario.seeds
+            module, many = tasks.load(task.kind), ready.scenario.seeds
             context = CellContext(task.label, name, graph, root, many, engine, progress=console.progress, pairs=pairs)
             try:
                 asked = tuple(module.cells(task.params, context))

@@ -102,9 +102,7 @@ class _Contexts:
     idle: list[tuple[Hashable, CellContext]] = field(default_factory=list)
     at_work: int = 0
 
-    def take(
-        self, federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection | None
-    ) -> CellContext:
+    def take(self, federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection) -> CellContext:
         """The context for a cell of this group alone, until it is given back."""
         self.at_work += 1
         for index, (group, context) in enumerate(self.idle):
@@ -206,7 +204,7 @@ def _in_driver(
     _kept.clear()
 
 
-def _computed_into(found: queue.SimpleQueue[Any], order: _Order, data: Graph | GraphCollection | None) -> None:
+def _computed_into(found: queue.SimpleQueue[Any], order: _Order, data: Graph | GraphCollection) -> None:
     process.use_one_thread()
     try:
         found.put(_compute(SerialRuntime, order, data))
@@ -229,10 +227,10 @@ def _is_scheduled_alone(stage: ScheduledStage, cell: Cell) -> bool:
     return alone is not None and alone(stage.task.params, cell)
 
 
-def _bytes(data: Graph | GraphCollection | None) -> float:
+def _bytes(data: Graph | GraphCollection) -> float:
     """Of a graph; up to ``_LIGHT`` several parties can hold it and all of its clients at once. A collection is never light."""
     if not isinstance(data, Graph):
-        return 0.0 if data is None else math.inf
+        return math.inf
     return float(sum(held.data.nbytes + held.indices.nbytes for held in (data.features, data.adjacency)))
 
 
@@ -262,7 +260,7 @@ def _dealt(
 
 
 def _compute(
-    federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection | None
+    federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection
 ) -> tuple[CellOutcome | str, float]:
     """At a curator: (outcome or why it failed, seconds) of one cell. federation: makes a runtime at clients and server."""
     context = _kept.take(federation, order, data)

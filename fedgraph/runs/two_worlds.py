@@ -467,8 +467,6 @@ def audit_scenario(
     root = seeds.public_seed(ready.scenario.seed)
     with SerialRuntime() as engine:
         for stage in experiment.stages_of(ready, graphs, engine, console):
-            if stage.context.data is None:
-                continue
             kinds: dict[CellKind, Cell] = {}
             for cell in sorted(stage.cells, key=lambda c: (c.seed, c.epsilon)):
                 kinds.setdefault(cell.kind, cell)

@@ -268,7 +268,7 @@ def _task(source: YamlSource, index: int, task: dict[str, object], names: Sequen
         raise source.error((*at, "datasets"), f"a list of the scenario's data sets, each once, was expected, {allowed}")
     params = documents.settings.validate(module.Params, settings, source, at)
     task_offers: TaskOffers[Any] = module.TASK
-    if task_offers.needs_data and not names:
+    if not names:
         raise source.error((*at, "task"), f"task {kind!r} needs data: add (or enable) a data set under the key 'datasets'")
     _require_known_data(source, at, params, every)
     for where, package, spec in module.plugins_of(params):

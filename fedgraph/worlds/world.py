@@ -15,13 +15,11 @@ class WorldKind(Enum):
         ALONE: each client for itself.
         TOGETHER: all clients (but the one left out).
         WHOLE: one holder of the whole graph.
-        PAPER: nobody; a paper's claim is priced.
     """
 
     ALONE = "alone"
     TOGETHER = "together"
     WHOLE = "whole"
-    PAPER = "paper"
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,6 @@ class World:
             WorldKind.ALONE: self.trust is Trust.OWN_CLIENT,
             WorldKind.TOGETHER: not self.trust.whole,
             WorldKind.WHOLE: self.trust.whole,
-            WorldKind.PAPER: self.trust is Trust.NOBODY,
         }
         if not fits[self.kind] or (self.without is not None and self.kind is not WorldKind.TOGETHER):
             raise ValueError(f"no world is {self.kind.value} with trust {self.trust.value} and without {self.without}")
@@ -84,14 +81,12 @@ class World:
         """As a table shows it; nothing reads it back."""
         if self.kind is WorldKind.ALONE:
             return "alone"
-        if self.kind is WorldKind.PAPER:
-            return "claim"
         return self.trust.value if self.without is None else f"{self.trust.value} without {self.without.name}"
 
     @property
     def stream_word(self) -> str:
         """The word in the names of random streams, see ``Trust.stream_word``."""
-        if self.kind in (WorldKind.ALONE, WorldKind.PAPER):
+        if self.kind is WorldKind.ALONE:
             return self.words
         word = self.trust.stream_word
         return word if self.without is None else f"{word} without {self.without.name}"
@@ -125,4 +120,3 @@ def world_of_trust(trust: Trust) -> World:
 
 JOINED_WORLD = world_of_trust(Trust.OWN_CLIENT)  # of graphs: each client hands in its own messages
 ALONE_WORLD = World(WorldKind.ALONE, Trust.OWN_CLIENT)
-PAPER_WORLD = World(WorldKind.PAPER, Trust.NOBODY)  # no data are held, so nobody is trusted with any

@@ -95,7 +95,7 @@ def test_lira_is_the_likelihood_ratio_of_two_normal_laws() -> None:
     coins = np.stack(coin_game.toss_shadows(200, 30, rng))
     shadows = np.where(coins, 3.0, 1.0) + rng.normal(size=coins.shape)
     seen = np.linspace(-1, 5, 30)
-    np.testing.assert_allclose(lira.compute_lira_ratios(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
+    np.testing.assert_allclose(lira.likelihood_ratios(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
 
 
 def test_distances_are_those_of_their_names() -> None:

@@ -17,7 +17,7 @@ def test_a_neighbour_moves_and_a_stranger_does_not() -> None:
         return np.asarray((adjacency @ features).toarray(), dtype=np.float64)
 
     pairs = np.array([[0, 1], [1, 2], [0, 2], [0, 3]])
-    found = linkteller.measure_linkteller_influence(pairs, rows, 1e-3, ask)
+    found = linkteller.influence_of(pairs, rows, 1e-3, ask)
     assert (found[:2] > 1).all()
     np.testing.assert_allclose(found[2:], 0.0, atol=1e-12)
 
@@ -29,5 +29,5 @@ def test_influence_counts_in_whichever_direction_it_goes() -> None:
     def ask(features: sp.csr_array) -> np.ndarray:
         return np.asarray((hears @ features).toarray(), dtype=np.float64)
 
-    found = linkteller.measure_linkteller_influence(np.array([[0, 1], [1, 0]]), rows, 1e-3, ask)
+    found = linkteller.influence_of(np.array([[0, 1], [1, 0]]), rows, 1e-3, ask)
     assert found[0] == found[1] > 1

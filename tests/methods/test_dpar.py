@@ -292,7 +292,7 @@ def test_fixed_batches_visit_every_row_once_an_epoch(reading: str) -> None:
     graph = random_graph(60)
     plan = planned(graph, 4.0, reading, batches="fixed", sampled=1.0)
     sizes = plan.made.sizes
-    batches = rows_of.DparRowBatches([(60, PlanStreams(0, ("cell",)))], sizes, True, 0)
+    batches = rows_of.Batches([(60, PlanStreams(0, ("cell",)))], sizes, True, 0)
     visits = np.bincount(np.concatenate([batches.next() for _ in range(sizes.steps)]), minlength=60)
     assert (visits == plan.params.epochs).all()
     if reading == "provable":

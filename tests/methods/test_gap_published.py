@@ -43,9 +43,9 @@ def test_the_networks_are_those_of_the_released_code() -> None:
     """Counted by hand: layers and batch norms with their running statistics."""
     d, h, c, hops = 7, 5, 3, 3
     encoder = gap_networks._EncoderNetwork(d, h, c)
-    assert fitting.read_fitting_vector(encoder).size == (d + 1) * h + (h + 1) * h + 2 * 4 * h + (h + 1) * c
+    assert fitting.vector_of(encoder).size == (d + 1) * h + (h + 1) * h + 2 * 4 * h + (h + 1) * c
     classifier = gap_networks._ClassifierNetwork((h,) * hops, h, c)
-    assert fitting.read_fitting_vector(classifier).size == hops * (h + 1) * h + 4 * hops * h + (hops * h + 1) * c
+    assert fitting.vector_of(classifier).size == hops * (h + 1) * h + 4 * hops * h + (hops * h + 1) * c
     x = torch.randn(4, hops * h)
     assert classifier.eval()(x, torch.zeros(2, 0)).shape == (4, c)
 

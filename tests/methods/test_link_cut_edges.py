@@ -71,7 +71,7 @@ def test_an_edge_at_two_clients_moves_what_is_seen_by_at_most_what_is_priced(vie
     owner = owner[np.argsort(np.concatenate([s.nodes for s in situation(library, viewer)[0].subgraphs]))]
     edges = links.list_all(library.adjacency)
     away = owner[edges[:, 0]] != owner[edges[:, 1]]
-    coins = link_hops.supervises_link(plan, edges)
+    coins = link_hops.supervises(plan, edges)
     largest = {False: 0.0, True: 0.0}
     for apart in (False, True):
         for teaches in (False, True):

@@ -137,7 +137,7 @@ def test_partial_rounds_average_over_those_who_train() -> None:
     (who,) = plan.made.attendance.training[0]
     partition, _ = collection()
     work = local_dp.prepare(plan, partition.subgraphs[who])
-    from fedgraph.learning.layers import layouts, shared_gnn
+    from fedgraph.learning.layers import shared_gnn
 
     begin = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
     vector = layouts.to_device(begin[work.where])
@@ -240,99 +240,6 @@ def test_a_graph_is_embedded_from_itself_and_the_broadcast_model_alone() -> None
         rows.append(local_dp.client(plan, work, model, plan.params.rounds, streams, desk)["embedding"].value)
     assert np.array_equal(rows[0][:1], rows[1][:1])
     assert not np.array_equal(rows[0][1:], rows[1][1:])
-
-
-def five_clients() -> tuple[Partition, PublicFacts]:
-    """Five clients with one complete graph of six nodes each, two classes that one column tells apart."""
-    rng, subgraphs = np.random.default_rng(1), []
-    for client in range(5):
-        labels = np.arange(6) % 2
-        features = sp.csr_array(np.stack([labels, 1 - labels, rng.random(6)], axis=1).astype(np.float32))
-        graph = plain_graph(
-            "c", sp.csr_array(np.kron(np.eye(3), 1 - np.eye(2))), features, labels, 2, GraphProvenance("own", "test")
-        )
-        subgraphs.append(Subgraph(client, graph, np.arange(6 * client, 6 * client + 6)))
-    partition = Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False)
-    return partition, public_facts(30, 3, 2, (6,) * 5, Viewer.SERVER)
-
-
-def trained_by_five(monkeypatch: pytest.MonkeyPatch, attacked: bool, **settings: Any) -> np.ndarray:
-    """The model after ten rounds. attacked: client 3 sends a hundred times its change, in the other direction."""
-    partition, facts = five_clients()
-    settings = {"rounds": 10, "learning_rate": 0.5, "local_epochs": 1, **settings}
-    plan = local_dp.plan(local_dp.Params(**settings), facts, Budget(np.inf, 1e-5))
-    client = local_dp.client
-
-    def sent(plan: Any, work: Any, model: Any, round_: int, streams: Any, desk: Desk) -> Any:
-        release = desk.release
-        if attacked and desk.client == 3:
-            monkeypatch.setattr(desk, "release", lambda path, value: release(path, -100 * value if path == "model" else value))
-        return client(plan, work, model, round_, streams, desk)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(local_dp, "client", sent)
-        engine = SerialRuntime()
-        out = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
-    return np.asarray(out.state.model["parameters"])
-
-
-@pytest.mark.parametrize(("aggregate", "trim"), [("median", 0.2), ("trimmed", 0.2)])
-def test_one_attacked_client_moves_a_mean_but_no_robust_mean(
-    monkeypatch: pytest.MonkeyPatch, aggregate: str, trim: float
-) -> None:
-    plain = trained_by_five(monkeypatch, False)
-    honest = trained_by_five(monkeypatch, False, aggregate=aggregate, trim=trim)
-    attacked = trained_by_five(monkeypatch, True, aggregate=aggregate, trim=trim)
-    lost = trained_by_five(monkeypatch, True)
-    moved = np.linalg.norm(plain - trained_by_five(monkeypatch, False, rounds=1))
-    assert np.linalg.norm(honest - plain) < 0.5 * moved  # clients are alike: nothing is lost without an attack
-    assert np.linalg.norm(attacked - plain) < 0.5 * moved
-    assert np.linalg.norm(lost - plain) > 5 * moved
-
-
-def test_a_robust_mean_is_that_of_the_clients_that_have_an_entry() -> None:
-    where = [np.array([0, 1]), np.array([1, 2]), np.array([1])]
-    changes = [np.array([3.0, 1.0]), np.array([2.0, 5.0]), np.array([900.0])]
-    held, change = local_dp.local_training._robust_mean(
-        changes, where, np.array([0.5, 0.25, 0.25]), local_dp.Params(aggregate="median")
-    )
-    assert held.tolist() == [0, 1, 2]
-    assert change.tolist() == [1.5, 2.0, 1.25]
-    cut = local_dp.Params(aggregate="trimmed", trim=0.4)
-    assert local_dp.local_training._robust_mean(changes, where, np.array([0.5, 0.25, 0.25]), cut)[1].tolist() == [
-        1.5,
-        2.0,
-        1.25,
-    ]
-
-
-def test_momentum_at_clients_is_momentum_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients that take one step a round, with equal weights: MFL is heavy-ball descent on their mean (Liu et al. 2020)."""
-    from fedgraph.learning.layers import shared_gnn
-
-    found = trained_by_five(monkeypatch, False, rounds=3, client_momentum=0.9)
-    partition, facts = five_clients()
-    plan = local_dp.plan(local_dp.Params(rounds=3), facts, Budget(np.inf, 1e-5))
-    works = [local_dp.prepare(plan, s) for s in partition.subgraphs]
-    now = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
-    velocity = np.zeros_like(now)
-    for _ in range(3):
-        mean = np.zeros_like(now)
-        for work in works:
-            mean[work.where] += (
-                shared_gnn.gradient(work.network, layouts.to_device(now[work.where]), work.inputs).cpu().numpy() / 5
-            )
-        velocity = 0.9 * velocity + mean
-        now = now - 0.5 * velocity
-    assert np.allclose(found, now, atol=1e-6)
-
-
-@pytest.mark.parametrize("training", ["dp_fedavg", "dp_sgd"])
-def test_a_robust_mean_of_sums_is_refused(training: str) -> None:
-    with pytest.raises(ValidationError, match="secure sums hide"):
-        local_dp.Params(training=training, aggregate="median")
-    with pytest.raises(ValidationError, match="client_momentum is for"):
-        local_dp.Params(training=training, client_momentum=0.5)
 
 
 def test_a_client_may_ask_for_a_stricter_epsilon_of_its_own() -> None:

@@ -15,11 +15,10 @@ from fedgraph.federation import rounds
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.methods.local_dp import local_training
-from fedgraph.methods.local_dp.local_training import clip_local_gradients
+from fedgraph.methods.local_dp.local_training import clip_gradients
 from fedgraph.partition import ego
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.composition import compose_overlapping_secure
-from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.events import Gaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -75,9 +74,10 @@ def test_a_secure_sum_is_priced_as_sensitivities_that_add_up_before_the_noise(li
     assert isinstance(release.mechanism, GaussianNoise)
     assert facts.membership.holdings is not None
     total = release.mechanism.std * math.sqrt(facts.sizes.num_clients - 1)  # one participant takes its own share off
-    exact = compose_overlapping_secure(2 * plan.params.clip * facts.membership.holdings, total, plan.params.rounds, DELTA)
-    assert facts.membership.holdings.sum(axis=0).max() > 1
-    assert plan.provable("model").epsilon == pytest.approx(exact.price.epsilon, rel=1e-6)
+    most = facts.membership.holdings.sum(axis=0).max()
+    exact = price(Repeated(Gaussian(total / (2 * plan.params.clip * most)), plan.params.rounds), DELTA)
+    assert most > 1
+    assert plan.provable("model").epsilon == pytest.approx(exact.epsilon, rel=1e-6)
 
 
 @pytest.mark.parametrize("training", NOISY)
@@ -88,7 +88,7 @@ def test_replacing_a_whole_graph_changes_an_update_by_at_most_twice_the_clip(
     partition, facts = dealt(library)
     plan = plan_of(facts, epsilon=math.inf, training=training, clip=clip, unit="graph", learning_rate=4.0)
     parameters = local_dp.start(plan, np.random.default_rng(0)).model["parameters"]
-    made = clip_local_gradients if training == "dp_sgd" else local_training.update_of
+    made = clip_gradients if training == "dp_sgd" else local_training.update_of
     release = next(r for r in plan.schedule.releases if r.path == "model")
     own = partition.subgraphs[0]
     worst = 0.0
@@ -111,7 +111,7 @@ def test_without_noise_the_server_steps_by_the_mean(training: str, library: Grap
     partition, facts = dealt(library)
     plan = plan_of(facts, epsilon=math.inf, training=training, clip=1e6, unit="graph", rounds=1)
     begun = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
-    made = clip_local_gradients if training == "dp_sgd" else local_training.update_of
+    made = clip_gradients if training == "dp_sgd" else local_training.update_of
     mean = np.mean([made(plan.params, local_dp.prepare(plan, s), begun) for s in partition.subgraphs], axis=0)
     rate = -plan.params.learning_rate if training == "dp_sgd" else plan.params.server_rate
     assert np.abs(mean).max() > 1e-3

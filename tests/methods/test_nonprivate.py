@@ -132,7 +132,7 @@ def test_adam_is_torchs_adam(library: Graph) -> None:
         optimiser.zero_grad()
         torch.nn.functional.cross_entropy(network(given.x, given.edges), torch.tensor(library.labels)).backward()
         optimiser.step()
-    assert np.allclose(fitting.read_fitting_vector(network), ours.vector, atol=2e-4)
+    assert np.allclose(fitting.vector_of(network), ours.vector, atol=2e-4)
 
 
 def test_rows_of_sum_one_are_what_the_network_sees(library: Graph) -> None:

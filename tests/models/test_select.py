@@ -139,7 +139,7 @@ def test_answers_of_neighbours_alone_are_not_chosen_among(run: Run, place: Path)
 
 
 @pytest.fixture(scope="module")
-def chosen_cell(run: Run, place: Path) -> Iterator[tuple[chosen_settings.ChosenSettings, TrainedCell]]:
+def chosen_cell(run: Run, place: Path) -> Iterator[tuple[chosen_settings.Choice, TrainedCell]]:
     """How a row of node level chooses among people whose names are known, and one training of it."""
     row = next(s for s in run.answered.scores if s.variant == "alone").row.head.row_key
     wanted = fits.FitOptions(select=TaskRowSelect(over={"steps": [2, 4]}, among=2))
@@ -151,7 +151,7 @@ def chosen_cell(run: Run, place: Path) -> Iterator[tuple[chosen_settings.ChosenS
         yield selects, selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
 
 
-def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[chosen_settings.ChosenSettings, TrainedCell]) -> None:
+def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[chosen_settings.Choice, TrainedCell]) -> None:
     """Neighbouring people, each judged with the model as it is; and the noise is that of the price (a KS test rejects ⅔)."""
     selects, fitted = chosen_cell
     judges = selects.judges

@@ -20,7 +20,7 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.node_classification import bought_accuracy
-from fedgraph.tasks.node_classification.bought_accuracy import BoughtAccuracy
+from fedgraph.tasks.node_classification.bought_accuracy import Bought
 from fedgraph.types import Graph
 from fedgraph.worlds.world import world_of_trust
 
@@ -28,7 +28,7 @@ EPSILON, PRICE = 2.0, 0.5
 
 
 @pytest.fixture(scope="module", params=["inductive", "asking"])
-def trained(request: pytest.FixtureRequest) -> Iterator[tuple[TrainedCell, BoughtAccuracy, Cell]]:
+def trained(request: pytest.FixtureRequest) -> Iterator[tuple[TrainedCell, Bought, Cell]]:
     """A training, and what buying its accuracy declares."""
     graph = data.load("embedded/library")
     assert isinstance(graph, Graph)
@@ -42,7 +42,7 @@ def trained(request: pytest.FixtureRequest) -> Iterator[tuple[TrainedCell, Bough
         done = node_classification.train(params, cell, context)
         # The same declaration a second time: the training of the task, and the release beside it.
         whole = node_classification.plan(params, cell, context)
-        yield done, BoughtAccuracy(done.plan, whole), cell
+        yield done, Bought(done.plan, whole, whole.schedule.releases[-1].mechanism.std), cell
 
 
 def sums_and_noise(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -75,7 +75,7 @@ def without(done: TrainedCell, person: int) -> TrainedCell:
 
 
 def test_one_person_moves_the_counts_by_one_and_no_more(
-    trained: tuple[TrainedCell, BoughtAccuracy, Cell], monkeypatch: pytest.MonkeyPatch
+    trained: tuple[TrainedCell, Bought, Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done, bought, cell = trained
     seen = sums_and_noise(monkeypatch)
@@ -94,7 +94,7 @@ def test_one_person_moves_the_counts_by_one_and_no_more(
 
 
 def test_the_noise_is_that_of_the_plan_and_not_two_thirds_of_it(
-    trained: tuple[TrainedCell, BoughtAccuracy, Cell], monkeypatch: pytest.MonkeyPatch
+    trained: tuple[TrainedCell, Bought, Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done, bought, cell = trained
     seen = sums_and_noise(monkeypatch)
@@ -107,7 +107,7 @@ def test_the_noise_is_that_of_the_plan_and_not_two_thirds_of_it(
     assert stats.kstest(noise, "norm", (0, mechanism.std * 2 / 3)).pvalue < 0.001
 
 
-def test_a_plan_with_two_thirds_of_the_noise_is_refused(trained: tuple[TrainedCell, BoughtAccuracy, Cell]) -> None:
+def test_a_plan_with_two_thirds_of_the_noise_is_refused(trained: tuple[TrainedCell, Bought, Cell]) -> None:
     _, bought, _ = trained
     mechanism = bought.release.mechanism
     assert isinstance(mechanism, GaussianNoise)
@@ -118,7 +118,7 @@ def test_a_plan_with_two_thirds_of_the_noise_is_refused(trained: tuple[TrainedCe
 
 
 def test_training_and_accuracy_together_keep_the_epsilon_of_the_row(
-    trained: tuple[TrainedCell, BoughtAccuracy, Cell],
+    trained: tuple[TrainedCell, Bought, Cell],
 ) -> None:
     done, bought, cell = trained
     priced, accuracy, said = bought.buy(done, cell, 3)
@@ -130,7 +130,7 @@ def test_training_and_accuracy_together_keep_the_epsilon_of_the_row(
 
 
 def test_a_price_that_leaves_nothing_for_the_training_is_refused(
-    trained: tuple[TrainedCell, BoughtAccuracy, Cell],
+    trained: tuple[TrainedCell, Bought, Cell],
 ) -> None:
     done, _, _ = trained
 
@@ -138,4 +138,4 @@ def test_a_price_that_leaves_nothing_for_the_training_is_refused(
         return done.plan
 
     with pytest.raises(PrivacyError, match=r"leaves nothing of ε = 0\.6"):
-        bought_accuracy.plan_bought_accuracy(PRICE, 0.6, done.world.setting, plan)
+        bought_accuracy.plan(PRICE, 0.6, done.world.setting, plan)

@@ -98,7 +98,7 @@ def test_ten_seeds_test_every_graph_once(mutag: GraphCollection) -> None:
 def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
     split = collections.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=10), np.random.default_rng(0))
-    dealt = collections.deal_graphs(mutag, shares, split.train)
+    dealt = collections.deal(mutag, shares, split.train)
     assert sorted(dealt.order.tolist()) == list(range(188))
     at = 0
     for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):

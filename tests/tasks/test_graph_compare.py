@@ -89,7 +89,7 @@ def test_permuting_the_classes_changes_nothing_for_gw_and_everything_for_the_oth
     """Two graphs whose rows point to different classes: at distance 0 for GW only."""
     rows = np.eye(3)[[0, 0, 1]]
     received = [rows, rows[:, [1, 2, 0]]]
-    how_many = compared_clients.ClientClustering(2, 1, 2)
+    how_many = compared_clients.Clustering(2, 1, 2)
     cell = Cell("t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT), 1.0, "provable", 0)
     where = CellContext("t", "d", None, 0, 1, runtime.start("serial"))
     graphs: list[Any] = [None, None]
@@ -109,9 +109,9 @@ def test_accuracy_needs_labels_that_distances_explain() -> None:
     apart = apart + apart.T
     np.fill_diagonal(apart, 0)
     noise = rng.random((60, 60))
-    assert compared_clients.classify_clients(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
-    assert compared_clients.classify_clients(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
-    assert compared_clients.classify_clients(apart[:4, :4], truth[:4], rng) == {}
+    assert compared_clients.accuracy_of_folds(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
+    assert compared_clients.accuracy_of_folds(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
+    assert compared_clients.accuracy_of_folds(apart[:4, :4], truth[:4], rng) == {}
 
 
 def test_public_nodes_are_held_by_no_client(library: Graph) -> None:

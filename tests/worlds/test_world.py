@@ -27,10 +27,10 @@ from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
 from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.cell_training import train_cell
+from fedgraph.tasks.base.cell_training import train
 from fedgraph.types import Graph
 from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import ALONE_WORLD, PAPER_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
+from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 TEXTS = [
     "local", "secure", " without ", "/", ",", "", "🏦", "x" * 300, "local bank", "secure bank", "clients bank", "sums", "alone",
@@ -38,7 +38,7 @@ TEXTS = [
 ]  # fmt: skip
 names = st.sampled_from(TEXTS)
 worlds = st.one_of(
-    st.sampled_from([ALONE_WORLD, PAPER_WORLD, *map(world_of_trust, Trust)]),
+    st.sampled_from([ALONE_WORLD, *map(world_of_trust, Trust)]),
     st.builds(
         lambda trust, client, name: World(WorldKind.TOGETHER, trust, LeftOutOfWorld(client, name)),
         st.sampled_from([Trust.SUMS, Trust.OWN_CLIENT, Trust.ACTIVE_SERVER]), st.just(0), names,
@@ -54,7 +54,7 @@ def test_every_level_of_trust_has_one_word_one_viewer_and_the_streams_it_had() -
     assert [t.value for t in Trust] == ["curator", "sums", "own-client", "active-server", "nobody"]
     assert {Trust.against(viewer).viewer for viewer in Viewer} == set(Viewer)
     assert [world_of_trust(t).stream_word for t in Trust] == ["central", "secure", "local", "active", "nobody"]
-    assert (ALONE_WORLD.stream_word, PAPER_WORLD.stream_word) == ("alone", "claim")
+    assert ALONE_WORLD.stream_word == "alone"
     assert World(WorldKind.TOGETHER, Trust.SUMS, LeftOutOfWorld(3, "X")).stream_word == "secure without X"
     assert sorted(Trust, key=lambda t: t.rank) == list(reversed(Trust))
 
@@ -70,7 +70,7 @@ def test_an_unknown_level_of_trust_is_told_what_is_allowed(word: str) -> None:
     [
         (WorldKind.WHOLE, Trust.SUMS, False), (WorldKind.TOGETHER, Trust.CURATOR, False), (WorldKind.ALONE, Trust.CURATOR,
         False),
-        (WorldKind.WHOLE, Trust.CURATOR, True), (WorldKind.ALONE, Trust.OWN_CLIENT, True), (WorldKind.PAPER, Trust.SUMS, False),
+        (WorldKind.WHOLE, Trust.CURATOR, True), (WorldKind.ALONE, Trust.OWN_CLIENT, True),
     ],
 )  # fmt: skip
 def test_a_world_that_cannot_be_is_refused(kind: WorldKind, trust: Trust, left: bool) -> None:
@@ -156,9 +156,9 @@ def test_a_client_that_is_left_out_is_never_trained_on(
 
     def told(world: DealtWorld, *rest: Any, **named: Any) -> Any:
         trained.append(world)
-        return train_cell(world, *rest, **named)
+        return train(world, *rest, **named)
 
-    monkeypatch.setattr(participation.cell_training, "train_cell", told)
+    monkeypatch.setattr(participation.cell_training, "train", told)
     where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     every = participation.cells(params, where)
     left = [c for c in every if c.world.without is not None]

@@ -15,9 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import data, seeds
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.learning.propagation import walks
-from fedgraph.methods.base import (
+from fedgraph.learning import unit_matrix_rows, walks
+from fedgraph.methods import (
     NO_PUBLIC_DERIVED_FACTS,
     Budget,
     PlanStreams,
@@ -27,8 +26,7 @@ from fedgraph.methods.base import (
     PublicSizeFacts,
     State,
 )
-from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy import Desk, Viewer
 from fedgraph.types import Graph, Subgraph
 from fedgraph.worlds import protocols
 from fedgraph_zoo.methods import privgnn

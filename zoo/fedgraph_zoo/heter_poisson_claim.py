@@ -18,7 +18,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from fedgraph.privacy.fields import require_positive
+from fedgraph.privacy import require_positive
 
 _ORDERS = np.linspace(1.0001, 10.0, 100)
 

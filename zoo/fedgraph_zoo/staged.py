@@ -16,11 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.clipping import per_sample
+from fedgraph.learning import TorchMatrix, layouts, per_sample, torch
 from fedgraph.learning.clipping.per_sample import HiddenUnits, PerSampleGradients
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.torch_matrices import TorchMatrix
 
 _ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
 

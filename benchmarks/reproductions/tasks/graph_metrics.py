@@ -12,14 +12,13 @@ from dataclasses import replace
 import numpy as np
 from pydantic import Field
 
+from benchmarks.reproductions import clear_embeddings as clear
 from benchmarks.reproductions import edits
 from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from fedgraph import seeds
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
-from fedgraph.errors import ScenarioError
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, no_plan, no_plugins
-from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.tasks.base.graphs.graph_distances import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base.graphs.graph_settings import GraphSolverSettings
 from fedgraph.types import Graph
@@ -48,8 +47,6 @@ plugins_of, plan = no_plugins, no_plan
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every way to compare, seed by seed; ``GED`` only where ``max_nodes`` is at most ``ged_nodes``."""
-    if context.data is None:
-        raise ScenarioError("graph_metrics needs a data set")
     names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, _EMBEDDED]
     named = (JOINED_WORLD, np.inf, "none")
     return [Cell(context.label, context.dataset, n, "raw", *named, seed) for seed in range(context.seeds) for n in names]

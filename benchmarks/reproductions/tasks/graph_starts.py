@@ -14,12 +14,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from benchmarks.reproductions import clear_embeddings as clear
 from benchmarks.reproductions import starts
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from fedgraph import seeds
-from fedgraph.errors import ScenarioError
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, no_plan, no_plugins, task_offers
-from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.worlds.world import JOINED_WORLD
 
 _LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
@@ -59,8 +58,6 @@ plugins_of, plan = no_plugins, no_plan
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every strategy, seed by seed."""
-    if context.data is None:
-        raise ScenarioError("graph_starts needs a data set")
     names, cell = _strategies(params.noise), (context.label, context.dataset, "GW(H)")
     return [Cell(*cell, n, JOINED_WORLD, np.inf, "none", seed) for seed in range(context.seeds) for n in names]
 

@@ -16,7 +16,7 @@ an entry point of ``fedgraph.attacks``.
 
 canaries, whole_run, canary_graphs: the strongest attacks we know, which no paper names: units that enter by a coin, read in
 what was released. coin_game: coins for real nodes and edges, shadow models. attack_scene: what an attack may look at, single
-clients' messages among it, for servers that read or choose them. mutants: whole methods, sound and broken.
+clients' messages among it, for servers that read or choose them.
 """
 
 import lazy_loader

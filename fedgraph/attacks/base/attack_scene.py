@@ -187,7 +187,7 @@ def refuse_messages(made: Plan) -> str | None:
     return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
 
 
-def read_gradients(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
+def gradients_of(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
     """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
     read, made, releases = gradient_reader(scene), scene.made, scene.made.schedule.releases
     method = method_kinds.load(made.method)

@@ -186,7 +186,7 @@ def _with_row(subgraph: Subgraph, node: int, row: sp.csr_array, label: int) -> S
 _PATH = "embedding"
 
 
-class CanaryGraphAttack(Settings):
+class GraphAttack(Settings):
     """How a cell is attacked; its canaries are its graphs, or single nodes where a node is the unit and updates are noisy."""
 
     seeds: int = Field(1, ge=1, description="attack the first so many seeds; their coins are pooled")
@@ -196,7 +196,7 @@ class CanaryGraphAttack(Settings):
 
 
 def measure(
-    settings: CanaryGraphAttack | None,
+    settings: GraphAttack | None,
     made: EmbedderMethodPlan,
     cell: Cell,
     context: CellContext,

@@ -24,7 +24,7 @@ from fedgraph.types import Graph, Partition
 CoinGameKind = Literal["nodes", "edges", "clients"]
 
 
-class CoinUnits(Protocol):
+class Units(Protocol):
     """What is in question.
 
     Attributes:
@@ -79,7 +79,7 @@ class CoinGame:
         strangers: int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question.
     """
 
-    found: CoinUnits
+    found: Units
     partition: Partition
     known: Graph
     strangers: np.ndarray
@@ -192,6 +192,12 @@ def relation_of(kind: CoinGameKind | OwnCoinGame, made: Plan) -> Relation | None
     """Under which relation the two versions of a unit are neighbours."""
     if isinstance(kind, OwnCoinGame):
         return kind.relation
+    if kind == "edges":
+        return relation_of_edges(made)
+    return Relation.NODE_ZERO_OUT if kind == "nodes" else None
+
+
+def relation_of_edges(made: Plan) -> Relation:
+    """Under which relation a graph with an edge and one without it are neighbours; the plan's own, where it is of edges."""
     own = made.guarantee.protection.relation
-    of_edges = own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED
-    return {"nodes": Relation.NODE_ZERO_OUT, "edges": of_edges}.get(kind)
+    return own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED

@@ -32,7 +32,7 @@ from fedgraph import plugins, seeds
 from fedgraph.attacks.base import attack_scene, coin_game, whole_run
 from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding
 from fedgraph.attacks.base.whole_run import WholeRunAttack
-from fedgraph.attacks.lira import compute_lira_ratios
+from fedgraph.attacks.lira import likelihood_ratios
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells import Cell, CellContext, NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
 from fedgraph.errors import RuntimeFailure
@@ -140,7 +140,7 @@ def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray,
         others = np.arange(len(coins)) != run
         known = coins[others]
         both = known.any(axis=0) & ~known.all(axis=0)
-        score = np.where(both, compute_lira_ratios(confidence[run], confidence[others], known, each=False), np.nan)
+        score = np.where(both, likelihood_ratios(confidence[run], confidence[others], known, each=False), np.nan)
         right += np.where(both, (score > 0) == coins[run], 0.0)
         counted += both
     return right, counted
@@ -184,7 +184,7 @@ def _rank(values: np.ndarray, risk: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class NamedAttackFindings:
+class Findings:
     """What all named attacks found on one cell.
 
     Attributes:
@@ -218,7 +218,7 @@ def measure_all(
     asked: WholeRunAttack | None, made: Plan, cell: Cell, context: CellContext, partition: Partition, held: Graph,
     public: Graph,
     provable: float,
-) -> NamedAttackFindings:  # fmt: skip
+) -> Findings:  # fmt: skip
     """All attacks by name on one cell: a verdict or a refusal for each. Both are empty where the cell is not attacked, or where
     it releases nothing.
 
@@ -226,28 +226,26 @@ def measure_all(
     all clients' nodes. public: the graph that predictions are asked for. provable: ε of the run that counts.
     """
     if asked is None or not asked.named or not asked.meant_for(cell) or not made.schedule.releases:
-        return NamedAttackFindings((), {})
+        return Findings((), {})
     found, refused, scenes = [], {}, {}
     for spec in asked.named:
         settings = {key: value for key, value in spec.items() if key not in ("attack", "label")}
         name = str(spec.get("label") or spec["attack"])
         module = cast("SceneAttack", plugins.load("attacks", spec["attack"]))
-        why = module.refuses(made)
-        if why is None and module.GAME not in scenes:
-            scenes[module.GAME] = _scene(module.GAME, asked, made, cell, context, partition, held, public)
-        if why is None and scenes[module.GAME] is None:
-            why = "too few units to toss coins for"
-        if why is not None:
+        if (why := module.refuses(made)) is not None:
             refused[name] = why
             continue
-        scene = scenes[module.GAME]
-        assert scene is not None
+        if module.GAME not in scenes:
+            scenes[module.GAME] = _scene(module.GAME, asked, made, cell, context, partition, held, public)
+        if (scene := scenes[module.GAME]) is None:
+            refused[name] = "too few units to toss coins for"
+            continue
         scene.rng = seeds.seeded_generator(context.root, "named", name, *cell.path)
         told = module.attack(module.Params(**settings), scene)
         found.append(_judge(name, module, scene, told, provable))
     of_nodes = scenes.get("nodes")
     risk = None if of_nodes is None or not of_nodes.shadows else _measure_risk(of_nodes)
-    return NamedAttackFindings(tuple(found), refused, risk)
+    return Findings(tuple(found), refused, risk)
 
 
 def _scene(
@@ -271,9 +269,7 @@ def _scene(
     elif isinstance(kind, coin_game.OwnCoinGame):
         played = kind.play(partition, held, public, asked.units, rng)
     else:
-        relation = coin_game.relation_of(kind, made)
-        assert relation is not None
-        played = coin_game.toss_edges(partition, held, relation, asked.units, rng)
+        played = coin_game.toss_edges(partition, held, coin_game.relation_of_edges(made), asked.units, rng)
     coins = played.found.coins
     if coins.size < 4 or coins.all() or not coins.any():
         return None

@@ -113,7 +113,7 @@ def build_network_for_fitting(shape: NetworkShape, seed: int) -> Network:
     return build_for_fitting(lambda: Network(shape), seed)
 
 
-def read_fitting_vector(network: torch.nn.Module) -> np.ndarray:
+def vector_of(network: torch.nn.Module) -> np.ndarray:
     """float32 [p]: trained parameters, fixed ones and running statistics."""
     with torch.no_grad():
         return torch.cat([t.reshape(-1) for t in _tensors(network)]).cpu().numpy()
@@ -126,7 +126,7 @@ def start_fitting(shape: NetworkShape, seed: int) -> FittingProgress:
         shape: What the network is built from.
         seed: Of its parameters.
     """
-    vector = read_fitting_vector(build_network_for_fitting(shape, seed))
+    vector = vector_of(build_network_for_fitting(shape, seed))
     return FittingProgress(vector, np.zeros((2, vector.size), np.float32))
 
 
@@ -150,7 +150,7 @@ def continue_fitting(
     """
     if not (labels >= 0).any():
         return before
-    write_fitting_vector(network, before.vector)
+    load_vector(network, before.vector)
     network.train()
     if len(given.x) < 2:  # one row has no variance: batch norms go by their running statistics
         for part in network.modules():
@@ -168,7 +168,7 @@ def continue_fitting(
             with torch.no_grad():
                 take_fitting_step(learnt, gradients, firsts, seconds, step, how)
     moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
-    return FittingProgress(read_fitting_vector(network), moments)
+    return FittingProgress(vector_of(network), moments)
 
 
 def take_fitting_step(
@@ -207,7 +207,7 @@ def score_after_fitting(network: torch.nn.Module, vector: np.ndarray, given: Fit
         vector: float32 [p], parameters and running statistics.
         given: The graph.
     """
-    write_fitting_vector(network, vector)
+    load_vector(network, vector)
     network.eval()
     with torch.no_grad():
         return np.asarray(network(given.x, given.edges).cpu().numpy())
@@ -217,8 +217,8 @@ def _tensors(network: torch.nn.Module) -> list[torch.Tensor]:
     return [*network.parameters(), *(b for b in network.buffers() if b.dtype.is_floating_point)]
 
 
-def write_fitting_vector(network: torch.nn.Module, vector: np.ndarray) -> None:
-    """Put a flat vector into the network's tensors; the inverse of ``read_fitting_vector``.
+def load_vector(network: torch.nn.Module, vector: np.ndarray) -> None:
+    """Put a flat vector into the network's tensors; the inverse of ``vector_of``.
 
     Args:
         network: It is overwritten.

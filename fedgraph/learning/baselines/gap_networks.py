@@ -83,7 +83,7 @@ def train_gap_network_encoder(public: Graph, hidden: int, epochs: int, rng: np.r
 def encode_with_gap_network(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
     """float32 [n, hidden], of norm 1: the rows of any graph with the same features."""
     network = _EncoderNetwork(public.num_features, hidden, public.num_classes).to(torch_device())
-    fitting.write_fitting_vector(network, parameters)
+    fitting.load_vector(network, parameters)
     network.eval()
     with torch.no_grad():
         return np.asarray(network.rows(_feature_inputs(public).x).cpu().numpy())
@@ -151,7 +151,7 @@ def train_best_gap_network(
     names none. seed: of the initial parameters that ``make`` draws."""
     network = fitting.build_for_fitting(make, seed)
     training = np.where(chooses, -1, labels)
-    vector = fitting.read_fitting_vector(network)
+    vector = fitting.vector_of(network)
     now = fitting.FittingProgress(vector, np.zeros((2, vector.size), np.float32))
     chosen, most = vector, -1.0
     for step in range(epochs):
@@ -215,7 +215,7 @@ def train_progressive_stage(
         network = _progressive(public, sums, hidden)
         if before is not None:
             smaller = _progressive(public, sums[:-1], hidden)
-            fitting.write_fitting_vector(smaller, before)
+            fitting.load_vector(smaller, before)
             for mine, theirs in zip(network.bases, smaller.bases, strict=False):
                 mine.load_state_dict(theirs.state_dict())
         return network
@@ -233,7 +233,7 @@ def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.nd
         hidden: Units.
     """
     network = _progressive(public, sums, hidden)
-    fitting.write_fitting_vector(network, parameters)
+    fitting.load_vector(network, parameters)
     network.eval()
     with torch.no_grad():
         return np.asarray(network.rows(_feature_inputs(public).x)[-1].cpu().numpy())

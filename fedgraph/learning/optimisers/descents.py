@@ -41,31 +41,21 @@ def descend_by_adam(
     return vector
 
 
-def descend_with_momentum(
-    vector: torch.Tensor,
-    velocity: torch.Tensor,
-    gradient: Callable[[torch.Tensor], torch.Tensor],
-    epochs: int,
-    rate: float,
-    momentum: float,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Full-batch steps v ← momentum · v + gradient, w ← w − rate · v.
+def descend(vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float) -> torch.Tensor:
+    """Full-batch steps w ← w − rate · gradient.
 
     Args:
-        vector: w, [p].
-        velocity: v, [p].
+        vector: w, [p], where it begins.
         gradient: Parameters → gradient, [p] each.
         epochs: How many steps.
         rate: Step size.
-        momentum: In [0, 1).
 
     Returns:
-        New (w, v).
+        A new vector [p].
     """
     for _ in range(epochs):
-        velocity = momentum * velocity + gradient(vector) if momentum else gradient(vector)
-        vector = vector - rate * velocity
-    return vector, velocity
+        vector = vector - rate * gradient(vector)
+    return vector
 
 
 _SINGLES, _VECTOR = compiled_constant(nt.float32), nt.Array(nt.float32, 1, "C")

@@ -141,8 +141,7 @@ def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget
 
 def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: float | None) -> Plan:
     """``made`` and the counts. multiplier: of the noise of one round; None: none."""
-    pooled = columns.places.size > _MOST_APART
-    bound = ColumnCounts(columns.places.size, facts.sizes.num_nodes, pooled)
+    bound = _counted(columns, facts)
     names = columns.called
     if multiplier is None:
         mechanism, event = planned.PLAN_WITHOUT_NOISE
@@ -163,6 +162,16 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
     return replace(made, schedule=schedule, notes=(*made.notes, *said), epsilon_published=published)
 
 
+def _counted(columns: GraphColumns, facts: PublicFacts) -> ColumnCounts:
+    return ColumnCounts(columns.places.size, facts.sizes.num_nodes, columns.places.size > _MOST_APART)
+
+
+def _columns(plan: Plan) -> GraphColumns:
+    if plan.facts.columns is None:
+        raise PrivacyError(f"a plan of {COLUMN_RANKS_NAME} needs columns whose range is not public")
+    return plan.facts.columns
+
+
 def plan_before(made: Plan) -> Plan | None:
     """The plan of the rounds before those of ``made``; None where it has none.
 
@@ -181,15 +190,12 @@ def _std_of_sum(mechanism: NoiseMechanism, facts: PublicFacts) -> float:
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
-    bound = plan.schedule.releases[0].bound
-    assert isinstance(bound, ColumnCounts)
+    bound = _counted(_columns(plan), plan.facts)
     return State({"brackets": private_counts.widest_brackets(1 if bound.pooled else bound.num_columns)}, None)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
-    columns = plan.facts.columns
-    assert columns is not None
-    return _on_line(subgraph.graph, columns)
+    return _on_line(subgraph.graph, _columns(plan))
 
 
 def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: PlanStreams, desk: Desk) -> PlanSent:
@@ -200,8 +206,8 @@ def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: Pla
 def server(plan: Plan, state: State, inbox: PlanInbox) -> State[ColumnRanks | None]:
     """Narrower brackets; after the last round the ranks."""
     brackets, counts = state.model["brackets"], inbox.sums["counts"]
-    if inbox.round == _ROUNDS - 1 and plan.facts.columns is not None:
-        return State(state.model, ColumnRanks(plan.facts.columns, brackets, private_counts.shares_below(counts)))
+    if inbox.round == _ROUNDS - 1:
+        return State(state.model, ColumnRanks(_columns(plan), brackets, private_counts.shares_below(counts)))
     std = _std_of_sum(plan.schedule.releases[0].mechanism, plan.facts)
     return State({"brackets": private_counts.narrowed_brackets(brackets, counts, std)}, None)
 

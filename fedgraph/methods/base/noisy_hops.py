@@ -139,10 +139,10 @@ def client(
     plan: Plan[NoisyHopSettings, Made], work: Work, model: Model, round_: int, streams: PlanStreams, desk: Desk
 ) -> PlanSent:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
-    return {"aggregate": desk.release("aggregate", lambda: client_hop(plan, work.adjacency, work.nodes, model["rows"]))}
+    return {"aggregate": desk.release("aggregate", lambda: own_sums(plan, work.adjacency, work.nodes, model["rows"]))}
 
 
-def client_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def own_sums(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The sums over neighbours of a client's nodes, before noise, as ``send_rows`` places them.
 
     adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client. nodes: int64 [n_i], global ids of its

@@ -155,7 +155,7 @@ class SeenRows:
         self._coins.add(rate**2 * products, rate * each.left_over_products(message, self._weights))
 
 
-def read_rows(
+def find_rows(
     plan: Plan,
     state: State,
     graph: Graph,

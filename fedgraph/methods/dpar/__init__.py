@@ -91,7 +91,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     sizes = planned.sizes_of(params, facts, budget)
     relation = Relation(params.relation)
     notes = list(sizes.notes)
-    found, published = noise_of.DparNoise(0.0, 0.0, 0.0), None
+    found, published = noise_of.StageNoise(0.0, 0.0, 0.0), None
     if private:
         split = 0.0 if params.variant in noise_of.DPAR_NOISE_FREE else 0.5
         if isinstance(params.split, float):
@@ -145,7 +145,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         work.memo["rows"] = rows_of.choose(plan, work.graph, first, desk)
     rows = work.memo["rows"]
     parts = [(plan.facts.sizes.clients[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
-    batches = rows_of.DparRowBatches(parts, sizes, params.batches == "fixed", round_)
+    batches = rows_of.Batches(parts, sizes, params.batches == "fixed", round_)
     clip = None if params.variant == "none" else params.clip
 
     def private(state: StatefulDescent) -> np.ndarray:

@@ -26,7 +26,7 @@ _MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is c
 
 
 @dataclass(frozen=True)
-class DparNoiseSizes:
+class Sizes:
     """Public numbers of a run, all that the noise depends on among them.
 
     Attributes:
@@ -80,7 +80,7 @@ class DparNoiseSizes:
 
 
 @dataclass(frozen=True)
-class DparNoise:
+class StageNoise:
     """The multipliers of both stages.
 
     Attributes:
@@ -96,7 +96,7 @@ class DparNoise:
     notes: tuple[str, ...] = ()
 
 
-def choices_event(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
+def choices_event(sizes: Sizes, noise: StageNoise) -> Event:
     """The choices (and values) of every source that holds data."""
     parts: tuple[Event, ...] = (events.ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
@@ -106,12 +106,12 @@ def choices_event(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
     return Composed((Repeated(events.BoundedRange(2 / noise.choice), sizes.cap * sizes.top), *parts))
 
 
-def values_event(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
+def values_event(sizes: Sizes, noise: StageNoise) -> Event:
     """EM1's noisy values: one Laplace per chosen entry."""
     return Repeated(events.Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
 
 
-def dpar_noise_steps(sizes: DparNoiseSizes, multiplier: float) -> Repeated:
+def round_steps(sizes: Sizes, multiplier: float) -> Repeated:
     """The steps of one round: each on rows drawn by coins, or whole passes over fixed batches."""
     if not sizes.fixed_batches:
         return Repeated(events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced), sizes.local_steps)
@@ -119,25 +119,25 @@ def dpar_noise_steps(sizes: DparNoiseSizes, multiplier: float) -> Repeated:
     return Repeated(one_pass, sizes.local_steps // sizes.groups)
 
 
-def _whole(sizes: DparNoiseSizes, noise: DparNoise) -> Event:
-    steps = Repeated(dpar_noise_steps(sizes, noise.sgd), sizes.rounds)
+def _whole(sizes: Sizes, noise: StageNoise) -> Event:
+    steps = Repeated(round_steps(sizes, noise.sgd), sizes.rounds)
     inner = Composed((choices_event(sizes, noise), values_event(sizes, noise), steps))
     return inner if sizes.amplified >= 1 else events.SampledOnce(inner, sizes.amplified)
 
 
 @lru_cache(maxsize=1024)
-def as_provable(sizes: DparNoiseSizes, epsilon: float, delta: float, split: float) -> DparNoise:
+def as_provable(sizes: Sizes, epsilon: float, delta: float, split: float) -> StageNoise:
     """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
     share = split * amplification.epsilon_before(epsilon, sizes.amplified)
     inner_delta = amplification.delta_before(delta, sizes.amplified)
 
-    def first(multiplier: float) -> DparNoise:
+    def first(multiplier: float) -> StageNoise:
         if sizes.kind == "gm":
-            return DparNoise(multiplier * math.sqrt(2 * sizes.cap), 0.0, 0.0)
+            return StageNoise(multiplier * math.sqrt(2 * sizes.cap), 0.0, 0.0)
         values = 2 * math.sqrt((1 - sizes.values_share) / sizes.values_share) * multiplier if sizes.kind == "em1" else 0.0
-        return DparNoise(2 * multiplier, values, 0.0)
+        return StageNoise(2 * multiplier, values, 0.0)
 
-    chosen = DparNoise(0.0, 0.0, 0.0)
+    chosen = StageNoise(0.0, 0.0, 0.0)
     if sizes.kind not in DPAR_NOISE_FREE:
 
         def cost(multiplier: float) -> Event:
@@ -145,12 +145,12 @@ def as_provable(sizes: DparNoiseSizes, epsilon: float, delta: float, split: floa
             return Composed((choices_event(sizes, noise), values_event(sizes, noise)))
 
         chosen = first(calibrate.noise_multiplier_of(cost, share, inner_delta))
-    sgd = calibrate.noise_multiplier_of(lambda m: _whole(sizes, DparNoise(chosen.choice, chosen.values, m)), epsilon, delta)
-    return DparNoise(chosen.choice, chosen.values, sgd)
+    sgd = calibrate.noise_multiplier_of(lambda m: _whole(sizes, StageNoise(chosen.choice, chosen.values, m)), epsilon, delta)
+    return StageNoise(chosen.choice, chosen.values, sgd)
 
 
 @lru_cache(maxsize=1024)
-def as_published(sizes: DparNoiseSizes, epsilon: float, delta: float, split: float) -> DparNoise:
+def as_published(sizes: Sizes, epsilon: float, delta: float, split: float) -> StageNoise:
     """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling."""
     inner, half_delta = epsilon / sizes.amplified, delta / 2 / sizes.amplified
     choice, values = 0.0, 0.0
@@ -168,14 +168,14 @@ def as_published(sizes: DparNoiseSizes, epsilon: float, delta: float, split: flo
             f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {asked:.3g} was asked for: "
             f"noise multiplier {_MOST_SGD_NOISE:g} is used"
         )
-        return DparNoise(choice, values, _MOST_SGD_NOISE, (note,))
+        return StageNoise(choice, values, _MOST_SGD_NOISE, (note,))
     least, how = 0.1, (sizes.rate, sizes.steps, half_delta)
     if published.claimed_dpar_sgd_epsilon(least, *how) < asked:
-        return DparNoise(choice, values, least)
-    return DparNoise(choice, values, published.claimed_dpar_sgd_multiplier(asked, *how))
+        return StageNoise(choice, values, least)
+    return StageNoise(choice, values, published.claimed_dpar_sgd_multiplier(asked, *how))
 
 
-def least_share(sizes: DparNoiseSizes, candidates: int, budget: Budget) -> tuple[float, str]:
+def least_share(sizes: Sizes, candidates: int, budget: Budget) -> tuple[float, str]:
     """The smallest share of the budget at which an entry at the clip stands out; the smallest of ``_SHARES`` where none does.
 
     Stands out: its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be (Gumbel
@@ -194,7 +194,7 @@ def least_share(sizes: DparNoiseSizes, candidates: int, budget: Budget) -> tuple
     )
 
 
-def published_dpar_epsilon(sizes: DparNoiseSizes, noise: DparNoise, delta: float) -> float:
+def published_dpar_epsilon(sizes: Sizes, noise: StageNoise, delta: float) -> float:
     """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise."""
     half_delta = delta / 2 / sizes.amplified
     choice = 0.0

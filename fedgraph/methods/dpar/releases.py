@@ -11,7 +11,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning import Layout, aggregated_rows
 from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.dpar import noise as noise_of
-from fedgraph.methods.dpar.noise import DparNoiseSizes
+from fedgraph.methods.dpar.noise import Sizes
 from fedgraph.privacy import (
     Box,
     ClippedSum,
@@ -91,11 +91,11 @@ class Made:
     """
 
     layout: Layout
-    sizes: DparNoiseSizes
-    noise: noise_of.DparNoise
+    sizes: Sizes
+    noise: noise_of.StageNoise
 
 
-def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> DparNoiseSizes:
+def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
     central = facts.sizes.num_clients == 1
     if params.sampled == "auto":
@@ -134,7 +134,7 @@ def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> DparNoiseSiz
         _require_whole_epochs(local, groups, amplified=provable and central and sampled < 1)
     most = (2 if provable else "any") if params.column_rows == "auto" else params.column_rows
     amplified = share if central else 1.0
-    return DparNoiseSizes(
+    return Sizes(
         kind=params.variant,
         sampled=sampled,
         amplified=amplified,
@@ -197,9 +197,7 @@ def _remarks(params: Params, sources: int, marked: int, most: int | str, nodes: 
     return found
 
 
-def of_neighbours(
-    params: Params, sizes: DparNoiseSizes, found: noise_of.DparNoise, private: bool
-) -> tuple[PlannedRelease, ...]:
+def of_neighbours(params: Params, sizes: Sizes, found: noise_of.StageNoise, private: bool) -> tuple[PlannedRelease, ...]:
     """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
     if params.variant in noise_of.DPAR_NOISE_FREE:
         return ()
@@ -224,7 +222,7 @@ def of_neighbours(
 
 
 def of_training(
-    params: Params, facts: PublicFacts, sizes: DparNoiseSizes, found: noise_of.DparNoise, private: bool
+    params: Params, facts: PublicFacts, sizes: Sizes, found: noise_of.StageNoise, private: bool
 ) -> tuple[PlannedRelease, int]:
     """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
     rounds = range(sizes.rounds)
@@ -234,6 +232,6 @@ def of_training(
     std, min_clients = params.clip * found.sgd, 1
     if sizes.local_steps == 1:
         std, min_clients = gradient_std(found.sgd, params.clip, facts)
-    event = noise_of.dpar_noise_steps(sizes, found.sgd)
+    event = noise_of.round_steps(sizes, found.sgd)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity.kernel_name(aggregated_rows.clipped_sum))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from fedgraph.learning import AggregatedRows, aggregated_rows, neighbour_limits, unit_matrix_rows, walks
 from fedgraph.methods.base import Plan, PlanStreams
 from fedgraph.methods.dpar import releases
-from fedgraph.methods.dpar.noise import DparNoiseSizes
+from fedgraph.methods.dpar.noise import Sizes
 from fedgraph.methods.dpar.releases import Made, Params
 from fedgraph.privacy import Desk, GumbelTopK
 from fedgraph.types import Graph
@@ -49,7 +49,7 @@ def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: D
 
 
 def _view(
-    graph: Graph, found: DparNoiseSizes, secret: np.random.Generator, public: np.random.Generator
+    graph: Graph, found: Sizes, secret: np.random.Generator, public: np.random.Generator
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
     """(view, which of its nodes take part, the nodes marked as sources)."""
     n = graph.num_nodes
@@ -108,7 +108,7 @@ def _passed(desk: Desk, path: str, value: np.ndarray) -> np.ndarray:
     return desk.release(path, value).value if desk.round == 0 else desk.replay(path, value)
 
 
-class DparRowBatches:
+class Batches:
     """Row numbers of one step after another: fresh coins each step, or fixed groups of public ids in turn.
 
     Args:
@@ -118,7 +118,7 @@ class DparRowBatches:
         round_: of the first step.
     """
 
-    def __init__(self, parts: Sequence[tuple[int, PlanStreams]], found: DparNoiseSizes, fixed: bool, round_: int) -> None:
+    def __init__(self, parts: Sequence[tuple[int, PlanStreams]], found: Sizes, fixed: bool, round_: int) -> None:
         self._found, self._fixed = found, fixed
         self._coins = [(size, streams.generator("batches")) for size, streams in parts]
         self._step = round_ * found.local_steps

@@ -184,7 +184,7 @@ def _evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, unit
     made, weights = plan.made, seen.known_shares(plan, state, units)
     if weights is None:
         return None
-    return seen.read_rows(plan, state, graph, units, made.layout, made.clip, made.rows, weights)
+    return seen.find_rows(plan, state, graph, units, made.layout, made.clip, made.rows, weights)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.learning import LinearObjective, aggregation, walks
 from fedgraph.methods import base
 from fedgraph.methods.gcon import releases
@@ -152,25 +152,30 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
     found = np.zeros(len(pairs))
     for number, release in enumerate(plan.schedule.releases):
         mechanism = release.mechanism
-        assert isinstance(mechanism, ObjectivePerturbation)
+        if not isinstance(mechanism, ObjectivePerturbation) or not isinstance(mechanism.problem, LinearObjective):
+            raise PrivacyError(f"the noise of {release.path!r} is {mechanism.words}; allowed: a perturbed objective of gcon")
         theta = state.model["theta"] if alone else state.seen[0][1].each["theta"][number]
         nodes = plan.facts.membership.nodes[release.client or 0]
         place = np.full(plan.facts.sizes.num_nodes, -1)
         place[nodes] = np.arange(nodes.size)
         here = np.flatnonzero((place[pairs] >= 0).all(axis=1))
         if here.size:
-            at = (state.memory.rows[nodes], graph.induced(nodes), theta / mechanism.weight, mechanism)
+            at = (state.memory.rows[nodes], graph.induced(nodes), theta / mechanism.weight, mechanism.problem, mechanism.rate)
             found[here] = _scores(plan, *at, place[pairs[here]])
     return found
 
 
 def _scores(
-    plan: Planned, rows: np.ndarray, known: Graph, theta: np.ndarray, mechanism: ObjectivePerturbation, pairs: np.ndarray
+    plan: Planned,
+    rows: np.ndarray,
+    known: Graph,
+    theta: np.ndarray,
+    problem: LinearObjective,
+    rate: float,
+    pairs: np.ndarray,
 ) -> np.ndarray:
     """One client's pairs (own row numbers). known: its graph without them; labels of training nodes are public."""
     labelled = np.flatnonzero(known.labels >= 0)
-    problem = mechanism.problem
-    assert isinstance(problem, LinearObjective)
 
     def pull(adjacency: sp.csr_array) -> np.ndarray:
         z = walks.rows_after(walks.capped_matrix(adjacency, plan.params.cap), rows, plan.params.steps, plan.params.restart)[
@@ -186,7 +191,7 @@ def _scores(
     moves = np.stack([pulled - pull(with_edge(*pair)) for pair in pairs])
     apart = theta - problem.centre(len(theta))
     noise = -labelled.size * problem.regulariser * apart - pulled + moves.sum(axis=0) / 2
-    strength = mechanism.rate if math.isfinite(mechanism.rate) else 1.0
+    strength = rate if math.isfinite(rate) else 1.0
     with_it = np.linalg.norm(noise + moves / 2, axis=1).sum(axis=1)
     without = np.linalg.norm(noise - moves / 2, axis=1).sum(axis=1)
     return np.asarray(strength * (without - with_it))

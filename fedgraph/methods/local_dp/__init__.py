@@ -27,7 +27,7 @@ import numpy as np
 
 from fedgraph import learning, seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import layouts, shared_gnn, torch
+from fedgraph.learning import layouts, shared_gnn
 from fedgraph.methods import base, local_dp
 from fedgraph.methods.local_dp import evidence
 from fedgraph.methods.local_dp import local_training as local_training
@@ -36,7 +36,7 @@ from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
 from fedgraph.methods.local_dp.evidence import reads_rounds
 from fedgraph.methods.local_dp.local_training import Made, Planned, Work
 from fedgraph.methods.local_dp.local_training import prepare as prepare
-from fedgraph.methods.local_dp.params import ENCODING_PARAMS, Params
+from fedgraph.methods.local_dp.params import Params
 from fedgraph.privacy import Desk, Guarantee, PlannedRelease, Trust, Unit
 from fedgraph.types import Graph, Subgraph
 
@@ -90,7 +90,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         how = (params.training, params.clip, params.updates, unit)
         of_model, least = updates.plan_protected(*how, facts, table, given, budget.delta)
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
-    key = params.model_dump_json(exclude=set(ENCODING_PARAMS))
+    key = params.training_key
     made = Made(
         network=net,
         projection=projection,
@@ -137,8 +137,8 @@ def _encoders(
     facts: base.PublicFacts,
     budget: base.Budget,
     net: shared_gnn.SharedGnn,
-    table: updates.UpdateAttendance,
-    given: updates.UpdateShares,
+    table: updates.Attendance,
+    given: updates.Shares,
     whole: bool,
 ) -> tuple[EncoderSettings, PooledEncoder | None]:
     """(how rows are encoded; how one vector of a graph is sent, None where rows are).
@@ -168,8 +168,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     velocity = np.zeros_like(parameters) if plan.params.protects else None
     nothing = (None,) * plan.facts.sizes.num_clients
     copies = parameters[:0].reshape(0, parameters.size)
-    model = {"parameters": parameters} | ({"velocity": np.zeros_like(parameters)} if plan.params.client_momentum else {})
-    return base.State(model, Memory(nothing, copies, velocity=velocity))
+    return base.State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
@@ -186,15 +185,10 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     before = layouts.to_device(model["parameters"][work.where])
     sent = {}
     if round_ in trains and params.protects:
-        made = local_training.clip_local_gradients if params.training == "dp_sgd" else local_training.update_of
+        made = local_training.clip_gradients if params.training == "dp_sgd" else local_training.update_of
         sent["model"] = desk.release("model", made(params, work, model["parameters"]))
     elif round_ in trains:
-        if params.client_momentum:
-            velocity = layouts.to_device(model["velocity"][work.where])
-            after = torch.cat(local_training.with_momentum(params, work, before, velocity)) - torch.cat((before, velocity))
-        else:
-            after = local_training.train_locally(params, work, before) - before
-        change = after.cpu().numpy() * np.float32(work.weight)
+        change = (local_training.train_locally(params, work, before) - before).cpu().numpy() * np.float32(work.weight)
         sent["change"] = desk.release("model", change)
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
@@ -212,7 +206,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         training = table.training[inbox.round]
         new = [c for c in training if c not in where]
         where.update(zip(new, inbox.each.get("where", []), strict=True))
-        model = local_training.merged(plan, state.model, training, inbox.each["change"], where)
+        model = {"parameters": local_training.merged(plan, before, training, inbox.each["change"], where)}
     if "model" in inbox.sums and velocity is not None:
         velocity = local_training.step_of(plan, velocity, inbox)
         model = {"parameters": before + velocity}
@@ -220,7 +214,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         kept = np.concatenate([kept, model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            embeddings[client] = local_training.read_embedding(plan, client, rows)
+            embeddings[client] = local_training.received_embedding(plan, client, rows)
     return base.State(model, Memory(tuple(embeddings), kept, where, velocity))
 
 

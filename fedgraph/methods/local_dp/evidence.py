@@ -138,7 +138,7 @@ def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.nd
     for in_one, in_zero, decides in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
         one, zero = np.zeros_like(parameters), np.zeros_like(parameters)
         for found, graph in ((one, in_one), (zero, in_zero)):
-            found[graph.where] = local_training.clip_local_gradient(params, graph, parameters)
+            found[graph.where] = local_training.clip_gradient(params, graph, parameters)
         middle += (one.astype(np.float64) + zero) / 2
         if decides >= 0:
             halves[int(decides)] = (one - zero) / 2

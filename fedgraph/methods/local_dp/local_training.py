@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning import descend_by_adam, descend_with_momentum, gin, layouts, shared_gnn, torch
-from fedgraph.methods.base import Model, Plan, PlanInbox
+from fedgraph.learning import descend, descend_by_adam, gin, layouts, shared_gnn, torch
+from fedgraph.methods.base import Plan, PlanInbox
 from fedgraph.methods.local_dp import encoders
 from fedgraph.methods.local_dp.encoders import EncoderSettings, PooledEncoder
 from fedgraph.methods.local_dp.params import Params
-from fedgraph.methods.local_dp.updates import UpdateAttendance
+from fedgraph.methods.local_dp.updates import Attendance
 from fedgraph.privacy import L2Ball, MultiBitEncoder, PlannedRelease, blocks
 from fedgraph.types import Graph, Subgraph
 
@@ -43,7 +43,7 @@ class Made:
     network: shared_gnn.SharedGnn
     projection: np.ndarray | None
     public: Graph | None
-    attendance: UpdateAttendance
+    attendance: Attendance
     sent: tuple[PlannedRelease, ...]
     sizes: tuple[tuple[int, ...], ...]
     encoding: EncoderSettings
@@ -112,19 +112,13 @@ def _viewed(plan: Planned, graph: Graph) -> Graph:
 
 def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
     """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
-    if isinstance(work.inputs, gin.GinInputs) and (work.network.norm == "batch" or work.batches is not None):
-        return _trained_in_batches(params, work, work.inputs, before)
+    layout, whole = work.network.layout, work.inputs
+    batched = work.network.norm == "batch" or work.batches is not None
+    if batched and isinstance(layout, gin.GinLayout) and isinstance(whole, gin.GinInputs):
+        return _trained_in_batches(params, work, layout, whole, before)
     if params.optimiser == "adam":
         return descend_by_adam(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, 0.0)
-    return with_momentum(params, work, before, torch.zeros_like(before))[0]
-
-
-def with_momentum(
-    params: Params, work: Work, before: torch.Tensor, velocity: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(parameters, velocity) after ``local_epochs`` steps of plain descent, whose velocity is the server's at first (MFL)."""
-    how = (params.local_epochs, params.learning_rate, params.client_momentum)
-    return descend_with_momentum(before, velocity, _gradient(params, work, before), *how)
+    return descend(before, _gradient(params, work, before), params.local_epochs, params.learning_rate)
 
 
 def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -135,11 +129,11 @@ def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[tor
     return gradient
 
 
-def _trained_in_batches(params: Params, work: Work, whole: gin.GinInputs, before: torch.Tensor) -> torch.Tensor:
+def _trained_in_batches(
+    params: Params, work: Work, layout: gin.GinLayout, whole: gin.GinInputs, before: torch.Tensor
+) -> torch.Tensor:
     """As ``train_locally``, a step for each batch of graphs; running statistics of batch norm follow the batches."""
-    layout, vector = work.network.layout, before
-    assert isinstance(layout, gin.GinLayout)
-    first, second, step = torch.zeros_like(vector), torch.zeros_like(vector), 0
+    vector, first, second, step = before, torch.zeros_like(before), torch.zeros_like(before), 0
     for epoch in range(params.local_epochs):
         parts = [whole]
         if work.batches is not None and params.batch_size is not None:
@@ -164,15 +158,15 @@ def update_of(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
     return update
 
 
-def clip_local_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+def clip_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
     """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
     total = np.zeros_like(parameters)
     for graph in work.graphs:
-        total[graph.where] += clip_local_gradient(params, graph, parameters)
+        total[graph.where] += clip_gradient(params, graph, parameters)
     return total
 
 
-def clip_local_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
+def clip_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
     """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
     before = layouts.to_device(parameters[graph.where])
     found = shared_gnn.gradient(graph.network, before, graph.inputs).cpu().numpy()
@@ -213,64 +207,23 @@ def step_of(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarray
 
 
 def merged(
-    plan: Planned, model: Model, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
-    size = model["parameters"].size
-    if not plan.params.client_momentum:
-        return {"parameters": _merged_parameters(plan, model["parameters"], training, changes, where)}
-    both = {client: np.concatenate([where[client], size + where[client]]) for client in training}
-    after = _merged_parameters(plan, np.concatenate([model["parameters"], model["velocity"]]), training, changes, both)
-    return {"parameters": after[:size], "velocity": after[size:]}
-
-
-def _merged_parameters(
     plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> np.ndarray:
-    """The parameters after a round: FedAvg's weighted average over those who trained, or a robust mean in its place.
+    """The parameters after a round in clear: FedAvg's weighted average over those who trained.
 
-    before: float32 [p], or with momentum at clients [2p], parameters and velocity. changes: of each who trained, float32,
-    weighted by its share of all clients. where: per client, which entries of ``before`` it changes.
+    before: float32 [p]. changes: of each who trained, float32, weighted by its share of all clients. where: per client, which
+    entries of ``before`` it changes.
     """
     counts = np.array([len(s) if plan.facts.sizes.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
     missing = len(training) < plan.facts.sizes.num_clients
     scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
     parameters = before.copy()
-    if plan.params.aggregate != "mean":
-        weights = counts[list(training)] / counts.sum()
-        single = [change / weight for change, weight in zip(changes, weights, strict=True)]
-        held, change = _robust_mean(single, [where[c] for c in training], weights, plan.params)
-        parameters[held] += (change / weights.sum()).astype(np.float32)
-        return parameters
     for client, change in zip(training, changes, strict=True):
         parameters[where[client]] += change if scale is None else change * scale
     return parameters
 
 
-def _robust_mean(
-    changes: list[np.ndarray], where: list[np.ndarray], weights: np.ndarray, params: Params
-) -> tuple[np.ndarray, np.ndarray]:
-    """Per entry the median, or the trimmed mean, of the clients that have it (Yin, Chen, Ramchandran & Bartlett 2018).
-
-    It is scaled by these clients' joint weight, as in FedAvg, where the others change nothing. changes: of each client, not
-    weighted. where: of each, int64, the entries that it changes. weights: float [clients], public shares of all clients.
-    Returns the entries that some client has, int64 [k], and their change, float64 [k].
-    """
-    held, position = np.unique(np.concatenate(where), return_inverse=True)
-    rows, starts = np.full((len(where), held.size), np.nan), np.cumsum([0, *map(len, where)])
-    for row, change, first in zip(rows, changes, starts, strict=False):
-        row[position[first : first + change.size]] = change
-    total, count = (weights[:, None] * ~np.isnan(rows)).sum(axis=0), (~np.isnan(rows)).sum(axis=0)
-    if params.aggregate == "median":
-        centre = np.nanmedian(rows, axis=0)
-    else:
-        rows, cut = np.sort(rows, axis=0), (params.trim * count).astype(np.int64)  # NaN is last
-        place = np.arange(len(rows))[:, None]
-        centre = np.mean(rows, axis=0, where=(place >= cut) & (place < count - cut))
-    return held, centre * total
-
-
-def read_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
+def received_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
     """As the server takes it: bits made unbiased where the settings say so."""
     pooled, mechanism = plan.made.pooled, plan.made.sent[client].mechanism
     if pooled is not None:

@@ -2,6 +2,7 @@
 must not learn it, on which assumptions.
 """
 
+import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
@@ -16,7 +17,7 @@ from fedgraph.methods.local_dp.encoders import EncoderReleaseKind, EncoderRule, 
 from fedgraph.methods.local_dp.updates import UpdatesSeen, UpdateTraining, UpdateUnit
 from fedgraph.privacy import Assumption, Protection, Relation
 
-ENCODING_PARAMS = (  # no update needs these
+_OF_ENCODING = (  # no update needs these
     "bits_per_row",
     "encoder",
     "epsilon_rule",
@@ -28,6 +29,7 @@ ENCODING_PARAMS = (  # no update needs these
     "personal",
     "client_epsilons",
 )
+_MERGING = {"client_momentum": 0.0, "aggregate": "mean", "trim": 0.2}  # the server's rule: no settings, but in names of streams
 
 
 _OwnEpsilon = Annotated[float, Field(gt=0)]
@@ -74,11 +76,6 @@ class Params(Settings):
     )
     learning_rate: float = Field(4.0, gt=0, allow_inf_nan=False, description="step size of the local steps")
     proximal: float = Field(0.0, ge=0, allow_inf_nan=False, description="FedProx weight μ of ½‖w − w₀‖²; 0 is FedAvg")
-    client_momentum: float = Field(0.0, ge=0, lt=1, description="MFL: momentum of the local steps, averaged as the model is")
-    aggregate: Literal["mean", "median", "trimmed"] = Field(
-        "mean", description="updates in clear: weighted mean, or per parameter the median or trimmed mean of those who have it"
-    )
-    trim: float = Field(0.2, gt=0, lt=0.5, description="aggregate: trimmed leaves out this share of clients at either end")
     client_fraction: float = Field(1.0, gt=0, le=1, description="share of the clients still there that train in a round")
     dropout: float = Field(0.0, ge=0, lt=1, description="probability that a client leaves for good before a round")
     retrieval_period: int | None = Field(
@@ -112,18 +109,23 @@ class Params(Settings):
     promised_degree: int | None = Field(None, ge=1, description="promised maximum degree: multi-bit-node then protects a node")
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Without own ε where nobody has one: then they shape no noise."""
-        return [(k, v) for k, v in super().__repr_args__() if k != "client_epsilons" or v is not None]
+        """Without own ε where nobody has one: then they shape no noise. How updates are merged is no setting, but names
+        random streams.
+        """
+        given = [(k, v) for k, v in super().__repr_args__() if k != "client_epsilons" or v is not None]
+        return [*given, *_MERGING.items()]
+
+    @property
+    def training_key(self) -> str:
+        """What shapes the updates: rows with one key share their training, and its random streams."""
+        merging = json.dumps(_MERGING, separators=(",", ":"))[1:-1]
+        given = self.model_dump_json(exclude=set(_OF_ENCODING))
+        return given.replace('"client_fraction":', f'{merging},"client_fraction":', 1)
 
     @property
     def protects(self) -> bool:
         """Whether updates leave a client clipped and noisy."""
         return self.training in ("dp_fedavg", "dp_sgd")
-
-    @property
-    def in_batches(self) -> bool:
-        """Whether local steps see batches of graphs, or follow their running statistics."""
-        return self.model == "gin" and (self.norm == "batch" or self.batch_size is not None)
 
     @property
     def on_simplex(self) -> bool:
@@ -144,13 +146,6 @@ class Params(Settings):
             raise ValueError(
                 "normalise: batch mixes graphs, and dp_sgd clips the gradient of each alone; write normalise: true or false"
             )
-        if self.aggregate != "mean" and self.training != "fedavg":
-            raise ValueError(
-                f"aggregate: {self.aggregate} compares single updates, which secure sums hide and noise drowns; allowed with "
-                f"training: {self.training}: mean"
-            )
-        if self.client_momentum and not (self.training == "fedavg" and self.optimiser == "descent" and not self.in_batches):
-            raise ValueError("client_momentum is for training: fedavg with optimiser: descent, whole batches, no batch norm")
         if self.batch_size is not None and (self.model != "gin" or self.training == "dp_sgd"):
             raise ValueError("batch_size is for model: gin, and not for training: dp_sgd")
         if self.release == "mean" and self.embedding != "softmax":

@@ -55,7 +55,7 @@ _VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (th
 
 
 @dataclass(frozen=True)
-class UpdateAttendance:
+class Attendance:
     """Who takes part in which round.
 
     Attributes:
@@ -77,12 +77,12 @@ class UpdateAttendance:
 
 def draw_attendance(
     num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int
-) -> UpdateAttendance:
+) -> Attendance:
     """R = ``rounds`` updates, then a last retrieval (round R); one every ``period`` rounds before that, too."""
     retrievals = (*(r for r in range(rounds) if period and (r + 1) % period == 0), rounds)
     if fraction == 1.0 and dropout == 0.0:
         every, updates = tuple(range(num_clients)), tuple(range(rounds))
-        return UpdateAttendance(
+        return Attendance(
             (every,) * rounds, (every,) * (rounds + 1), retrievals, (updates,) * num_clients, (retrievals,) * num_clients, True
         )
     rng = seeds.seeded_generator(seed, "attendance")
@@ -97,16 +97,16 @@ def draw_attendance(
             training.append(tuple(int(c) for c in np.sort(rng.choice(here, count, replace=False))) if count else ())
     trains = tuple(tuple(r for r, who in enumerate(training) if c in who) for c in range(num_clients))
     sends = tuple(tuple(r for r in retrievals if c in present[r]) for c in range(num_clients))
-    return UpdateAttendance(tuple(training), tuple(present), retrievals, trains, sends, False)
+    return Attendance(tuple(training), tuple(present), retrievals, trains, sends, False)
 
 
-def idle_attendance(num_clients: int, dropout: float, seed: int) -> UpdateAttendance:
+def idle_attendance(num_clients: int, dropout: float, seed: int) -> Attendance:
     """Nobody trains: an idle round, in which the encoder becomes known to all, and one retrieval."""
     table = draw_attendance(num_clients, 1, None, 1.0, dropout, seed)
     return replace(table, training=((),), trains=((),) * num_clients)
 
 
-def in_clear(table: UpdateAttendance) -> list[PlannedRelease]:
+def in_clear(table: Attendance) -> list[PlannedRelease]:
     """What the model path releases: nothing of it is protected."""
     event = Unprotected("FedAvg updates are sent in clear")
     whose: list[tuple[int | None, range | tuple[int, ...]]] = [(c, own) for c, own in enumerate(table.trains) if own]
@@ -127,11 +127,11 @@ _CLIPPED_ONLY = Disclose("clipped, but no noise was asked for")
 _NO_NOISE = Unprotected("updates are sent without noise")
 
 # It clips each graph's gradient. It is named by text, since its file imports this file's settings.
-_KERNEL = "fedgraph.methods.local_dp.local_training.clip_local_gradients"
+_KERNEL = "fedgraph.methods.local_dp.local_training.clip_gradients"
 
 
 @dataclass(frozen=True)
-class UpdateShares:
+class Shares:
     """ε and μ of the updates and of the embeddings. squares: both paths are Gaussian, and parts of μ²; else they are parts of
     ε, δ being the model's alone.
     """
@@ -143,14 +143,14 @@ class UpdateShares:
     squares: bool = False
 
 
-def split_budget(training: UpdateTraining, share: float, budget: Budget, gaussian_embedding: bool) -> UpdateShares:
+def split_budget(training: UpdateTraining, share: float, budget: Budget, gaussian_embedding: bool) -> Shares:
     """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear."""
     part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
     if not budget.private:
-        return UpdateShares(math.inf, math.inf, math.inf, math.inf)
+        return Shares(math.inf, math.inf, math.inf, math.inf)
     mu = 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     squares = (math.sqrt(part) * mu, math.sqrt(1.0 - part) * mu)
-    return UpdateShares(part * budget.epsilon, (1.0 - part) * budget.epsilon, *squares, squares=gaussian_embedding)
+    return Shares(part * budget.epsilon, (1.0 - part) * budget.epsilon, *squares, squares=gaussian_embedding)
 
 
 def most_entered(counts: np.ndarray, facts: PublicFacts, unit: UpdateUnit) -> int:
@@ -166,8 +166,8 @@ def plan_protected(
     seen: UpdatesSeen,
     unit: UpdateUnit,
     facts: PublicFacts,
-    table: UpdateAttendance,
-    given: UpdateShares,
+    table: Attendance,
+    given: Shares,
     delta: float,
 ) -> tuple[list[PlannedRelease], int]:
     """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum)."""

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from fedgraph.learning import fitting, own_models, walks
 from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import CandidateParams, Planned
+from fedgraph.methods.nonprivate.params import Candidate, Planned
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Work:
     def inputs(self) -> fitting.FittingInputs:
         return fitting.prepare_fitting_inputs(self.graph, self.rows)
 
-    def read_by(self, candidate: CandidateParams, training: np.ndarray) -> fitting.FittingInputs:
+    def read_by(self, candidate: Candidate, training: np.ndarray) -> fitting.FittingInputs:
         """Its inputs. training: int64 [n], the labels that it may read of neighbours, −1 elsewhere."""
         if not candidate.hears:
             return self.inputs

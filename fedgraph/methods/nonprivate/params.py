@@ -17,7 +17,7 @@ NONPRIVATE_CEILING_FEW = 100
 
 
 @dataclass(frozen=True)
-class CandidateParams:
+class Candidate:
     """One network with its training.
 
     Attributes:
@@ -66,7 +66,7 @@ class AskedParams:
     """
 
     share: float
-    candidates: tuple[CandidateParams, ...]
+    candidates: tuple[Candidate, ...]
     folds: int = 1
     validation: float = 0.1
 
@@ -74,18 +74,18 @@ class AskedParams:
 # Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
 # In the order of their cost: a later one that is far behind is left early (``phases``).
 NONPRIVATE_CEILING_GRID = (
-    CandidateParams("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
-    CandidateParams("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
-    CandidateParams("mlp", 64, 0.5, 0.2, 0.01, 1e-4),
-    CandidateParams("gcn", 64, 0.5, 0.5, 0.01, 5e-4),
-    CandidateParams("gcn", 64, 0.2, 0.0, 0.02, 0.0),
-    CandidateParams("appnp", 64, 0.5, 0.5, 0.01, 5e-4),
-    CandidateParams("gprgnn", 64, 0.5, 0.2, 0.01, 5e-4),
-    CandidateParams("sage", 64, 0.5, 0.2, 0.01, 1e-4),
-    CandidateParams("gcn-jk", 64, 0.5, 0.2, 0.01, 1e-5),
-    CandidateParams("gat", 64, 0.5, 0.5, 0.01, 5e-4),
+    Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
+    Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
+    Candidate("mlp", 64, 0.5, 0.2, 0.01, 1e-4),
+    Candidate("gcn", 64, 0.5, 0.5, 0.01, 5e-4),
+    Candidate("gcn", 64, 0.2, 0.0, 0.02, 0.0),
+    Candidate("appnp", 64, 0.5, 0.5, 0.01, 5e-4),
+    Candidate("gprgnn", 64, 0.5, 0.2, 0.01, 5e-4),
+    Candidate("sage", 64, 0.5, 0.2, 0.01, 1e-4),
+    Candidate("gcn-jk", 64, 0.5, 0.2, 0.01, 1e-5),
+    Candidate("gat", 64, 0.5, 0.5, 0.01, 5e-4),
 )
-_HEARING = CandidateParams("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # where nodes ask, and neighbours' labels are known
+_HEARING = Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # where nodes ask, and neighbours' labels are known
 
 
 class Params(Settings):
@@ -159,14 +159,14 @@ class Params(Settings):
         folds = max(1, min(math.ceil(_ENOUGH / of_one), _MOST_FOLDS, math.floor(1 / self.validation)))
         return folds, max(self.validation, 1 / folds) if folds * of_one < NONPRIVATE_CEILING_FEW else self.validation
 
-    def candidates(self, asking: bool) -> tuple[CandidateParams, ...]:
+    def candidates(self, asking: bool) -> tuple[Candidate, ...]:
         """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
         columns = self.features == "columns"
         if self.model == CEILING_PARAM:
             grid = (*NONPRIVATE_CEILING_GRID, _HEARING) if asking else NONPRIVATE_CEILING_GRID
             return tuple(replace(c, columns=columns) for c in grid if not self.among or c.model in self.among)
         sizes = (self.hidden, self.dropout, self.input_dropout)
-        own = CandidateParams(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)
+        own = Candidate(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)
         return (replace(own, alpha=self.alpha) if self.model in ("logistic", "mlp") else own,)
 
 

@@ -102,7 +102,7 @@ def _lengthened(curve: np.ndarray, length: int) -> np.ndarray:
     return np.concatenate([curve, np.repeat(curve[-1:], length - len(curve), axis=0)])
 
 
-def candidate_standard_error(accuracy: float, count: float) -> float:
+def _standard_error(accuracy: float, count: float) -> float:
     """Of an accuracy on ``count`` nodes, as if one more had been right and one more wrong: two right of two are not sure."""
     likely = (accuracy * count + 1) / (count + 2)
     return math.sqrt(likely * (1 - likely) / count)
@@ -116,7 +116,7 @@ def candidates_within(tried: Mapping[int, TriedCandidate], errors: float) -> lis
     whole = {c: t.best for c, t in tried.items() if t.folds == folds}
     order = sorted(whole, key=lambda c: (-whole[c].accuracy, whole[c].loss))
     top = whole[order[0]]
-    least = top.accuracy - errors * candidate_standard_error(top.accuracy, tried[order[0]].count)
+    least = top.accuracy - errors * _standard_error(top.accuracy, tried[order[0]].count)
     return [c for c in order if whole[c].accuracy >= least]
 
 
@@ -303,7 +303,7 @@ def _is_behind(training: PhaseTraining, count: float) -> bool:
     if not training.tried or training.in_phase is None:
         return False
     best = max(t.first.accuracy for t in training.tried.values())
-    return training.in_phase.accuracy < best - _FAR * candidate_standard_error(best, count)
+    return training.in_phase.accuracy < best - _FAR * _standard_error(best, count)
 
 
 def _next(plan: Planned, training: PhaseTraining, place: PhasePlace, masked: bool) -> State[PhaseTraining]:

@@ -32,7 +32,7 @@ from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
 from fedgraph.methods.sage_node import caps
 from fedgraph.methods.sage_node import published as sage
-from fedgraph.methods.sage_node.caps import Made, Params, SageNodeCaps
+from fedgraph.methods.sage_node.caps import Caps, Made, Params
 from fedgraph.privacy import (
     ClippedSum,
     Desk,
@@ -88,7 +88,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return base.Plan("sage_node", params, facts, guarantee, schedule, made, published, sums=sums, notes=capped.notes)
 
 
-def _kernel(params: Params, capped: SageNodeCaps) -> Callable[..., np.ndarray]:
+def _kernel(params: Params, capped: Caps) -> Callable[..., np.ndarray]:
     """The function that clips the rows of a step."""
     if capped.kind == "log":
         return neighbour_rows.clipped_sum
@@ -96,7 +96,7 @@ def _kernel(params: Params, capped: SageNodeCaps) -> Callable[..., np.ndarray]:
 
 
 def _noise(
-    params: Params, facts: base.PublicFacts, budget: base.Budget, capped: SageNodeCaps
+    params: Params, facts: base.PublicFacts, budget: base.Budget, capped: Caps
 ) -> tuple[NoiseMechanism, list[Event], float | None, int]:
     """(mechanism, each client's event, published ε, clients that must finish)."""
     stage, sizes = capped.stage, facts.sizes.clients
@@ -106,7 +106,7 @@ def _noise(
         return GaussianNoise(std), [Gaussian(multiplier)] * len(sizes), None, min_clients
     multiplier = sage.sage_noise_multiplier(stage, sizes, budget.epsilon, budget.delta, budget.calibrated_by)
     std, min_clients = base.gradient_std(multiplier, params.clip, facts)
-    published = sage.published_sage_epsilon(stage, multiplier, sizes, budget.delta) if stage.claimed else None
+    published = sage.epsilon_of_paper(stage, multiplier, sizes, budget.delta) if stage.claimed else None
     return GaussianNoise(std), [stage.event(multiplier, n) for n in sizes], published, min_clients
 
 

@@ -57,7 +57,7 @@ class Params(Settings):
 
 
 @dataclass(frozen=True)
-class SageNodeCaps:
+class Caps:
     """What bounds the rows that a node changes, and what a step costs.
 
     Attributes:
@@ -105,12 +105,12 @@ class Made:
         network: layout of one layer's parameters, or of two.
     """
 
-    caps: SageNodeCaps
+    caps: Caps
     basis: np.ndarray | None
     network: graphsage.GraphsageWidths | Layout
 
 
-def rule_of(params: Params, facts: PublicFacts, budget: Budget) -> SageNodeCaps:
+def rule_of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
     """The rule that ``params.cap`` asks for, from public sizes."""
     promised = not budget.private or budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if promised else "log"
@@ -122,13 +122,13 @@ def rule_of(params: Params, facts: PublicFacts, budget: Budget) -> SageNodeCaps:
     if kind == "limit":
         note = f"A node is in at most {touched} training subgraphs, because the platform allows {degree} neighbours."
         known = (Assumption.DEGREE_LIMIT_ENFORCED,)
-        return SageNodeCaps(kind, stage, limit=degree, assumptions=known, notes=(note,))
+        return Caps(kind, stage, limit=degree, assumptions=known, notes=(note,))
     note = (
         f"A node is in at most {touched} training subgraphs, if no node has more than {degree} neighbours. Above that, "
         "neighbourhoods are cut and a node that goes frees slots that others refill: where the data break the promise the "
         "provable ε is ∞."
     )
-    return SageNodeCaps(kind, stage, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
+    return Caps(kind, stage, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
 
 
 def _stage(params: Params, touched: int, claimed: int | None = None) -> ClaimedSageStage:
@@ -136,14 +136,14 @@ def _stage(params: Params, touched: int, claimed: int | None = None) -> ClaimedS
     return ClaimedSageStage(params.steps, params.sampling_rate, touched, fixed, params.protects.replaces, claimed)
 
 
-def _log(params: Params, largest: int) -> SageNodeCaps:
+def _log(params: Params, largest: int) -> Caps:
     """largest: nodes of the largest client."""
     if params.layers > 1:
         note = (
             f"No promise: with two layers every one of a client's rows may change with a node, {largest} at the largest "
             "client, and is priced so. cap: limit or cap: promised price fewer rows, on what they assume."
         )
-        return SageNodeCaps("all", _stage(params, largest), cut=params.degree, notes=(note,))
+        return Caps("all", _stage(params, largest), cut=params.degree, notes=(note,))
     cap = neighbour_sums.priced_log_cap(largest, params.knee)
     scale = neighbour_sums.gradient_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
     delta = neighbour_sums.gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
@@ -152,4 +152,4 @@ def _log(params: Params, largest: int) -> SageNodeCaps:
         f"nodes. For that, sums over neighbours are divided by {scale:.4g}: they hardly count, and the row is about as good as "
         "DP-SGD on a node's own features with that much more noise."
     )
-    return SageNodeCaps("log", _stage(params, 1), cap, scale, delta, notes=(note,))
+    return Caps("log", _stage(params, 1), cap, scale, delta, notes=(note,))

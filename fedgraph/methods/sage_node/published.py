@@ -143,7 +143,7 @@ def claimed_touched_rows(degree: int, layers: int) -> int:
     return 1 + degree * sum(int((degree - 1) ** i) for i in range(layers))
 
 
-def published_sage_epsilon(stage: ClaimedSageStage, multiplier: float, sizes: Sequence[int], delta: float) -> float:
+def epsilon_of_paper(stage: ClaimedSageStage, multiplier: float, sizes: Sequence[int], delta: float) -> float:
     """The paper's ε, for the client where it is largest.
 
     Args:
@@ -178,7 +178,7 @@ def sage_noise_multiplier(stage: ClaimedSageStage, sizes: Sequence[int], epsilon
     if not sizes:
         raise PrivacyError("no client to calibrate for")
     if reading == "published":
-        return calibrate.published(lambda m: published_sage_epsilon(stage, m, sizes, delta), epsilon)
+        return calibrate.published(lambda m: epsilon_of_paper(stage, m, sizes, delta), epsilon)
     kinds = {stage.event(1.0, n): n for n in sizes}
     return max(
         calibrate.noise_multiplier_of(lambda m, n=n: Repeated(stage.event(m, n), stage.steps), epsilon, delta)  # type: ignore[misc]

@@ -6,8 +6,6 @@
   weights and step counts are public).
 * **Overlapping clients, own messages**: a node's loss is composed over every client that holds it. With
   Gaussian noise μ_j² = Σ_i μ_ij²: squares.
-* **Overlapping clients, one secure sum**: the viewer sees Σ_i message_i + N(0, σ²I) only, so a node's
-  sensitivities add up *before* the noise: μ_j = √rounds · (Σ_i Δ_ij)/σ: linear (five clients: 5C/σ, not √5·C/σ).
 * **Ends of edges**: where nodes are held once and events price one *end* of an edge, an edge costs its two ends,
   composed: both at one client (an inner edge) or one each at two (an edge between clients).
 
@@ -15,7 +13,7 @@
 node is held by these clients is a public fact of the world (assumption ``membership-given``).
 
 **Edge cases.** No clients, or a node that nobody holds → ε = 0; a client without releases adds nothing;
-no nodes at all → ``PrivacyError``; NaN, negative sensitivities or σ ≤ 0, NaN → ``PrivacyError``; σ = ∞ → ε = 0.
+no nodes at all → ``PrivacyError``.
 """
 
 import itertools
@@ -27,12 +25,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.accountant import Epsilon, accountant_leaves, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
 from fedgraph.privacy.fields import ArrayField
-
-_QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
@@ -42,12 +37,10 @@ class WorstUnit:
     Attributes:
         price: its price.
         holders: the clients that hold the worst node, or the worst edge's two ends; None where clients share nothing.
-        quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
     """
 
     price: Epsilon
     holders: tuple[int, ...] | None = None
-    quantiles: tuple[float, ...] = ()
 
 
 def compose_disjoint(spent: Mapping[int, Event], delta: float) -> Epsilon:
@@ -92,7 +85,7 @@ def compose_overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delt
         delta: δ in [0, 1).
 
     Returns:
-        The price of the worst node, who holds it, and quantiles over all nodes.
+        The price of the worst node, and who holds it.
 
     Raises:
         PrivacyError: no nodes.
@@ -109,31 +102,6 @@ def compose_overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delt
         return _gaussian_losses(np.asarray(held.T @ per_client), held, delta)
     kinds_held = sp.csr_array((np.ones(clients.size), (clients, kind_of)), shape=(held.shape[0], len(kinds)))
     return _by_multiset(sp.csr_array(held.T @ kinds_held), kinds, held, delta)
-
-
-def compose_overlapping_secure(sensitivities: sp.csr_array, noise_std: float, rounds: int, delta: float) -> WorstUnit:
-    """Per-node composition of ``rounds`` secure sums with total noise ``noise_std`` each: μ_j = √rounds · (Σ_i Δ_ij)/σ.
-
-    Args:
-        sensitivities: CSR [clients, nodes], Δ₂ of client i's message for node j, in data units like ``noise_std``.
-        noise_std: σ of the whole sum, > 0; ∞ → ε = 0.
-        rounds: how many sums, ≥ 0.
-        delta: of the guarantee, in [0, 1).
-
-    Raises:
-        PrivacyError: no nodes, noise that is not > 0, or a sensitivity that is negative or not finite.
-
-    >>> five = sp.csr_array(np.ones((5, 1)))
-    >>> compose_overlapping_secure(five, 10.0, 1, 1e-5).price == price(Gaussian(2.0), 1e-5)
-    True
-    """
-    if not noise_std > 0 or rounds < 0:
-        raise PrivacyError(f"a secure sum needs noise_std > 0 and rounds ≥ 0, found {noise_std} and {rounds}")
-    if sensitivities.nnz and not (np.isfinite(sensitivities.data).all() and sensitivities.data.min() >= 0):
-        raise PrivacyError("sensitivities must be finite and ≥ 0")
-    held = _held(sensitivities)
-    total = np.asarray(sensitivities.sum(axis=0)).ravel()
-    return _gaussian_losses(rounds * np.square(total / noise_std), held, delta)
 
 
 def _held(holdings: sp.csr_array) -> sp.csr_array:
@@ -161,20 +129,16 @@ def _mu_squared(kinds: list[Event]) -> ArrayField | None:
 
 
 def _gaussian_losses(mu_squared: ArrayField, held: sp.csr_array, delta: float) -> WorstUnit:
-    """ε grows with μ, so the quantiles of ε are the ε of the quantiles of μ²."""
+    """ε grows with μ, so the node with the largest μ² pays most."""
     worst = int(np.argmax(mu_squared))
-    mus = np.sqrt(np.quantile(mu_squared, _QUANTILES, method="higher"))
-    epsilons = tuple(gaussian.epsilon(float(mu), delta) for mu in mus)
-    mu = float(mus[-1])
-    paid = price(Gaussian(1 / mu) if mu > 0 else Composed(()), delta)
-    return WorstUnit(paid, _holders(held, worst), epsilons)
+    mu = float(np.sqrt(mu_squared[worst]))
+    return WorstUnit(price(Gaussian(1 / mu) if mu > 0 else Composed(()), delta), _holders(held, worst))
 
 
 def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnit:
     """counts: CSR [nodes, kinds], how many holders released each kind; one price per distinct row."""
     counts.sort_indices()
     cache: dict[tuple[bytes, bytes], Epsilon] = {}
-    epsilons = np.zeros(counts.shape[0])
     worst, worst_node = price(Composed(()), delta), 0
     for node in range(counts.shape[0]):
         begin, end = counts.indptr[node], counts.indptr[node + 1]
@@ -182,11 +146,9 @@ def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, d
         if key not in cache:
             of = zip(counts.indices[begin:end], counts.data[begin:end], strict=True)
             cache[key] = price(Composed(tuple(Repeated(kinds[k], int(n)) for k, n in of)), delta)
-        epsilons[node] = cache[key].epsilon
-        if epsilons[node] > worst.epsilon:
+        if cache[key].epsilon > worst.epsilon:
             worst, worst_node = cache[key], node
-    quantiles = tuple(float(q) for q in np.quantile(epsilons, _QUANTILES, method="higher"))
-    return WorstUnit(worst, _holders(held, worst_node), quantiles)
+    return WorstUnit(worst, _holders(held, worst_node))
 
 
 def _holders(held: sp.csr_array, node: int) -> tuple[int, ...]:

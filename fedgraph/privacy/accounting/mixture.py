@@ -151,13 +151,6 @@ def curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | Non
     return there, LossCurve(backward, -high, -low, spread, cost)
 
 
-def hockey_stick(chosen: MixturePair, epsilon: float) -> float:
-    """max of both orders' δ at one ε (for checks; ``curves`` is what is composed)."""
-    there, back = curves(chosen, 1e-300)
-    at = np.array([epsilon])
-    return float(max(there.deltas(at)[0], (back or there).deltas(at)[0]))
-
-
 def _binomial(trials: int, rate: float) -> tuple[ArrayField, ArrayField]:
     from scipy.stats import binom
 

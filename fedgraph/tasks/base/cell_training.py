@@ -131,7 +131,7 @@ def partition_key(partition: SettingsSpec) -> Hashable:
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal_clients(held: Graph, partition: SettingsSpec, cell: Cell, context: CellContext) -> Partition:
+def deal(held: Graph, partition: SettingsSpec, cell: Cell, context: CellContext) -> Partition:
     """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
     offers, settings = base.chosen(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, cell.seed))
@@ -151,7 +151,7 @@ def require_answers(
         )
 
 
-def plan_cell(
+def plan(
     method: method_kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.ProtocolSetting
 ) -> Plan:
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
@@ -183,7 +183,7 @@ def train_clients_alone(
     return each, replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines))), prices
 
 
-def train_cell(
+def train(
     world: DealtWorld,
     key: Hashable,
     made: Plan,

@@ -115,7 +115,6 @@ class TaskOffers(Generic[P]):
     """What a task says of itself: ``TASK: TaskOffers[Params] = TaskOffers(…)`` at the end of its module.
 
     Attributes:
-        needs_data: Whether it runs on each data set; else it runs once and reads none.
         row_keys: The model of those keys of an entry of ``methods`` that are the task's and not the method's. None: the task
             has no such entries.
         one_method: Whether ``method: {…}`` is understood as a list of one.
@@ -126,7 +125,6 @@ class TaskOffers(Generic[P]):
         clients: Who holds what in a cell, for rows that are deployed (``export``). None: they cannot be.
     """
 
-    needs_data: bool = True
     row_keys: type[TaskRowKeys] | None = None
     one_method: bool = False
     refuses: Callable[[P, str], str | None] | None = None

@@ -83,16 +83,16 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     return found
 
 
-def _rows(params: Params, context: CellContext) -> list[tuple[graph_settings.GraphTaskRow, ...]]:
+def _rows(params: Params, context: CellContext) -> list[tuple[graph_settings.Row, ...]]:
     budgets = params.epsilons_of.get(context.dataset, params.epsilons)
     return list(graph_settings.list_rows(params.methods, budgets, params.encoders))
 
 
-def _row(params: Params, cell: Cell, context: CellContext) -> graph_settings.GraphTaskRow:
+def _row(params: Params, cell: Cell, context: CellContext) -> graph_settings.Row:
     return next(r for r in cell.among(_rows(params, context)) if r.variant == cell.variant)
 
 
-def _cell(context: CellContext, method: str, row: graph_settings.GraphTaskRow, smallest: int, seed: int) -> Cell:
+def _cell(context: CellContext, method: str, row: graph_settings.Row, smallest: int, seed: int) -> Cell:
     value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
     reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
     return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, value, reading, seed, row.index)
@@ -234,7 +234,7 @@ def _dealt(
         else:
             split = collections.split_by_folds(collection.labels, *how)
         kinds = collections.node_kinds(collection) if on_nodes else None
-        return split, collections.deal_graphs(collection, shares, split.train, kinds)
+        return split, collections.deal(collection, shares, split.train, kinds)
 
     return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
 

@@ -67,7 +67,7 @@ class Params(GraphSolverSettings):
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
     attributes: bool = Field(True, description="false: of nodes with numeric attributes and a kind, the one-hot kinds only")
-    attack: canary_graphs.CanaryGraphAttack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
+    attack: canary_graphs.GraphAttack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
 
     @model_validator(mode="after")
     def _votes(self) -> Self:

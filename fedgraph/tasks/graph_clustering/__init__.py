@@ -45,7 +45,7 @@ from fedgraph.tasks.base import (
 from fedgraph.tasks.base.graphs import graph_collections, graph_distances, graph_settings
 from fedgraph.tasks.base.graphs.graph_distances import DEGREES, SIZE, TASK_CONSTANT_DISTANCES
 from fedgraph.tasks.graph_clustering import compared_clients, held_graphs
-from fedgraph.tasks.graph_clustering.compared_clients import CLIENT_VECTOR_COMPARISONS, ClientClustering, ComparedClients
+from fedgraph.tasks.graph_clustering.compared_clients import CLIENT_VECTOR_COMPARISONS, Clustering, Compared
 from fedgraph.tasks.graph_clustering.settings import PLAIN_CLUSTERING, ClusteringRow, Params
 from fedgraph.tasks.graph_clustering.settings import ClusteringRowKeys as ROW
 from fedgraph.tasks.graph_clustering.settings import list_clustering_rows as rows_of
@@ -93,8 +93,10 @@ def _row(params: Params, cell: Cell) -> ClusteringRow:
 
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
-    if cell.method in (SIZE, DEGREES):
-        return None
+    return None if cell.method in (SIZE, DEGREES) else _planned(params, cell, context)
+
+
+def _planned(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade]:
     graph, row = held_graphs.find_one(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
     partition = held_graphs.deal(params, cell.seed, context)
@@ -129,10 +131,9 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     k = params.clusters or held_graphs.find_one(params, context).num_classes
     if cell.method in (SIZE, DEGREES):
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
-    made = plan(params, cell, context)
-    assert made is not None
+    made = _planned(params, cell, context)
     sizes = [s.graph.num_nodes for s in partition.subgraphs]
-    how_many = ClientClustering(k, params.num_init, params.max_iterations, params.verify)
+    how_many = Clustering(k, params.num_init, params.max_iterations, params.verify)
     if cell.method == TASK_CONSTANT_DISTANCES:
         rng = seeds.seeded_generator(context.root, *cell.path, "constant")
         spaces = graph_distances.constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
@@ -163,17 +164,17 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
     facts = replace(_facts(partition, found), rounds=made.schedule.rounds, label=row.named, encoder=row.encoder, rule=row.rule)
     facts = replace(facts, how=row.how, training=made.params.training, release=made.params.release, attack=measured.attack)
-    facts = replace(facts, node_losses=embedding.quantiles, worst_node_clients=len(embedding.holders or (0,)))
+    facts = replace(facts, worst_node_clients=len(embedding.holders or (0,)))
     drawn = _artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {}
     return done.as_outcome(cell, metrics | measured.metrics, facts, measured=measured.epsilon, artefacts=drawn)
 
 
-def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: ComparedClients) -> dict[str, float]:
+def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: Compared) -> dict[str, float]:
     known = found.distances if found.distances.size else None
     metrics = cluster.scores(truth, found.labels, known)
     if params.classify and known is not None:
         rng = seeds.seeded_generator(context.root, *cell.path, "classify")
-        metrics |= context.runtime.on_server(compared_clients.classify_clients, known, truth, rng)
+        metrics |= context.runtime.on_server(compared_clients.accuracy_of_folds, known, truth, rng)
     return metrics
 
 
@@ -186,17 +187,17 @@ def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethod
     return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]
 
 
-def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> ComparedClients:
+def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> Compared:
     rng, graphs = seeds.seeded_generator(context.root, *cell.path, "cluster"), [s.graph for s in partition.subgraphs]
     if cell.method == SIZE:
         found = cluster.by_size(np.array([graph.num_nodes for graph in graphs]), k, rng)
     else:
         found = cluster.spectrally(graph_distances.of_degrees(graphs), k, rng)
-    return ComparedClients(np.zeros((0, 0)), found.labels, SolverFacts())
+    return Compared(np.zeros((0, 0)), found.labels, SolverFacts())
 
 
 def _unreleased(
-    params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: ComparedClients
+    params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: Compared
 ) -> CellOutcome:
     public = cell.method != DEGREES
     whole = isinstance(context.data, GraphCollection)
@@ -207,7 +208,7 @@ def _unreleased(
     return cell_training.price_untrained(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
-def _facts(partition: Partition, found: ComparedClients) -> GraphClusteringCellFacts:
+def _facts(partition: Partition, found: Compared) -> GraphClusteringCellFacts:
     counts = np.array([(s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs], dtype=np.float64)
     counts = np.column_stack([counts, 2 * counts[:, 1] / np.maximum(counts[:, 0], 1.0)])
     errors = counts.std(axis=0, ddof=1) / math.sqrt(len(counts)) if len(counts) > 1 else np.zeros(3)
@@ -218,9 +219,7 @@ def _facts(partition: Partition, found: ComparedClients) -> GraphClusteringCellF
     return replace(facts, cut_edges=partition.num_cut_edges)
 
 
-def _artefacts(
-    params: Params, cell: Cell, context: CellContext, found: ComparedClients, truth: np.ndarray
-) -> dict[str, np.ndarray]:
+def _artefacts(params: Params, cell: Cell, context: CellContext, found: Compared, truth: np.ndarray) -> dict[str, np.ndarray]:
     if params.map == "mds":
         places = cluster.map_distances_by_mds(found.distances)
     else:

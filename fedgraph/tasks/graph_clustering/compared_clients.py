@@ -39,7 +39,7 @@ _COSTS, _GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector
 
 
 @dataclass(frozen=True)
-class ClientClustering:
+class Clustering:
     """How clusters are made.
 
     Attributes:
@@ -55,7 +55,7 @@ class ClientClustering:
 
 
 @dataclass(frozen=True, eq=False)
-class ComparedClients:
+class Compared:
     """What the server found.
 
     Attributes:
@@ -71,9 +71,7 @@ class ComparedClients:
     pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def compare_vectors(
-    received: Sequence[np.ndarray], how_many: ClientClustering, cell: Cell, context: CellContext
-) -> ComparedClients:
+def compare_vectors(received: Sequence[np.ndarray], how_many: Clustering, cell: Cell, context: CellContext) -> Compared:
     """Compare clients by one vector of each, and cluster the vectors by k-means.
 
     Args:
@@ -88,12 +86,12 @@ def compare_vectors(
     points = np.stack([rows.mean(axis=0) for rows in received])
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
     found = cluster.by_vectors(points, how_many.k, rng)
-    return ComparedClients(cdist(points, points, "sqeuclidean"), found.labels, SolverFacts())
+    return Compared(cdist(points, points, "sqeuclidean"), found.labels, SolverFacts())
 
 
 def compare_spaces(
-    made: Sequence[MetricSpace], options: gromov.GromovOptions, how_many: ClientClustering, cell: Cell, context: CellContext
-) -> ComparedClients:
+    made: Sequence[MetricSpace], options: gromov.GromovOptions, how_many: Clustering, cell: Cell, context: CellContext
+) -> Compared:
     """All pairs, k-means with barycentres, and how much the local minima vary."""
     distances, solved = graph_pairs.solve_all(made, options, context)
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
@@ -108,7 +106,7 @@ def compare_spaces(
     minima = _minima_variation(made, options, sample)
     pictured = {} if cell.seed else context.runtime.on_server(_matched_largest, tuple(made), options)
     facts = replace(solved, minima=minima, verified=checked, barycentres=centres)
-    return ComparedClients(distances, found.labels, facts, pictured)
+    return Compared(distances, found.labels, facts, pictured)
 
 
 def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
@@ -139,7 +137,7 @@ def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> Gr
 def _kmeans(
     made: Sequence[MetricSpace],
     options: gromov.GromovOptions,
-    how: ClientClustering,
+    how: Clustering,
     rng: np.random.Generator,
     distances: np.ndarray,
 ) -> cluster.Clustering:
@@ -165,7 +163,7 @@ def _minima_variation(
     return SolverMinima(len(which), lower, float(drop.mean()), 1 + RESTARTS + KICKS, options.restarts + options.kicks > 0)
 
 
-def classify_clients(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
+def accuracy_of_folds(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
     """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support
     vector machine on exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs
     of a class with fewer members than folds are left out.

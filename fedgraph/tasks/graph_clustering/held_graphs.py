@@ -45,7 +45,8 @@ def find_one(params: Params, context: CellContext) -> Graph:
 
         return context.cached(("together", context.label, context.dataset), together)
     graph = context.data
-    assert isinstance(graph, Graph)
+    if not isinstance(graph, Graph):
+        raise ScenarioError(f"graph_clustering needs a graph or a collection of graphs; {context.dataset} gives none")
     columns = graph.columns  # nobody can estimate ranks where a person is a whole client
     if columns is None:
         return graph

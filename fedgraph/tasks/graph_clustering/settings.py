@@ -71,7 +71,7 @@ class Params(GraphSolverSettings):
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
-    attack: canary_graphs.CanaryGraphAttack | None = Field(
+    attack: canary_graphs.GraphAttack | None = Field(
         None, description="toss a coin for each graph, and read what is released: a lower bound on ε"
     )
     map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")
@@ -138,7 +138,7 @@ def list_clustering_rows(params: Params) -> list[ClusteringRow]:
     found = []
     for index, entry in enumerate(params.methods):
         pooled = entry.get("release", "rows") != "rows"
-        for value in [graph_settings.read_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
+        for value in [graph_settings.parse_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
             for encoder in params.encoders[:1] if graph_settings.is_in_clear(value) or pooled else params.encoders:
                 rule = "1/n" if isinstance(value, str) else "epsilon"
                 usual = graph_settings.is_in_clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")

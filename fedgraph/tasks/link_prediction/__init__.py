@@ -134,7 +134,7 @@ def train(
 ) -> cell_training.TrainedCell:
     """All rounds of the cell, and their price; nothing is asked. client, who: which one, where every client is alone."""
     world = _world(params, cell, context, client)
-    return cell_training.train_cell(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
+    return cell_training.train(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
@@ -152,7 +152,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     facts = replace(_facts(params, done, len(hidden)), named=told.facts)
     if params.owners:
         federation, toward = _federation(params, cell, context), made.guarantee.protection.viewer.words
-        questions, prices = _questions(params, cell, context), client_records.price_clients(done, federation)
+        questions, prices = _questions(params, cell, context), client_records.epsilons_of(done, federation)
 
         def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
             return method.scores(made, done.outcome.state, pairs)
@@ -189,7 +189,7 @@ def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
     known = world.clear_facts if grid.never_private(spec) else world.facts
     settings = method.Params(**task_offers.without_row_keys(spec, ROW))
     budget = Budget(cell.epsilon, params.delta)
-    return cell_training.plan_cell(method, settings, known, budget, world.setting)
+    return cell_training.plan(method, settings, known, budget, world.setting)
 
 
 def _graph(context: CellContext) -> Graph:
@@ -198,11 +198,11 @@ def _graph(context: CellContext) -> Graph:
     return context.data
 
 
-def _questions(params: Params, cell: Cell, context: CellContext) -> list[owned_links.OwnedLinkQuestion]:
+def _questions(params: Params, cell: Cell, context: CellContext) -> list[owned_links.Question]:
     federation = _federation(params, cell, context)
     hidden = _split(params, cell.seed, context)[1]
 
-    def make() -> list[owned_links.OwnedLinkQuestion]:
+    def make() -> list[owned_links.Question]:
         return owned_links.ask(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
 
     return context.cached(("questions", _dealt_key(params, cell), params.negatives), make)
@@ -263,7 +263,7 @@ def _federation(params: Params, cell: Cell, context: CellContext) -> DealtFedera
         if params.owners:
             source = owned_links.deal(_graph(context), params.partition, context)[1]
             return deal_federation(setting, setting.held.owner_names, source, params.cut_edges)
-        found = cell_training.deal_clients(setting.held, params.partition, cell, context)
+        found = cell_training.deal(setting.held, params.partition, cell, context)
         if params.cut_edges != "dropped":
             found = base.with_cut_edges(setting.held, found)
         return DealtFederation((), setting, found)

@@ -24,7 +24,7 @@ _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in th
 
 
 def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
-    """Deal nodes to owners that stay the same for all seeds, as ``deal_clients`` does.
+    """Deal nodes to owners that stay the same for all seeds, as ``client_records.deal`` does.
 
     Args:
         partition: The settings of the partition, its name among them.
@@ -34,7 +34,7 @@ def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[G
         ScenarioError: The partition follows edges, so it would see those that are hidden; or two clients would hold one node.
         DataError: Two clients have one name, or a client is called as tables call everybody.
     """
-    found = client_records.deal_clients(graph, partition, context)
+    found = client_records.deal(graph, partition, context)
     if found[1].from_edges:
         raise ScenarioError(
             f"owners asks for clients that stay the same, and partition {partition['partition']!r} follows edges, hidden ones, "
@@ -44,7 +44,7 @@ def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[G
 
 
 @dataclass(frozen=True, eq=False)
-class OwnedLinkQuestion:
+class Question:
     """What one owner is asked; both are empty where nothing is asked.
 
     Attributes:
@@ -57,7 +57,7 @@ class OwnedLinkQuestion:
 
 
 def ask(graph: Graph, federation: DealtFederation, hidden: np.ndarray, negatives: int, path: Sequence[str | int],
-                 context: CellContext) -> list[OwnedLinkQuestion]:  # fmt: skip
+                 context: CellContext) -> list[Question]:  # fmt: skip
     """One for each owner, empty where it has no hidden tie, or no pair without a tie. path: names the random stream."""
     found, owner = [], np.zeros(graph.num_nodes, dtype=np.int64)
     for share in federation.partition.subgraphs:
@@ -68,14 +68,14 @@ def ask(graph: Graph, federation: DealtFederation, hidden: np.ndarray, negatives
         some = negatives if len(own) and inside.num_edges < n * (n - 1) // 2 else 0
         rng = seeds.seeded_generator(context.root, "negatives", context.dataset, *path, "owner", name)
         pairs = links.draw_pairs(n, some, rng, inside.adjacency)
-        found.append(OwnedLinkQuestion(own if some else own[:0], share.nodes[pairs] if some else own[:0]))
+        found.append(Question(own if some else own[:0], share.nodes[pairs] if some else own[:0]))
     return found
 
 
 def measure(
     world: World,
     federation: DealtFederation,
-    questions: Sequence[OwnedLinkQuestion],
+    questions: Sequence[Question],
     scores: _Scores,
     prices: Sequence[float],
     toward: str,

@@ -79,7 +79,7 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     return _plan_one(params, cell, context) if selects is None else selects.priced.plan
 
 
-def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accuracy.BoughtAccuracy | None:
+def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accuracy.Bought | None:
     """What a row that publishes its accuracy declares; None for all others."""
     price = cell.among(params.methods).get("publish_accuracy")
     if price is None:
@@ -88,9 +88,9 @@ def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accur
     def plan_training(epsilon: float) -> Plan:
         return _plan_one(params, replace(cell, epsilon=epsilon), context)
 
-    def make() -> bought_accuracy.BoughtAccuracy:
+    def make() -> bought_accuracy.Bought:
         setting = _setting(params, cell, context)
-        return bought_accuracy.plan_bought_accuracy(float(price), cell.epsilon, setting, plan_training)
+        return bought_accuracy.plan(float(price), cell.epsilon, setting, plan_training)
 
     return context.cached(("bought", cell.path), make)
 
@@ -103,11 +103,11 @@ def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
     known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
     facts = attendance.add_to_facts(params.federation, known, cell, method)
     budget = params.budget(cell, setting.num_train)
-    made = cell_training.plan_cell(method, settings, facts, budget, setting)
+    made = cell_training.plan(method, settings, facts, budget, setting)
     return attendance.note_sampling(made)
 
 
-def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.ChosenSettings | None:
+def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.Choice | None:
     given = cell.among(params.methods).get("select")
     if given is None:
         return None
@@ -116,7 +116,7 @@ def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_se
     rng = seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed)
     parts = chosen_settings.split_judges(whole, params.protocol, rng)
     asked = TaskRowSelect.model_validate(given)
-    return chosen_settings.ChosenSettings(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
+    return chosen_settings.Choice(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
 
 
 def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
@@ -142,7 +142,7 @@ def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_trainin
     who = attendance.draw(made, cell, context)
     keep = pictures.choose_rounds(params.curve, made)
     key = _partition_key(params, cell)
-    return cell_training.train_cell(world, key, made, cell, context, answered=who, keep=keep)
+    return cell_training.train(world, key, made, cell, context, answered=who, keep=keep)
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
@@ -232,7 +232,7 @@ def give_setting(params: Params, cell: Cell, context: CellContext, setting: prot
 def _setting_key(params: Params, cell: Cell, context: CellContext) -> tuple[Hashable, ...]:
     """Rows that trust nobody read columns on another scale."""
     nobody = method_kinds.load(cell.method).OFFERS.trusts_nobody
-    return ("setting", context.dataset, node_classification_split_key(params), cell.seed, nobody)
+    return ("setting", context.dataset, split_key(params), cell.seed, nobody)
 
 
 def _setting(params: Params, cell: Cell, context: CellContext) -> protocols.ProtocolSetting:
@@ -258,10 +258,10 @@ def _partition_key(params: Params, cell: Cell) -> Hashable:
     dealt = None if cell.world.kind is WorldKind.WHOLE else cell_training.partition_key(params.partition)
     shared = params.cut_edges if _shares_cut_edges(params, cell) else None
     nobody = method_kinds.load(cell.method).OFFERS.trusts_nobody
-    return (cell.dataset, node_classification_split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
+    return (cell.dataset, split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
 
 
-def node_classification_split_key(params: Params) -> Hashable:
+def split_key(params: Params) -> Hashable:
     """Two tasks with the same key hold, ask and test the same nodes."""
     own = (params.train_per_class, params.validation_per_class) if params.split == "per-class" else params.train_fraction
     return (params.protocol, repr(params.public), own, params.split, params.component)
@@ -278,7 +278,7 @@ def _partition(params: Params, cell: Cell, context: CellContext) -> Partition:
         return context.cached(key, lambda: partition_of_one(held, "one curator"))
 
     def make() -> Partition:
-        found = cell_training.deal_clients(held, params.partition, cell, context)
+        found = cell_training.deal(held, params.partition, cell, context)
         return base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
 
     return context.cached(key, make)

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedgraph.cells import SentBytesCellFacts
 from fedgraph.errors import ScenarioError
-from fedgraph.federation import ROUND_ATTENDANCE_LINKS, Participation, RoundsOutcome, round_attendance, round_attendance_traffic
+from fedgraph.federation import Participation, RoundsOutcome, round_attendance
 from fedgraph.methods import Plan, PublicFacts, method_kinds
 from fedgraph.privacy import Viewer
 from fedgraph.tasks.base import Cell, CellContext
@@ -67,6 +67,7 @@ def facts_of(made: Plan, trained: RoundsOutcome) -> SentBytesCellFacts | None:
     """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
     if made.facts.sizes.num_clients == 1:
         return None
-    went = round_attendance_traffic(trained.sizes)
-    links = {name: link.words for name, link in ROUND_ATTENDANCE_LINKS.items()}
-    return SentBytesCellFacts(went.down, went.up, went.seconds, links, made.facts.answering)
+    down = max((to for to, _ in trained.sizes), default=0)
+    up = max((back for _, back in trained.sizes), default=0)
+    links = {name: link.words for name, link in round_attendance.LINKS.items()}
+    return SentBytesCellFacts(down, up, round_attendance.link_seconds(trained.sizes), links, made.facts.answering)

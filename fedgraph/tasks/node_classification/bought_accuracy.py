@@ -32,16 +32,18 @@ _LEAST = 0.02  # of the row's ε, which the training must keep
 
 
 @dataclass(frozen=True, eq=False)
-class BoughtAccuracy:
+class Bought:
     """What a row that publishes its accuracy declares.
 
     Attributes:
         training: The plan of the training alone.
         whole: The same with the release of the accuracy, which is what a budget is charged.
+        std: Of the noise on each count, people.
     """
 
     training: Plan
     whole: Plan
+    std: float
 
     @property
     def release(self) -> PlannedRelease:
@@ -69,19 +71,15 @@ class BoughtAccuracy:
         return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
 
     def _words(self, done: TrainedCell) -> str:
-        assert isinstance(self.release.mechanism, GaussianNoise)
         asked = _asked_alone(done.world.setting).size
-        spread = self.release.mechanism.std / asked
         return (
             f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
-            f"counts of right and of wrong answers, each with a standard deviation of {self.release.mechanism.std:.3g} people "
-            f"({100 * spread:.2g} % of them)."
+            f"counts of right and of wrong answers, each with a standard deviation of {self.std:.3g} people "
+            f"({100 * self.std / asked:.2g} % of them)."
         )
 
 
-def plan_bought_accuracy(
-    price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]
-) -> BoughtAccuracy:
+def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]) -> Bought:
     """The training of the largest ε that together with the accuracy costs at most the row's.
 
     Args:
@@ -107,7 +105,7 @@ def plan_bought_accuracy(
     return best
 
 
-def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> BoughtAccuracy:
+def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> Bought:
     _require_bounded(made, setting)
     guarantee = made.guarantee
     multiplier = calibrate.gaussian_multiplier(1, price, guarantee.delta)
@@ -116,7 +114,7 @@ def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> BoughtA
     after = range(made.schedule.rounds, made.schedule.rounds + 1)
     release = PlannedRelease(_PATH, bound, mechanism, Gaussian(multiplier), after)
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
-    return BoughtAccuracy(made, replace(made, schedule=schedule))
+    return Bought(made, replace(made, schedule=schedule), mechanism.std)
 
 
 def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:

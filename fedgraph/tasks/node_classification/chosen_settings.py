@@ -125,7 +125,7 @@ class _Priced:
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenSettings:
+class Choice:
     """One choice of settings of a cell.
 
     Attributes:
@@ -153,15 +153,13 @@ class ChosenSettings:
         return tuple(map(self._with, self.select.choices))
 
     def _with(self, choice: SettingsSpec) -> Params:
-        entry = self.cell.entry
-        assert entry is not None
-        spec = {**{k: v for k, v in self.params.methods[entry].items() if k != "select"}, **choice}
+        spec = {**{k: v for k, v in self.cell.among(self.params.methods).items() if k != "select"}, **choice}
         try:
             method_kinds.load(spec["method"]).Params(**task_offers.without_row_keys(spec, NodeRowKeys))
         except ValidationError as error:
             problem = error.errors()[0]
             raise ScenarioError(f"select.over: {choice}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
-        methods = [spec if number == entry else other for number, other in enumerate(self.params.methods)]
+        methods = [spec if number == self.cell.entry else other for number, other in enumerate(self.params.methods)]
         return self.params.model_copy(update={"methods": methods})
 
     def trial_context(self, engine: SerialRuntime) -> CellContext:

@@ -138,7 +138,7 @@ def _left_out(params: Params, federation: DealtFederation) -> list[int]:
         order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
         places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
         return sorted({order[k] for k in places})
-    return [clients.find_client(name, names, "left_out") for name in params.left_out]
+    return [clients.find(name, names, "left_out") for name in params.left_out]
 
 
 def alone(params: Params, cell: Cell) -> bool:
@@ -160,9 +160,9 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         return _run_alone(params, cell, context, federation)
     world = _dealt(params, cell, federation, context)
     made = _planned(params, cell, federation, world)
-    done = cell_training.train_cell(world, _holding(params, cell, context), made, cell, context)
+    done = cell_training.train(world, _holding(params, cell, context), made, cell, context)
     scales = [done.world.setting.ranks] * len(federation.names)
-    found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
+    found = clients.Records(federation, params.alerts, params.positive, scales)
     method = method_kinds.load_classifier(cell.method)
     asked = done.question
 
@@ -175,7 +175,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     if "personalised" in params.participations and cell.world.joined:
         own = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
-            prices = clients.price_clients(done, federation)
+            prices = clients.epsilons_of(done, federation)
             records += found.personal(scores, lambda client: answers, prices, clients.RECORD_TOWARD_OTHERS, own)
         if params.personalised in ("weights", "both"):
             records += found.tuned(method, done, functools.partial(own, "weights"))
@@ -191,7 +191,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
         world = _dealt(params, cell, federation, context, client)
         made = _planned(params, cell, federation, world)
         key, who = _holding(params, cell, context, client), (federation.names[client],)
-        return cell_training.train_cell(world, key, made, cell, context, who)
+        return cell_training.train(world, key, made, cell, context, who)
 
     each, together, prices = cell_training.train_clients_alone(federation.names, cell, context, train_one)
     scales = [done.world.setting.ranks for done in each]
@@ -203,8 +203,9 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
             own = models[client](done.question)
             scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
             scores[rows] = own
-    assert scores is not None
-    found = clients.ClientRecords(federation, params.alerts, params.positive, scales)
+    if scores is None:
+        raise ScenarioError(f"{cell.dataset}: no client holds a node that is tested, so no row alone has a number")
+    found = clients.Records(federation, params.alerts, params.positive, scales)
     records = found.records_of_all("alone", scores, prices, together.plan.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
@@ -234,12 +235,12 @@ def _planned(params: Params, cell: Cell, federation: DealtFederation, world: Dea
     facts = world.clear_facts if grid.never_private(spec) else world.facts
     settings = method.Params(**task_offers.without_row_keys(spec, ROW))
     budget = params.budget(cell, federation.setting.num_train)
-    return cell_training.plan_cell(method, settings, facts, budget, world.setting)
+    return cell_training.plan(method, settings, facts, budget, world.setting)
 
 
 def _key(params: Params, seed: int, context: CellContext) -> Hashable:
     """Two cells with the same key ask the same federation."""
-    split = node_classification.node_classification_split_key(params)
+    split = node_classification.split_key(params)
     dealt = cell_training.partition_key(params.partition)
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
@@ -250,7 +251,7 @@ def _federation(params: Params, seed: int, context: CellContext) -> DealtFederat
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
 
     def make() -> DealtFederation:
-        whole, source = clients.deal_clients(graph, params.partition, context)
+        whole, source = clients.deal(graph, params.partition, context)
         rng = seeds.seeded_generator(context.root, "split", context.dataset, seed)
         setting = params.setting(whole, seed, rng).on_one_scale(rows_private=False)
         return deal_federation(setting, whole.owner_names, source, params.cut_edges)

@@ -28,7 +28,7 @@ RECORD_TOWARD_OTHERS = (
 ClientRecordAnswers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c]
 
 
-def find_client(name: str, names: Sequence[str], key: str) -> int:
+def find(name: str, names: Sequence[str], key: str) -> int:
     """The number of the client called ``name``; ``ScenarioError`` where there is none."""
     if name not in names:
         hint = plugins.suggest_plugin_name(name, list(names))
@@ -36,7 +36,7 @@ def find_client(name: str, names: Sequence[str], key: str) -> int:
     return list(names).index(name)
 
 
-def deal_clients(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
+def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
     """Deal nodes to clients that stay the same for all seeds.
 
     Args:
@@ -75,7 +75,7 @@ def deal_clients(graph: Graph, partition: SettingsSpec, context: CellContext) ->
     return context.cached(("owned", context.dataset, cell_training.partition_key(partition)), make)
 
 
-def price_clients(done: TrainedCell, federation: DealtFederation) -> list[float]:
+def epsilons_of(done: TrainedCell, federation: DealtFederation) -> list[float]:
     """ε of each owner's dearest unit in a training of all of them."""
     if done.world.world.kind is WorldKind.WHOLE:
         return [done.settled.epsilon] * len(federation.names)
@@ -84,7 +84,7 @@ def price_clients(done: TrainedCell, federation: DealtFederation) -> list[float]
 
 
 @dataclass(frozen=True, eq=False)
-class ClientRecords:
+class Records:
     """What models of a federation say, client by client.
 
     Attributes:
@@ -136,7 +136,7 @@ class ClientRecords:
             own = (left.name, self.nodes(left.client), scores, truth, 0.0, "everybody: it did not join")
             return [self._record("left-out", *own)]
         participation = "curator" if world.kind is WorldKind.WHOLE else "federated"
-        return self.records_of_all(participation, scores, price_clients(done, self.federation), toward)
+        return self.records_of_all(participation, scores, epsilons_of(done, self.federation), toward)
 
     def records_of_all(
         self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
@@ -188,7 +188,7 @@ class ClientRecords:
             rng: Client → the randomness of its own steps.
 
         Raises:
-            RuntimeFailure: The method offers no such steps; a plan refuses it before.
+            RuntimeFailure: The method offers no such steps (a plan refuses it before), or nobody is tested.
         """
         after: np.ndarray | None = None
         made, asked, tuned = done.plan, done.question, method.OFFERS.tuned
@@ -205,8 +205,9 @@ class ClientRecords:
                 own = method.predict(made, state, asked.induced(rows))
             after = np.zeros((asked.num_nodes, own.shape[1])) if after is None else after
             after[rows] = own
-        assert after is not None
-        return self.records_of_all(_WEIGHTS, after, price_clients(done, self.federation), RECORD_TOWARD_OTHERS)
+        if after is None:
+            raise RuntimeFailure(f"{made.method}: no client holds a node that is tested")
+        return self.records_of_all(_WEIGHTS, after, epsilons_of(done, self.federation), RECORD_TOWARD_OTHERS)
 
     def nodes(self, client: int) -> int:
         """How many nodes ``client`` brings."""

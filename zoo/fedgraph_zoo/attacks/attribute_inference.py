@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from fedgraph.attacks.base import attack_scene, canaries
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.attacks.base.coin_game import CoinGame, CoinGameRun, OwnCoinGame
-from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan
-from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.documents import Settings
+from fedgraph.methods import Plan
+from fedgraph.privacy import Relation, Unit, Viewer
 from fedgraph.types import Graph, Partition
 
 REFERENCE = "Olatunji, Hizber, Sihlovec & Khosla 2023, arXiv 2306.00644; Fredrikson, Jha & Ristenpart, CCS 2015"

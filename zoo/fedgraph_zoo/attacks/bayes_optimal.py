@@ -17,12 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.attacks.base import attack_scene, coin_game, whole_run
+from fedgraph.attacks import whole_run
+from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.attacks.base.coin_game import CoinGameRun
-from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import method_kinds
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.methods import method_kinds
+from fedgraph.privacy import Viewer
 from fedgraph.types import Graph
 from fedgraph_zoo.attacks.rmia import compute_rmia_ratios
 

@@ -19,12 +19,10 @@ from torch.nn import functional
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import NetworkShape
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.methods.base import Plan, State
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.learning import NetworkShape, fitting, unit_matrix_rows
+from fedgraph.methods import Plan, State
+from fedgraph.privacy import Viewer
 
 REFERENCE = "Zhang, Liu, Huang, Wang, Lu, Liu & Chen, IJCAI 2021, arXiv 2106.02820"
 NEEDS = "the network's weights, all rows and the training labels; no edge"
@@ -80,7 +78,7 @@ def _layers(made: Plan[Any, Any], state: State) -> list[tuple[torch.Tensor, torc
     """(weights [out, in], bias [out]) of both layers of the trained network."""
     shape = NetworkShape("gcn", made.facts.sizes.num_features, made.facts.sizes.num_classes, made.params.hidden)
     network = fitting.build_network_for_fitting(shape, 0)
-    fitting.write_fitting_vector(network, state.model["parameters"])
+    fitting.load_vector(network, state.model["parameters"])
     every = [parameter.detach().cpu() for parameter in network.parameters()]
     weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))
     return list(zip(weights, biases, strict=True))

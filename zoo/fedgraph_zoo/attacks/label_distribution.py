@@ -14,9 +14,9 @@ from pydantic import Field
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan, method_kinds
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.methods import Plan, method_kinds
+from fedgraph.privacy import Viewer
 
 REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
 NEEDS = "to choose the model that clients are sent (an active server), and each client's answer to it"
@@ -42,7 +42,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     state, reader = attack_scene.start_model(scene), attack_scene.gradient_reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
-    for subgraph, flat in attack_scene.read_gradients(scene, params.clients, model):
+    for subgraph, flat in attack_scene.gradients_of(scene, params.clients, model):
         labels = subgraph.graph.labels[subgraph.graph.labels >= 0]
         if not labels.size:
             continue

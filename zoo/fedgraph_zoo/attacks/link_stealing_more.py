@@ -20,11 +20,10 @@ from fedgraph import data, seeds
 from fedgraph.attacks import link_stealing
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import DataError
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import NetworkShape
-from fedgraph.privacy.units import Viewer
+from fedgraph.learning import NetworkShape, fitting
+from fedgraph.privacy import Viewer
 from fedgraph.types import Graph
 
 REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131"

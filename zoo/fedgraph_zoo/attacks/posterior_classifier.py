@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.privacy import Viewer
 
 REFERENCE = "Olatunji, Nejdl & Khosla, IEEE TPS 2021, arXiv 2101.06570"
 NEEDS = "the plan, every node's row, and shadow models; no label"

@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from fedgraph.attacks.base import coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.attacks.base.coin_game import CoinGameRun
-from fedgraph.documents.settings import Settings
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.privacy import Viewer
 from fedgraph.types import Partition
 
 REFERENCE = "Zhang, Chen, Backes, Shen & Zhang, USENIX Security 2022, arXiv 2110.02631; Ateniese et al. 2015, arXiv 1306.4447"

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
-from fedgraph.documents.settings import Settings
-from fedgraph.privacy.units import Viewer
+from fedgraph.documents import Settings
+from fedgraph.privacy import Viewer
 
 REFERENCE = "Zarifzadeh, Liu & Shokri, ICML 2024, arXiv 2312.03262"
 NEEDS = "the plan, every node's row and label, shadow models, and labelled nodes that nobody trained on"

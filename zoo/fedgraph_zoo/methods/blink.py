@@ -24,20 +24,27 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.layers import gcn
-from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
-from fedgraph.learning.propagation import aggregation
+from fedgraph.learning import PublicTrainingSteps, aggregation, gcn
 from fedgraph.methods import base
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Laplace, RandomizedResponse
-from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_EDGE_CELL, EdgeRand, EdgeTriangle
-from fedgraph.privacy.mechanisms.noise import LaplaceNoise
+from fedgraph.privacy import (
+    BYTES_PER_EDGE_CELL,
+    Desk,
+    EdgeRand,
+    EdgeTriangle,
+    Guarantee,
+    LaplaceNoise,
+    PlannedRelease,
+    Protection,
+    RandomizedResponse,
+    Relation,
+    Trust,
+    Unit,
+    Viewer,
+)
+from fedgraph.privacy.events import Laplace
 from fedgraph.privacy.neighbour_sums import NeighbourCounts
-from fedgraph.privacy.settle import Guarantee
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 from fedgraph_zoo import degree_prior
 

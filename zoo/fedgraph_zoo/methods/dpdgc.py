@@ -28,24 +28,26 @@ import scipy.sparse as sp
 from pydantic import Field
 from scipy.special import softmax
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.optimisers import public_training as public
-from fedgraph.learning.optimisers.descents import Descended
+from fedgraph.learning import Descended, FeatureMatrix, Layout, layouts, per_sample, torch, torch_device, unit_matrix_rows
+from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, noisy_hops
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting import calibrate, gaussian
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
+from fedgraph.privacy import (
+    Desk,
+    Event,
+    Gaussian,
+    GaussianNoise,
+    NoiseMechanism,
+    PlannedRelease,
+    Relation,
+    Unit,
+    calibrate,
+    gaussian,
+    sensitivity,
+)
 from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows
-from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = r"""@inproceedings{chien2023differentially,

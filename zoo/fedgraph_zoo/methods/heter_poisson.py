@@ -28,25 +28,37 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.clipping import per_sample, subgraphs
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device
-from fedgraph.learning.optimisers import descents
-from fedgraph.learning.optimisers.descents import Descended
-from fedgraph.methods import base
-from fedgraph.methods.base import node_caps, seen
+from fedgraph.documents import Settings
+from fedgraph.learning import (
+    Descended,
+    FeatureMatrix,
+    Layout,
+    descents,
+    layouts,
+    neighbour_limits,
+    per_sample,
+    subgraphs,
+    torch,
+    torch_device,
+)
+from fedgraph.methods import base, seen
+from fedgraph.methods.base import node_caps
 from fedgraph.methods.base.node_caps import NODE_CAP_COIN
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, MentionedGaussian, Repeated
-from fedgraph.privacy.mechanisms.noise import GaussianNoise, SymmetricLaplaceNoise
-from fedgraph.privacy.sensitivity import ClippedSum
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy import (
+    Assumption,
+    ClippedSum,
+    Desk,
+    Event,
+    GaussianNoise,
+    PlannedRelease,
+    Relation,
+    Repeated,
+    Unit,
+    calibrate,
+    sensitivity,
+)
+from fedgraph.privacy.events import MentionedGaussian
+from fedgraph.privacy.mechanisms.noise import SymmetricLaplaceNoise
 from fedgraph.types import Graph, Subgraph
 from fedgraph_zoo import heter_poisson_claim as published
 
@@ -228,7 +240,7 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         return _rows(plan, part, sp.csr_array(part.adjacency.shape, dtype=np.float32))
 
     at = (plan.made.layout, plan.params.clip, alone, weights, plan.params.sampling_rate)
-    return seen.read_rows(plan, state, graph, units, *at)
+    return seen.find_rows(plan, state, graph, units, *at)
 
 
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(

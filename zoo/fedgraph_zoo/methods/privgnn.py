@@ -26,20 +26,21 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.documents.settings import Settings
+from fedgraph.documents import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import NetworkShape
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.learning.optimisers import descents
+from fedgraph.learning import NetworkShape, descents, fitting, torch, unit_matrix_rows
 from fedgraph.methods import base
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import SimplexRows
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy import (
+    Assumption,
+    Desk,
+    GaussianNoise,
+    PlannedRelease,
+    Relation,
+    SimplexRows,
+    Unit,
+    aggregation_noise,
+    sensitivity,
+)
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = """\

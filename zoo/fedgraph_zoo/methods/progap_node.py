@@ -18,18 +18,20 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import DenseMatrix, TorchMatrix, torch_device
-from fedgraph.learning.optimisers import descents
-from fedgraph.learning.optimisers.descents import Descended
-from fedgraph.learning.propagation.aggregation import scale_to_unit_length
-from fedgraph.methods import base
-from fedgraph.methods.base import node_caps, seen
+from fedgraph.learning import (
+    DenseMatrix,
+    Descended,
+    TorchMatrix,
+    descents,
+    per_sample,
+    scale_to_unit_length,
+    torch,
+    torch_device,
+)
+from fedgraph.methods import base, seen
+from fedgraph.methods.base import node_caps
 from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy import Desk, Released, Unit, sensitivity
 from fedgraph.types import Graph, Subgraph
 from fedgraph_zoo import staged
 

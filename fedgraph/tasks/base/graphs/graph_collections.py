@@ -143,7 +143,7 @@ def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int
     raise ScenarioError(f"{collection.name} has no node labels to train on; write 'pooling: mean' to train on graph labels")
 
 
-def deal_graphs(
+def deal(
     collection: GraphCollection,
     shares: PartitionShares,
     train: np.ndarray,

@@ -29,7 +29,7 @@ GraphEncoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussi
 DistinctGraphSettings = task_offers.distinct_values("the value")
 
 
-def read_epsilon(value: Any) -> float | str:
+def parse_epsilon(value: Any) -> float | str:
     """A number > 0 (∞ for no encoding) or ``1/n``; anything else is a ``ValueError`` that says why."""
     if value == "1/n":
         return str(value)
@@ -43,7 +43,7 @@ def read_epsilon(value: Any) -> float | str:
     raise ValueError(f"allowed: ε > 0, 1/n (for a graph of n nodes), or inf (no encoding){why}")
 
 
-_GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(read_epsilon)]
+_GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(parse_epsilon)]
 GraphEpsilons = Annotated[list[_GraphEpsilon], DistinctGraphSettings, InfiniteSetting]
 OwnGraphEpsilons = Annotated[GraphEpsilons | None, Field(min_length=1), InfiniteSetting]
 GraphEncoders = Annotated[list[GraphEncoder], DistinctGraphSettings]
@@ -81,7 +81,7 @@ def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
     require_distinct_cells("the model", [_label(m) for m in methods])
     found = []
     for m in methods:
-        given = m | ({_OWN: [_written(read_epsilon(e)) for e in m[_OWN]]} if _OWN in m else {})
+        given = m | ({_OWN: [_written(parse_epsilon(e)) for e in m[_OWN]]} if _OWN in m else {})
         in_clear = _OWN in m and all(map(is_in_clear, given[_OWN]))
         if FUSED in m and not in_clear:
             raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
@@ -96,7 +96,7 @@ def _written(epsilon: float | str) -> float | str:
 
 
 @dataclass(frozen=True)
-class GraphTaskRow:
+class Row:
     """One model at one budget through one encoder.
 
     Attributes:
@@ -124,12 +124,12 @@ class GraphTaskRow:
 
 def list_rows(
     methods: Sequence[SettingsSpec], epsilons: Sequence[float | str], encoders: Sequence[str]
-) -> Iterator[tuple[GraphTaskRow, ...]]:
+) -> Iterator[tuple[Row, ...]]:
     """The rows of every model, in order. epsilons: the task's, for a model that names none."""
     for index, method in enumerate(methods):
-        budgets = [read_epsilon(e) for e in method.get(_OWN, epsilons)]
+        budgets = [parse_epsilon(e) for e in method.get(_OWN, epsilons)]
         yield tuple(
-            GraphTaskRow(index, _label(method), encoder, value)
+            Row(index, _label(method), encoder, value)
             for value in budgets
             for encoder in (["none"] if is_in_clear(value) else encoders)
         )

@@ -96,12 +96,10 @@ class ClearSampleSettings(Settings):
         found = self.sample(context.data, count, rng)
         return found, _train(found.graphs, self.training, seeds.seeded_generator(context.root, "model", *where)), rng
 
-    def sample(self, data: Graph | GraphCollection | None, count: int, rng: np.random.Generator) -> ClearSample:
+    def sample(self, data: Graph | GraphCollection, count: int, rng: np.random.Generator) -> ClearSample:
         """``count`` random graphs; ``DataError`` where fewer have a number of nodes that is allowed."""
         found: list[Graph] = []
         labels: list[int] = []
-        if data is None:
-            raise DataError("there is no data set to draw graphs from")
         if isinstance(data, GraphCollection):
             data = collections.prepare(data, None, self.max_degree, 0)
             kinds, classes = collections.node_kinds(data)
