@@ -9,15 +9,16 @@ import atexit
 import math
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
 import yaml
 
 from fedgraph import plugins, privacy
-from fedgraph.cells import entry
+from fedgraph.cells import entry, store
+from fedgraph.documents import sources
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import method_kinds
 from fedgraph.runs import Run, open_run
@@ -64,9 +65,7 @@ def run(
         >>> run = fedgraph.run("quickstart", quick=True, quiet=True)
         >>> print(run.answer)
     """
-    settings = [
-        f"{key}={yaml.safe_dump(value, default_flow_style=True).split(chr(10))[0]}" for key, value in (changes or {}).items()
-    ]
+    settings = _as_changes(changes)
     if runtime is not None:
         settings.append(f"runtime.engine={runtime}")
     ready = _ready(scenario, settings, quick, seeds)
@@ -135,6 +134,34 @@ def compare(
     datasets = [{"name": "own/object", "label": one, "parameters": entry.portable(read)} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
+
+
+def _as_changes(changes: Mapping[str, Any] | None) -> list[str]:
+    """Each change as the command line writes it: ``key=value``, the value as YAML, whole."""
+    if not isinstance(changes or {}, Mapping):
+        raise ScenarioError(f"changes is {sources.shorten(changes)}; allowed: a mapping of dotted keys, such as {{'seeds': 3}}")
+    found = []
+    for key, value in (changes or {}).items():
+        if not isinstance(key, str) or "=" in key:
+            raise ScenarioError(f"changes: key {sources.shorten(key)}; allowed: a dotted key, such as 'tasks.0.epsilons'")
+        try:
+            text = yaml.safe_dump(_plain(value), default_flow_style=True, width=math.inf, allow_unicode=True)
+        except (yaml.YAMLError, RecursionError):
+            allowed = "allowed: numbers, texts, true, false, null, and lists and mappings of them"
+            raise ScenarioError(f"changes: {key} is a {type(value).__name__} or holds what YAML cannot; {allowed}") from None
+        found.append(f"{key}={text}")
+    return found
+
+
+def _plain(value: object) -> object:
+    """A value as YAML holds it: paths are texts, arrays and tuples are lists; what is not known stays as it is."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    return str(value) if isinstance(value, PurePath) else value
 
 
 def _graphs_of(
@@ -261,8 +288,8 @@ def _ready(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scenario.yaml"
         try:
-            path.write_text(yaml.safe_dump(dict(asked), sort_keys=False, allow_unicode=True), encoding="utf-8")
-        except yaml.YAMLError as error:
+            path.write_text(yaml.safe_dump(_plain(asked), sort_keys=False, allow_unicode=True), encoding="utf-8")
+        except (yaml.YAMLError, RecursionError) as error:
             raise ScenarioError(
                 f"the scenario holds something that is no plain value: {' '.join(str(error).split())}"
             ) from None
@@ -282,7 +309,7 @@ def _started(
 ) -> Run:
     from fedgraph.runs import Console, experiment
 
-    folder = Path(out) if out is not None else Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     root = None if data_root is None else Path(data_root)
-    experiment.run(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
+    with store.folder_for(None if out is None else Path(out), ready.scenario.name) as folder:
+        experiment.run(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
     return open_run(folder)
